@@ -1,0 +1,1 @@
+"""What a trained component is, whoever trained it. ``train`` writes these folders, ``eval`` reads them."""

@@ -1,0 +1,155 @@
+"""The checkpoint contract: one self-describing folder a component.
+
+``checkpoints/<name>/`` holds what ``save_pretrained`` writes (safetensors only; a PEFT adapter for
+LoRA), the tokenizer, ``component.json`` and a model card. This file writes and reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from transformers import AutoConfig
+
+from records import UserError, sha256_file, write_json, write_text
+
+SCHEMA_VERSION = 1
+
+RELATIONS = ["entailment", "neutral", "contradiction"]
+
+ComponentName = Literal["unli", "relation", "lss", "lss_star", "adversary"]
+Architecture = Literal["sequence_classifier", "token_classifier", "seq2seq", "causal_lora"]
+
+
+class DataFile(BaseModel):
+    """A data file that a component was trained, tuned or tested on."""
+
+    split: Literal["train", "dev", "test"]
+    path: str
+    sha256: str
+    rows: int
+
+
+class Component(BaseModel):
+    """Everything ``eval`` needs to use a checkpoint, and everything needed to train it again.
+
+    Attributes:
+        labels: output names in the order of the logits; equal to config.json's ``id2label``.
+        prompt_template: text with ``{topic}`` (adversary) or ``{reference}``, ``{claim}`` (seq2seq).
+        chat: whether the prompt goes through the tokenizer's chat template.
+        keep_threshold: an LSS tagger keeps a word whose probability is at least this.
+        chunk_words: long premises are cut into windows of this many words; the best window counts.
+        max_length: input length in tokens.
+        temperature: logits are divided by it before softmax or sigmoid (calibration, dev split).
+        metrics: values on ``metrics_split`` as the fit measured them.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    component: ComponentName
+    architecture: Architecture
+    style: Literal["info", "repetitive", "preference"] | None = None
+    labels: list[str] = []
+    prompt_template: str | None = None
+    chat: bool = False
+    decoding: dict = {}
+    keep_threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+    chunk_words: Annotated[int, Field(gt=0)] | None = None
+    max_length: Annotated[int, Field(gt=0)]
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    base: dict
+    data: list[DataFile] = []
+    metrics: dict[str, float] = {}
+    metrics_split: str = "dev"
+    seed: int | None = None
+    versions: dict[str, str] = {}
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    names = ("torch", "transformers", "lightning", "peft", "numpy")
+    return {"python": platform.python_version()} | {n: metadata.version(n) for n in names}
+
+
+def describe_data(split: str, path: str | Path, rows: int) -> DataFile:
+    """A data file with its SHA-256; only its name is kept, since folders differ by machine."""
+    return DataFile(split=split, path=Path(path).name, sha256=sha256_file(path), rows=rows)
+
+
+def read_component(folder: str | Path, expected: str | None = None) -> Component:
+    """Read and check a checkpoint folder.
+
+    Args:
+        folder: the checkpoint.
+        expected: the component it must be, e.g. ``unli``; ``lss`` also takes ``lss_star``.
+
+    Raises:
+        UserError: not a checkpoint, without weights, labels out of order, or another component.
+    """
+    folder = Path(folder)
+    path = folder / "component.json"
+    if not path.is_file():
+        raise UserError(f"{folder}: no component.json; give a folder that `python -m train` wrote")
+    try:
+        component = Component.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{path}: {field}: {first['msg']}") from None
+    if not any(folder.glob("*.safetensors")):
+        raise UserError(f"{folder}: no weights (*.safetensors); export the checkpoint again")
+    wanted = {"lss": {"lss", "lss_star"}}.get(expected, {expected})
+    if expected and component.component not in wanted:
+        raise UserError(
+            f"{folder}: this is a {component.component} checkpoint where {expected} is needed; "
+            f"give the folder of a {expected} component"
+        )
+    if component.architecture != "causal_lora":
+        _check_labels(folder, component)
+    return component
+
+
+def _check_labels(folder: Path, component: Component) -> None:
+    config = AutoConfig.from_pretrained(folder)
+    found = [config.id2label[index] for index in sorted(config.id2label)]
+    if component.labels and found != component.labels:
+        raise UserError(
+            f"{folder}: component.json has labels {component.labels} but config.json has {found}; "
+            "make them equal"
+        )
+    if component.component == "relation" and sorted(component.labels) != sorted(RELATIONS):
+        raise UserError(f"{folder}: labels {component.labels} must be {RELATIONS} in some order")
+
+
+def write_component(folder: str | Path, component: Component, card: str) -> None:
+    """Write ``component.json`` and the model card; weights and tokenizer are there already."""
+    folder = Path(folder)
+    write_text(folder / "README.md", card)
+    # Last: a folder with a component.json is a whole checkpoint.
+    write_json(folder / "component.json", component.model_dump(mode="json"))
+
+
+def model_card(component: Component, name: str, intended: str, command: str) -> str:
+    """A Hub model card for a checkpoint."""
+    metrics = "\n".join(f"| {key} | {value:.4f} |" for key, value in component.metrics.items())
+    data = "\n".join(
+        f"| {d.split} | {d.path} | {d.rows} | `{d.sha256[:16]}…` |" for d in component.data
+    )
+    base = component.base.get("id")
+    front = ["---", "library_name: transformers" if component.labels else "library_name: peft"]
+    front += [] if str(base).startswith("package:") else [f"base_model: {base}"]
+    front += ["tags:", "- factuality", f"- {component.component}", "---"]
+    return "\n".join(front) + (
+        f"\n\n# {name}\n\n{intended}\n\n"
+        f"Base model: `{base}`. Trained with\n\n```\n{command}\n```\n\n"
+        f"## Measures on the {component.metrics_split} split\n\n"
+        f"| measure | value |\n|---|---|\n{metrics}\n\n"
+        f"## Data\n\n| split | file | rows | SHA-256 |\n|---|---|---|---|\n{data}\n"
+    )

@@ -1,0 +1,1 @@
+"""One file a paper's table or figure."""

@@ -1,0 +1,1 @@
+"""Aggregation of verdicts; each an `evaluate` module, loadable offline by path."""

@@ -1,0 +1,1 @@
+"""Trained components and language models as batched engines."""

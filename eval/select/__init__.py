@@ -1,0 +1,1 @@
+"""Subclaim selection (Core)."""

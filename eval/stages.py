@@ -1,0 +1,95 @@
+"""The contracts between the stages of the pipeline; any callable with the signature will do.
+
+Every stage takes and returns lists over the whole batch of documents, so that model calls are
+batched across documents, deduplicated and cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from records import Claim, Document, Passage, Verdict
+
+Pair = tuple[str, str]
+
+
+class EntailmentModel(Protocol):
+    """Judges the relation of (premise, hypothesis) pairs."""
+
+    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Calibrated probabilities of shape (n, 3): entailment, neutral, contradiction."""
+
+
+class UnliModel(Protocol):
+    """Judges how likely a hypothesis is given a premise."""
+
+    def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Probabilities p(hypothesis | premise) in [0, 1] of shape (n,)."""
+
+
+class Selection(BaseModel):
+    """What Core decided about one claim.
+
+    Attributes:
+        claim: the claim's id.
+        selected: whether it stays.
+        weight: its weight in the objective of Eq. 1 (natural logarithm for CPMI weights).
+        document_entailment: probability that the source sentence entails it.
+        reason: why it stays or goes.
+        duplicate_of: the selected claim that excluded it, where one did.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    claim: str
+    selected: bool
+    weight: float
+    document_entailment: Annotated[float, Field(ge=0, le=1)]
+    reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent"]
+    duplicate_of: str | None = None
+
+
+class Decomposer(Protocol):
+    """Texts to claims."""
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]: ...
+
+
+class Selector(Protocol):
+    """Claims to selections, one a claim and in the claims' order."""
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Selection]]: ...
+
+
+class Retriever(Protocol):
+    """Finds evidence: the claims with ``contexts`` filled in, and each document's passages.
+
+    ``contexts=None`` after retrieval means that retrieval failed for the claim.
+    """
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]: ...
+
+
+class Verifier(Protocol):
+    """Judges claims against passages: one or more named verdicts a claim.
+
+    ``judges_sets`` is true for verifiers whose verdict on a claim depends on the other claims;
+    those run once on all claims and once on the selected ones.
+    """
+
+    judges_sets: bool
+
+    def __call__(
+        self,
+        documents: Sequence[Document],
+        claims: Sequence[Sequence[Claim]],
+        passages: Sequence[Sequence[Passage]],
+    ) -> list[list[Verdict]]: ...

@@ -1,0 +1,1 @@
+"""Claims and evidence to verdicts."""

@@ -1,0 +1,57 @@
+"""Ground floor: the typed records that cross a door, and how they are read and written.
+
+Imports nothing else of this repository.
+"""
+
+from records.errors import BadInput, UserError
+from records.reading import read_records
+from records.result import RESULT_SCHEMA_VERSION, Result, ResultFile, read_results, write_results
+from records.types import (
+    Annotation,
+    Claim,
+    Document,
+    Generation,
+    LssExample,
+    Passage,
+    Preference,
+    RelationPair,
+    UnliPair,
+    Verdict,
+)
+from records.writing import (
+    JsonlAppender,
+    json_line,
+    sha256_file,
+    sha256_text,
+    write_json,
+    write_jsonl,
+    write_text,
+)
+
+__all__ = [
+    "RESULT_SCHEMA_VERSION",
+    "Annotation",
+    "BadInput",
+    "Claim",
+    "Document",
+    "Generation",
+    "JsonlAppender",
+    "LssExample",
+    "Passage",
+    "Preference",
+    "RelationPair",
+    "Result",
+    "ResultFile",
+    "UnliPair",
+    "UserError",
+    "Verdict",
+    "json_line",
+    "read_records",
+    "read_results",
+    "sha256_file",
+    "sha256_text",
+    "write_json",
+    "write_jsonl",
+    "write_results",
+    "write_text",
+]

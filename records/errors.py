@@ -1,0 +1,37 @@
+"""Errors that are the user's to mend: one line, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+
+class UserError(Exception):
+    """A mistake in the user's input. The message says what to change; the doors exit with 2."""
+
+
+class BadInput(UserError):
+    """Faults found in a data file.
+
+    Attributes:
+        faults: up to ten ``file:line: field: message`` strings.
+    """
+
+    def __init__(self, faults: list[str], more: int = 0):
+        self.faults = faults
+        tail = [f"… and {more} more"] if more else []
+        super().__init__("\n".join([*faults, *tail]))
+
+
+def run_door(main: Callable[[], int | None]) -> None:
+    """Run a door's ``main`` and leave the process with its exit code.
+
+    A ``UserError`` is printed on standard error without a traceback and becomes exit code 2;
+    any other exception is a defect of ours and keeps its traceback.
+    """
+    try:
+        code = main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(code or 0)

@@ -1,0 +1,156 @@
+"""Rows of other projects, recognised by their published field names and turned into our records.
+
+One function a project; each names the files it reads. Rows in our own format pass untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from records.types import Document, Generation, LssExample, Record, RelationPair
+
+# WiCE (ryokamoi/wice): only a fully supported claim is entailed; partial support is not.
+WICE_LABELS = {
+    "supported": "entailment",
+    "partially_supported": "not_entailment",
+    "not_supported": "not_entailment",
+}
+
+
+def _factscore_labelled(row: dict, number: int) -> dict | None:
+    """FActScore's labelled biographies: ``annotations`` with ``human-atomic-facts``."""
+    sentences = row.get("annotations")
+    if not isinstance(sentences, list) or "output" not in row:
+        return None
+    claims = []
+    for index, sentence in enumerate(sentences):
+        for fact in sentence.get("human-atomic-facts") or []:
+            claims.append(
+                {
+                    "id": f"c{len(claims)}",
+                    "text": fact["text"],
+                    "sentence": index,
+                    "source": sentence["text"],
+                    "label": fact["label"],
+                }
+            )
+    return _document(row, number, row["output"], claims=claims, kind="normal")
+
+
+def _response(row: dict, number: int) -> dict | None:
+    """FActScore (``output``), SAFE/LongFact and VeriScore (``response``), our generations."""
+    for field in ("output", "response", "text"):
+        if isinstance(row.get(field), str):
+            return _document(row, number, row[field])
+    return None
+
+
+def _factreasoner(row: dict, number: int) -> dict | None:
+    """FactReasoner's ``atoms`` and ``contexts`` beside ``input`` and ``output``."""
+    if not isinstance(row.get("atoms"), list) or not isinstance(row.get("contexts"), list):
+        return None
+    claims = [
+        {
+            "id": atom["id"],
+            "text": atom["text"],
+            "source": atom.get("original"),
+            "label": atom.get("label") if atom.get("label") in {"S", "NS", "IR"} else None,
+            "contexts": atom.get("contexts"),
+        }
+        for atom in row["atoms"]
+    ]
+    passages = [
+        {
+            "id": context["id"],
+            "title": context.get("title") or "",
+            "text": context.get("text") or context.get("snippet"),
+            "url": context.get("link"),
+        }
+        for context in row["contexts"]
+    ]
+    return _document(row, number, row.get("output"), claims=claims, passages=passages)
+
+
+def _document(row: dict, number: int, text: str, **more: object) -> dict:
+    topic = row.get("topic") or row.get("prompt") or row.get("question") or row.get("input")
+    kept = {k: row[k] for k in ("group", "kind", "generator") if row.get(k) is not None}
+    return {"id": str(row.get("id", f"d{number}")), "topic": topic, "text": text, **kept, **more}
+
+
+def _to_document(row: dict, number: int) -> dict:
+    if "id" in row and "topic" in row and "text" in row:
+        return row
+    for reader in (_factscore_labelled, _factreasoner, _response):
+        found = reader(row, number)
+        if found is not None:
+            return found
+    return row
+
+
+def _to_generation(row: dict, number: int) -> dict:
+    if "text" in row:
+        return row
+    text = row.get("output", row.get("response"))
+    if isinstance(text, dict):  # adversarial-factuality's samples: {raw, parsed}
+        text = text.get("parsed") or text.get("raw")
+    topic = row.get("topic") or row.get("prompt") or row.get("question")
+    return row if text is None else {"topic": topic, "text": text}
+
+
+def _to_relation(row: dict, number: int) -> dict:
+    """WiCE rows (``claim``, ``evidence``); otherwise ours."""
+    if "evidence" in row and "claim" in row and "premise" not in row:
+        label = row.get("label")
+        if label not in WICE_LABELS:
+            raise ValueError(f"label: expected one of {', '.join(WICE_LABELS)}, got {label!r}")
+        evidence = row["evidence"]
+        premise = evidence if isinstance(evidence, str) else "\n".join(evidence)
+        group = (row.get("meta") or {}).get("id")
+        return {
+            "premise": premise,
+            "hypothesis": row["claim"],
+            "label": WICE_LABELS[label],
+            "source": "wice",
+            "group": str(group) if group is not None else premise,
+        }
+    return row
+
+
+def _to_lss(row: dict, number: int) -> dict:
+    """WiCE's non-supported tokens: the supported tokens are an LSS by another name."""
+    if "claim_tokens" in row and "non_supported_spans" in row:
+        tokens, dropped = row["claim_tokens"], row["non_supported_spans"]
+        if len(tokens) != len(dropped):
+            raise ValueError("non_supported_spans: must be as long as claim_tokens")
+        kept = [token for token, drop in zip(tokens, dropped, strict=True) if not drop]
+        evidence = row["evidence"]
+        cited = [
+            row["evidence"][i] for i in sorted({i for s in row["supporting_sentences"] for i in s})
+        ]
+        return {
+            "claim": " ".join(tokens),
+            # The cited sentences come first so that a model of short inputs sees them at all.
+            "reference": "\n".join([*cited, *(e for e in evidence if e not in set(cited))]),
+            "annotations": [{"lss": " ".join(kept)}],
+            "keep": [not drop for drop in dropped],
+            "source": "wice",
+        }
+    return row
+
+
+_ADAPTERS: dict[type[Record], Callable[[dict, int], dict]] = {
+    Document: _to_document,
+    Generation: _to_generation,
+    RelationPair: _to_relation,
+    LssExample: _to_lss,
+}
+
+
+def adapt(row: dict, kind: type[Record], number: int) -> dict:
+    """Give ``row`` the field names of ``kind`` if it is a known project's row.
+
+    Raises:
+        ValueError: the row is recognised but inconsistent; the message starts with the field.
+    """
+    adapter = _ADAPTERS.get(kind)
+    return adapter(row, number) if adapter else row

@@ -1,0 +1,124 @@
+"""Reading records from JSONL, CSV and Parquet, with errors that say where and what to mend."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from records.errors import BadInput, UserError
+from records.foreign import adapt
+from records.types import Record
+
+R = TypeVar("R", bound=Record)
+
+MAX_FAULTS = 10
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    with open(path, encoding="utf-8", errors="strict") as file:
+        number = 0
+        try:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError as error:
+                    yield number, f"json: {error.msg} at column {error.colno}; is the line whole?"
+                    continue
+                yield number, row if isinstance(row, dict) else "json: expected an object"
+        except UnicodeDecodeError as error:
+            yield number + 1, f"json: not UTF-8 ({error.reason})"
+
+
+def _frame_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    import pandas
+
+    csv = path.suffix.lower() in {".csv", ".tsv"}
+    try:
+        if csv:
+            separator = "\t" if path.suffix.lower() == ".tsv" else ","
+            # Kept as text: "NA" is a fine hypothesis, and pydantic turns "0.5" into a number.
+            frame = pandas.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
+        else:
+            frame = pandas.read_parquet(path)
+    except Exception as error:  # pandas and pyarrow raise many kinds for a broken file
+        yield 1, f"file: cannot be read ({str(error).splitlines()[0]})"
+        return
+    for index, row in enumerate(frame.to_dict(orient="records")):
+        # Line 1 of a CSV is its header; a Parquet file has rows, counted from 1.
+        yield index + (2 if csv else 1), {k: _plain(v, csv) for k, v in row.items() if _there(v)}
+
+
+def _there(value: object) -> bool:
+    return not (value is None or value == "" or (isinstance(value, float) and math.isnan(value)))
+
+
+def _plain(value: object, csv: bool) -> object:
+    """Turn numpy values into Python's and JSON in a CSV cell (lists, objects) into values."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if csv and isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError:
+            return value
+    return value
+
+
+def _faults(where: str, error: ValidationError) -> list[str]:
+    found = []
+    for item in error.errors():
+        field = ".".join(str(part) for part in item["loc"]) or "record"
+        message = item["msg"][:1].lower() + item["msg"][1:]
+        value = item.get("input")
+        shown = "" if isinstance(value, (dict, list)) else f" (got {str(value)[:60]!r})"
+        found.append(f"{where}: {field}: {message}{shown if item['type'] != 'missing' else ''}")
+    return found
+
+
+def read_records(path: str | Path, kind: type[R]) -> list[R]:
+    """Read all records of one type from a JSONL, CSV, TSV or Parquet file.
+
+    Rows that carry another project's published field names are adapted first
+    (``records/foreign.py``). No row is ever dropped silently.
+
+    Args:
+        path: the file; its suffix tells the format (anything else is read as JSONL).
+        kind: the record type.
+
+    Returns:
+        The records in the file's order.
+
+    Raises:
+        UserError: no such file, or a file without a single row.
+        BadInput: up to ten faults as ``file:line: field: message``.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
+    frame = path.suffix.lower() in {".csv", ".tsv", ".parquet"}
+    rows = _frame_rows(path) if frame else _jsonl_rows(path)
+    records: list[R] = []
+    faults: list[str] = []
+    for number, row in rows:
+        where = f"{path}:{number}"
+        if isinstance(row, str):
+            faults.append(f"{where}: {row}")
+            continue
+        try:
+            records.append(kind.model_validate(adapt(row, kind, number)))
+        except ValidationError as error:
+            faults.extend(_faults(where, error))
+        except ValueError as error:
+            faults.append(f"{where}: {error}")
+    if faults:
+        raise BadInput(faults[:MAX_FAULTS], max(0, len(faults) - MAX_FAULTS))
+    if not records:
+        raise UserError(f"{path}: the file is empty; expected at least one {kind.__name__} a line")
+    return records

@@ -1,0 +1,172 @@
+"""The records of the house: one JSON object a line, validated on reading.
+
+Fields that a record does not know are kept as they are (``model_extra``), so that a user's own
+columns survive a trip through the pipeline.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+
+RelationLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
+ClaimLabel = Literal["S", "NS", "IR"]
+VerdictLabel = Literal[
+    "supported", "not_supported", "contradicted", "undecided", "irrelevant", "failed"
+]
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, strict about its own fields, tolerant of foreign ones."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+
+class UnliPair(Record):
+    """A premise and a hypothesis with the subjective probability of the hypothesis.
+
+    Source: Chen et al. 2020 (u-SNLI).
+    """
+
+    premise: Text
+    hypothesis: Text
+    label: Probability
+    source: str | None = None
+    weight: Annotated[float, Field(ge=0)] | None = None
+
+
+class RelationPair(Record):
+    """A premise and a hypothesis with their relation.
+
+    ``not_entailment`` comes from two-class sources and says nothing about contradiction.
+    """
+
+    premise: Text
+    hypothesis: Text
+    label: RelationLabel
+    source: str | None = None
+    weight: Annotated[float, Field(ge=0)] | None = None
+
+
+class Annotation(Record):
+    """One annotator's longest supported subsequence of a claim (2308.12157, section 4)."""
+
+    lss: str
+    lss_star: str | None = None
+    rating: Annotated[float, Field(ge=1, le=5)] | None = None
+
+
+class LssExample(Record):
+    """A reference, a claim, and one or more annotations of what the reference supports."""
+
+    reference: Text
+    claim: Text
+    annotations: Annotated[list[Annotation], Field(min_length=1)]
+    id: str | None = None
+    keep: list[bool] | None = Field(
+        default=None, description="word-level gold where the source has it, e.g. WiCE's tokens"
+    )
+
+
+class Sentence(Record):
+    """A sentence of a generation whose truth is known because a knowledge base made it."""
+
+    text: Text
+    true: bool
+
+
+class Generation(Record):
+    """A text that some generator wrote about a topic."""
+
+    topic: Text
+    text: str
+    kind: str | None = None
+    generator: str | None = None
+    group: str | None = None
+    sentences: list[Sentence] | None = None
+    citations: list | None = None
+
+
+class Claim(Record):
+    """A subclaim of a document.
+
+    Attributes:
+        sentence: 0-based index of the sentence it came from.
+        source: that sentence as the decomposer saw it; the premise of document entailment.
+        label: a human or knowledge-base label, where one is known.
+        contexts: ids of the passages that belong to it.
+    """
+
+    id: Text
+    text: Text
+    sentence: Annotated[int, Field(ge=0)] = 0
+    source: str | None = None
+    label: ClaimLabel | None = None
+    contexts: list[str] | None = None
+
+
+class Passage(Record):
+    """A piece of evidence. ``prior`` is the probability that what it says is true."""
+
+    id: Text
+    title: str = ""
+    text: Text
+    url: str | None = None
+    source: str | None = None
+    prior: Probability | None = None
+
+
+class Document(Record):
+    """A text to be scored, with claims and passages where they are given beforehand."""
+
+    id: Text
+    topic: Text
+    text: str
+    claims: list[Claim] | None = None
+    passages: list[Passage] | None = None
+    group: str | None = None
+    kind: str | None = None
+    generator: str | None = None
+
+    @field_validator("claims")
+    @classmethod
+    def _unique_ids(cls, claims: list[Claim] | None) -> list[Claim] | None:
+        if claims and len({c.id for c in claims}) != len(claims):
+            raise ValueError("claim ids must be unique within a document")
+        return claims
+
+
+class Verdict(Record):
+    """What an assessor says of one claim.
+
+    Attributes:
+        claim: the claim's id.
+        assessor: who judged, e.g. ``nli``.
+        name: which of the assessor's verdicts, e.g. ``independent`` or ``grouped``.
+        p: probability that the claim is supported, where the assessor gives one.
+        reason: why it failed; required reading when ``label`` is ``failed``.
+    """
+
+    claim: Text
+    assessor: Text
+    name: str = "default"
+    label: VerdictLabel
+    p: Probability | None = None
+    evidence: list[str] | None = None
+    group: str | None = None
+    entity: str | None = None
+    reason: str | None = None
+
+
+class Preference(Record):
+    """A pair of answers to a prompt, ordered by a metric."""
+
+    prompt: Text
+    chosen: str
+    rejected: str
+    score_chosen: float
+    score_rejected: float

@@ -1,0 +1,117 @@
+"""Atomic and resumable writing.
+
+A file that is there is whole: everything is written beside its place and renamed into it. The one
+file that grows in place is a :class:`JsonlAppender`'s, which repairs a torn last line when opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel
+
+
+def json_line(record: BaseModel | dict) -> str:
+    """One line of JSON with sorted-as-declared keys, without absent optional fields."""
+    if isinstance(record, BaseModel):
+        record = record.model_dump(mode="json", exclude_none=True)
+    return json.dumps(record, ensure_ascii=False)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write ``text`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: str | Path, value: object) -> None:
+    """Write ``value`` as indented JSON, atomically. NaN and infinity are refused."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
+    """Write records one a line, atomically, and return how many there were."""
+    lines = [json_line(record) for record in records]
+    write_text(path, "".join(line + "\n" for line in lines))
+    return len(lines)
+
+
+def sha256_file(path: str | Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256_text(text: str) -> str:
+    """Hex SHA-256 of a text's UTF-8 bytes."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+class JsonlAppender:
+    """A JSONL file that a killed run can go on with.
+
+    Each ``append`` writes whole lines and flushes them to disk. On opening, a torn last line
+    (killed in the middle of a write) is cut off, and ``done`` holds the rows that are safe.
+
+    Args:
+        path: the file; made with its folder when absent.
+        key: the field that identifies a row; ``done`` is keyed by it.
+    """
+
+    def __init__(self, path: str | Path, key: str):
+        self.path = Path(path)
+        self.key = key
+        self.done: dict[object, dict] = {}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        whole = 0
+        if self.path.exists():
+            with open(self.path, "rb") as file:
+                for raw in file:
+                    if not raw.endswith(b"\n"):
+                        break
+                    try:
+                        row = json.loads(raw)
+                    except ValueError:
+                        break
+                    self.done[row[key]] = row
+                    whole += len(raw)
+        self._file = open(self.path, "ab")  # noqa: SIM115 (kept open until close)
+        self._file.truncate(whole)
+
+    def append(self, rows: Iterable[BaseModel | dict]) -> None:
+        """Write rows and make them durable before returning."""
+        for row in rows:
+            line = json_line(row)
+            self._file.write(line.encode("utf-8") + b"\n")
+            row = json.loads(line)
+            self.done[row[self.key]] = row
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> JsonlAppender:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
