@@ -1,1 +1,4 @@
-"""What a trained component is, whoever trained it. ``train`` writes these folders, ``eval`` reads them."""
+"""What a trained component is, whoever trained it.
+
+``train`` writes these folders, ``eval`` reads them.
+"""

@@ -39,7 +39,7 @@ class Component(BaseModel):
 
     Attributes:
         labels: output names in the order of the logits; equal to config.json's ``id2label``.
-        prompt_template: text with ``{topic}`` (adversary) or ``{reference}``, ``{claim}`` (seq2seq).
+        prompt_template: with ``{topic}`` (adversary) or ``{reference}``, ``{claim}`` (seq2seq).
         chat: whether the prompt goes through the tokenizer's chat template.
         keep_threshold: an LSS tagger keeps a word whose probability is at least this.
         chunk_words: long premises are cut into windows of this many words; the best window counts.

@@ -52,7 +52,7 @@ def encode_words(
     examples: Sequence[tuple[list[Word], str]],
     max_length: int,
 ) -> BatchEncoding:
-    """Encode (claim words, reference) for a keep/drop tagger; the claim comes first and stays whole.
+    """Encode (claim words, reference) for a keep/drop tagger; the claim comes first, whole.
 
     ``encoding.word_ids(i)`` with ``encoding.sequence_ids(i) == 0`` leads back to the claim's words.
     """

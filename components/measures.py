@@ -1,7 +1,7 @@
 """The measures each component is judged by; door 1 and door 3 report through these.
 
-Every function returns ``{name: {"value": float | None, "ci95": [low, high] | None}}``. Intervals are
-bootstrapped over groups (premises, references or topics), not over rows.
+Every function returns ``{name: {"value": float | None, "ci95": [low, high] | None}}``. Intervals
+are bootstrapped over groups (premises, references or topics), not over rows.
 """
 
 from __future__ import annotations

@@ -1,0 +1,120 @@
+"""From verdicts to scores: one aggregation for all assessors, with and without Core.
+
+FActScore (2305.14251, section 3): factual precision of a text is the share of its claims that are
+supported; a model's score is the mean over the texts that respond.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from records import Claim, Document, Verdict
+
+# The text gives up on the topic. Short texts only: a biography may quote such words.
+_REFUSAL = re.compile(
+    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)\b"
+    r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
+    r"|(could not|no) (find )?information)",
+    re.IGNORECASE,
+)
+_REFUSAL_MAX_WORDS = 80
+
+DEFAULT_GAMMA = 10
+
+
+class DocumentScore(BaseModel):
+    """One document's score by one assessor, with or without Core.
+
+    Attributes:
+        claims: number of subclaims before Core.
+        kept: number of subclaims that were scored (after Core where it ran).
+        failed: claims without a verdict; never inside the score.
+        precision: supported / (kept - failed - irrelevant); 0 for an empty selection; ``None``
+            when the text does not respond or nothing could be judged.
+        factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma;
+            the number of claims is the one before Core.
+        empty_selection: the text responds and has claims, but Core selects none.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    assessor: str
+    name: str
+    selection: Literal["none", "core"]
+    responded: bool
+    claims: int
+    kept: int
+    supported: int
+    contradicted: int
+    undecided: int
+    failed: int
+    precision: float | None
+    factscore: float | None
+    empty_selection: bool
+
+
+def responds(document: Document) -> bool:
+    """Whether the text says anything about its topic (FActScore's abstention, by phrases)."""
+    text = document.text.strip()
+    return bool(text) and not (
+        len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None
+    )
+
+
+def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
+    """exp(1 - gamma / claims) below gamma claims, else 1 (FActScore's released code)."""
+    if claims == 0:
+        return 0.0
+    return 1.0 if gamma <= 0 or claims >= gamma else math.exp(1 - gamma / claims)
+
+
+def score_document(
+    document: Document,
+    claims: Sequence[Claim],
+    verdicts: Sequence[Verdict],
+    selected: set[str] | None,
+    gamma: float = DEFAULT_GAMMA,
+) -> DocumentScore:
+    """Score one document by the verdicts of one assessor.
+
+    Args:
+        document: the text.
+        claims: all of its subclaims, before Core.
+        verdicts: one a scored claim.
+        selected: ids of the claims that Core kept, or ``None`` without Core.
+        gamma: the length penalty's threshold; 0 for none.
+    """
+    scored = [v for v in verdicts if selected is None or v.claim in selected]
+    counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
+    judged = len(scored) - counts["failed"] - counts["irrelevant"]
+    responded = responds(document)
+    empty = bool(responded and claims and selected is not None and not selected)
+    precision: float | None = None
+    if responded and (empty or (judged == 0 and not counts["failed"])):
+        precision = 0.0
+    elif responded and judged:
+        precision = counts["supported"] / judged
+    penalised = None if precision is None else precision * length_penalty(len(claims), gamma)
+    return DocumentScore(
+        assessor=verdicts[0].assessor if verdicts else "",
+        name=verdicts[0].name if verdicts else "default",
+        selection="none" if selected is None else "core",
+        responded=responded,
+        claims=len(claims),
+        kept=len(scored),
+        supported=counts["supported"],
+        contradicted=counts["contradicted"],
+        undecided=counts["undecided"],
+        failed=counts["failed"],
+        precision=precision,
+        factscore=penalised,
+        empty_selection=empty,
+    )
+
+
+_COUNTED = ("supported", "contradicted", "undecided", "failed", "irrelevant")

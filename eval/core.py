@@ -1,0 +1,89 @@
+"""``python -m eval core``: which claims of each document Core selects, and why.
+
+Every input claim is kept, with its weight, its document entailment and whether it was selected.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jsonargparse import ArgumentParser
+
+from components.checkpoint import read_component
+from eval.decompose.given import Given
+from eval.models.encoder import Entailment, Unli
+from eval.select.core import Core
+from records import Document, UserError, read_records, write_jsonl
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options; Core's come from its own signature."""
+    parser = ArgumentParser(prog="python -m eval core", description=__doc__.splitlines()[0])
+    parser.add_argument("--config", action="config", help="YAML with any of the options below")
+    parser.add_argument("--claims", type=str, required=True, help="documents with `claims`")
+    parser.add_argument(
+        "--checkpoints",
+        type=str,
+        nargs="+",
+        required=True,
+        help="a relation and a UNLI checkpoint, in any order, or folders that hold them",
+    )
+    parser.add_argument("--output", type=str, required=True, help="the JSONL file to write")
+    parser.add_argument("--cache", type=str, default=None, help="file of the models' answer cache")
+    parser.add_class_arguments(Core, None, skip={"entailment", "unli"})
+    return parser
+
+
+def find_checkpoints(folders: list[str]) -> dict[str, Path]:
+    """The relation and the UNLI checkpoint among the folders or one level below them."""
+    found: dict[str, Path] = {}
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise UserError(f"{folder}: no such folder; give checkpoint folders")
+        below = [p.parent for p in sorted(folder.glob("*/component.json"))]
+        for path in [folder] if (folder / "component.json").is_file() else below:
+            name = read_component(path).component
+            if name in {"relation", "unli"}:
+                if name in found:
+                    raise UserError(f"{found[name]} and {path} are both {name}; give one of them")
+                found[name] = path
+    return found
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    documents = read_records(arguments.claims, Document)
+    found = find_checkpoints(arguments.checkpoints)
+    if "relation" not in found:
+        raise UserError("--checkpoints: no relation checkpoint among them; Core needs one")
+    if "unli" not in found and arguments.weighting != "uniform":
+        raise UserError(
+            f"--checkpoints: no unli checkpoint among them; weighting {arguments.weighting} needs "
+            "one (or give --weighting uniform)"
+        )
+    options = arguments.clone().as_dict()
+    for key in ("config", "claims", "checkpoints", "output", "cache"):
+        options.pop(key, None)
+    core = Core(
+        entailment=Entailment(str(found["relation"]), cache=arguments.cache),
+        unli=Unli(str(found["unli"]), cache=arguments.cache) if "unli" in found else None,
+        **options,
+    )
+    claims = Given(irrelevant=True)(documents)
+    selections = core(documents, claims)
+    rows = []
+    for document, own, chosen in zip(documents, claims, selections, strict=True):
+        row = document.model_dump(mode="json", exclude_none=True)
+        row["claims"] = [
+            claim.model_dump(mode="json", exclude_none=True)
+            | selection.model_dump(mode="json", exclude={"claim"}, exclude_none=True)
+            for claim, selection in zip(own, chosen, strict=True)
+        ]
+        rows.append(row)
+    write_jsonl(arguments.output, rows)
+    total = sum(map(len, claims))
+    kept = sum(selection.selected for own in selections for selection in own)
+    print(f"{arguments.output}: {kept} of {total} claims selected in {len(documents)} documents")
+    return 0

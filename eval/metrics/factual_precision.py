@@ -1,0 +1,54 @@
+"""FActScore's aggregation as an ``evaluate`` module, loadable offline by path.
+
+``evaluate.load("eval/metrics/factual_precision.py")`` from the repository's root.
+"""
+
+import datasets
+import evaluate
+
+from eval.aggregate import length_penalty
+
+_DESCRIPTION = """Factual precision (FActScore, arXiv 2305.14251, section 3): the mean over texts of
+the share of supported claims, with and without the length penalty."""
+
+_INPUTS = """
+Args:
+    predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
+    gamma: threshold of the length penalty in claims; 0 for none (default 10).
+Returns:
+    factual_precision, factscore: means over texts with at least one judged claim, or None.
+    n: number of such texts. failed: number of claims that could not be judged.
+"""
+
+
+class FactualPrecision(evaluate.Metric):
+    """Factual precision over lists of decisions."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation="Min et al. 2023, arXiv 2305.14251",
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.List(datasets.Value("int32")),
+                    "references": datasets.List(datasets.Value("string")),
+                }
+            ),
+        )
+
+    def _compute(self, predictions, references=None, gamma=10) -> dict:
+        plain, penalised, failed = [], [], 0
+        for decisions in predictions:
+            judged = [decision for decision in decisions if decision >= 0]
+            failed += len(decisions) - len(judged)
+            if judged:
+                plain.append(sum(judged) / len(judged))
+                penalised.append(plain[-1] * length_penalty(len(decisions), gamma))
+        count = len(plain)
+        return {
+            "factual_precision": sum(plain) / count if count else None,
+            "factscore": sum(penalised) / count if count else None,
+            "n": count,
+            "failed": failed,
+        }

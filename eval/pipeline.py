@@ -1,0 +1,146 @@
+"""The flow: documents to claims, to selected claims, to passages, to verdicts, to scores.
+
+Read this first. Each stage is a callable over the whole batch (``eval/stages.py``); YAML picks one
+by ``class_path``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from eval.aggregate import DEFAULT_GAMMA, DocumentScore, score_document
+from eval.stages import Decomposer, Retriever, Selection, Selector, Verifier
+from records import Claim, Document, Passage, Verdict
+
+
+class Scored(BaseModel):
+    """A document with everything that the pipeline found out about it.
+
+    Attributes:
+        claims: all subclaims, selected or not.
+        selections: one a claim, or none without Core.
+        verdicts: of verifiers that judge one claim at a time, or that judged all claims.
+        core_verdicts: of verifiers that judge the set, on the selected claims only.
+        scores: one an assessor's named verdict and selection.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    document: Document
+    claims: list[Claim]
+    selections: list[Selection]
+    passages: list[Passage]
+    verdicts: list[Verdict]
+    core_verdicts: list[Verdict] = []
+    scores: list[DocumentScore]
+
+
+class Pipeline:
+    """Decompose, select, retrieve, verify, aggregate.
+
+    Args:
+        decompose: texts to claims.
+        verify: one or more verifiers; all judge the same claims and passages.
+        retrieve: claims to evidence; without it the documents' own passages are used.
+        select: Core; without it every claim is scored once.
+        gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 for none.
+    """
+
+    def __init__(
+        self,
+        decompose: Decomposer,
+        verify: list[Verifier],
+        retrieve: Retriever | None = None,
+        select: Selector | None = None,
+        gamma: float = DEFAULT_GAMMA,
+    ):
+        self.decompose = decompose
+        self.verify = verify
+        self.retrieve = retrieve
+        self.select = select
+        self.gamma = gamma
+
+    def score(self, documents: Sequence[Document]) -> list[Scored]:
+        """Score documents, with and without Core where a selector is set.
+
+        Returns:
+            One :class:`Scored` a document, in order.
+        """
+        claims = self.decompose(documents)
+        selections = self.select(documents, claims) if self.select else [[] for _ in documents]
+        if self.retrieve is None:
+            passages = [list(document.passages or []) for document in documents]
+        else:
+            claims, passages = self.retrieve(documents, claims)
+        verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
+        return [
+            Scored(
+                document=document,
+                claims=claims[row],
+                selections=selections[row],
+                passages=passages[row],
+                verdicts=verdicts[row],
+                core_verdicts=core_verdicts[row],
+                scores=self._scores(
+                    document, claims[row], selections[row], verdicts[row], core_verdicts[row]
+                ),
+            )
+            for row, document in enumerate(documents)
+        ]
+
+    def _judge(
+        self,
+        documents: Sequence[Document],
+        claims: list[list[Claim]],
+        selections: list[list[Selection]],
+        passages: list[list[Passage]],
+    ) -> tuple[list[list[Verdict]], list[list[Verdict]]]:
+        """Verdicts on all claims, and on the selected ones from verifiers that judge sets."""
+        chosen = [{s.claim for s in own if s.selected} for own in selections]
+        kept = [
+            [claim for claim in own if claim.id in ids]
+            for own, ids in zip(claims, chosen, strict=True)
+        ]
+        verdicts: list[list[Verdict]] = [[] for _ in documents]
+        core_verdicts: list[list[Verdict]] = [[] for _ in documents]
+        for verifier in self.verify:
+            for row, found in enumerate(verifier(documents, claims, passages)):
+                verdicts[row].extend(found)
+            if self.select is None:
+                continue
+            if verifier.judges_sets:
+                again = verifier(documents, kept, passages)
+            else:
+                again = [[] for _ in documents]
+            for row, found in enumerate(again):
+                core_verdicts[row].extend(found)
+        return verdicts, core_verdicts
+
+    def _scores(
+        self,
+        document: Document,
+        claims: list[Claim],
+        selections: list[Selection],
+        verdicts: list[Verdict],
+        core_verdicts: list[Verdict],
+    ) -> list[DocumentScore]:
+        selected = {s.claim for s in selections if s.selected} if self.select else None
+        scores = []
+        for group in _by_name(verdicts):
+            scores.append(score_document(document, claims, group, None, self.gamma))
+            if selected is None:
+                continue
+            key = (group[0].assessor, group[0].name) if group else ("", "default")
+            own = [v for v in core_verdicts if (v.assessor, v.name) == key] or group
+            scores.append(score_document(document, claims, own, selected, self.gamma))
+        return scores
+
+
+def _by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
+    """Verdicts grouped by assessor and name, in order; one empty group for a text without any."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((verdict.assessor, verdict.name), []).append(verdict)
+    return list(groups.values()) or [[]]

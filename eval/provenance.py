@@ -1,0 +1,66 @@
+"""Where a number came from: the configuration, and the content of every file it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.checkpoint import library_versions
+from records import sha256_file, sha256_text
+
+
+def inputs(config: object) -> dict[str, str]:
+    """SHA-256 of every file and checkpoint folder that a configuration names, by its name there."""
+    return {name: _digest(Path(name)) for name in sorted(set(_strings(config))) if _is_input(name)}
+
+
+def config_hash(config: object, digests: dict[str, str]) -> str:
+    """One hash over a configuration and the content of its inputs."""
+    return sha256_text(json.dumps([config, digests], sort_keys=True))
+
+
+def provenance(config: dict, digests: dict[str, str]) -> dict:
+    """What stands once a results file: no time, host or absolute path, so that runs can be compared."""
+    checkpoints = {}
+    for name in digests:
+        path = Path(name) / "component.json"
+        if path.is_file():
+            component = json.loads(path.read_text(encoding="utf-8"))
+            checkpoints[name] = {
+                "component": component["component"],
+                "sha256": digests[name],
+                "metrics": component["metrics"],
+                "metrics_split": component["metrics_split"],
+            }
+    return {
+        "config": config,
+        "checkpoints": checkpoints,
+        "data": {name: d for name, d in digests.items() if name not in checkpoints},
+        "versions": library_versions(),
+    }
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def _is_input(name: str) -> bool:
+    if not name or "\n" in name or len(name) > 500:
+        return False
+    path = Path(name)
+    return path.is_file() or (path / "component.json").is_file()
+
+
+def _digest(path: Path) -> str:
+    if path.is_file():
+        return sha256_file(path)
+    files = sorted([path / "component.json", *path.glob("*.safetensors")])
+    return sha256_text("".join(f"{file.name}:{sha256_file(file)}\n" for file in files))

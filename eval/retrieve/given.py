@@ -1,0 +1,27 @@
+"""Passages that came with the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from records import Claim, Document, Passage
+
+
+class Given:
+    """Use each document's own ``passages``; a claim without ``contexts`` may use all of them."""
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        """The claims with their contexts and the passages as given."""
+        passages = [document.passages or [] for document in documents]
+        filled = [
+            [
+                claim
+                if claim.contexts is not None
+                else claim.model_copy(update={"contexts": [passage.id for passage in own]})
+                for claim in mine
+            ]
+            for mine, own in zip(claims, passages, strict=True)
+        ]
+        return filled, passages

@@ -1,0 +1,162 @@
+"""Reading records: the formats, the faults, the foreign rows."""
+
+import json
+
+import pandas
+import pytest
+
+from records import (
+    BadInput,
+    Document,
+    Generation,
+    LssExample,
+    RelationPair,
+    UnliPair,
+    UserError,
+    read_records,
+)
+
+PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0.9}
+
+
+def lines(path, *rows):
+    path.write_text("".join(r if isinstance(r, str) else json.dumps(r) + "\n" for r in rows))
+    return path
+
+
+def test_the_same_rows_from_jsonl_csv_and_parquet(tmp_path):
+    rows = [PAIR, PAIR | {"label": 0.25, "source": "mine"}]
+    jsonl = lines(tmp_path / "a.jsonl", *rows)
+    pandas.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    pandas.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
+    expected = read_records(jsonl, UnliPair)
+    assert [r.label for r in expected] == [0.9, 0.25]
+    assert read_records(tmp_path / "a.csv", UnliPair) == expected
+    assert read_records(tmp_path / "a.parquet", UnliPair) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "field"),
+    [
+        ('{"premise": "A dog runs.", "hypo\n', "json"),
+        (PAIR | {"label": 1.5}, "label"),
+        (PAIR | {"label": float("nan")}, "label"),
+        ({"premise": "A dog runs.", "label": 0.5}, "hypothesis"),
+        (PAIR | {"premise": ""}, "premise"),
+        ("[1, 2]\n", "json"),
+    ],
+)
+def test_a_bad_line_is_named_with_file_line_and_field(tmp_path, row, field):
+    path = lines(tmp_path / "bad.jsonl", PAIR, row)
+    with pytest.raises(BadInput) as caught:
+        read_records(path, UnliPair)
+    assert len(caught.value.faults) == 1
+    assert caught.value.faults[0].startswith(f"{path}:2: {field}: ")
+
+
+def test_ten_faults_are_listed_and_the_rest_counted(tmp_path):
+    path = lines(tmp_path / "bad.jsonl", *[PAIR | {"label": 7}] * 13)
+    with pytest.raises(BadInput, match="and 3 more") as caught:
+        read_records(path, UnliPair)
+    assert len(caught.value.faults) == 10
+    assert caught.value.faults[9].startswith(f"{path}:10: label: ")
+
+
+def test_bad_label_in_a_csv_names_its_line(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("premise,hypothesis,label\na,b,0.5\na,b,high\n")
+    with pytest.raises(BadInput, match=r"bad\.csv:3: label"):
+        read_records(path, UnliPair)
+
+
+def test_a_hypothesis_spelled_NA_in_a_csv_is_text(tmp_path):
+    path = tmp_path / "na.csv"
+    path.write_text("premise,hypothesis,label\nNA,null,0.5\n")
+    assert read_records(path, UnliPair)[0].premise == "NA"
+
+
+@pytest.mark.parametrize("name", ["empty.jsonl", "empty.csv", "absent.jsonl"])
+def test_empty_and_absent_files_are_errors(tmp_path, name):
+    if name.startswith("empty"):
+        (tmp_path / name).write_text("premise,hypothesis,label\n" if "csv" in name else "\n")
+    with pytest.raises(UserError, match=name):
+        read_records(tmp_path / name, UnliPair)
+
+
+def test_own_columns_survive(tmp_path):
+    path = lines(tmp_path / "a.jsonl", PAIR | {"annotator": 3})
+    assert read_records(path, UnliPair)[0].model_extra == {"annotator": 3}
+
+
+def test_factscore_labelled_biographies(tmp_path):
+    fact = {"text": "Ann Lee is a painter.", "label": "S"}
+    row = {
+        "input": "Question: Tell me a bio of Ann Lee.",
+        "output": "Ann Lee is a painter. She is 9 feet tall.",
+        "topic": "Ann Lee",
+        "annotations": [
+            {"text": "Ann Lee is a painter.", "human-atomic-facts": [fact]},
+            {"text": "She is 9 feet tall.", "human-atomic-facts": [fact | {"label": "NS"}]},
+            {"text": "Hm.", "human-atomic-facts": None},
+        ],
+    }
+    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
+    assert [(c.sentence, c.label) for c in document.claims] == [(0, "S"), (1, "NS")]
+    assert document.claims[1].source == "She is 9 feet tall."
+
+
+def test_factscore_without_annotations_safe_and_veriscore(tmp_path):
+    rows = [
+        {"input": "Tell me", "output": "", "topic": "Ann Lee", "annotations": None},
+        {"prompt": "Who is Ann Lee?", "response": "A painter."},
+        {"question": "Who is Ann Lee?", "response": "A painter.", "model": "m"},
+    ]
+    documents = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
+    assert [d.topic for d in documents] == ["Ann Lee", "Who is Ann Lee?", "Who is Ann Lee?"]
+    assert [d.text for d in documents] == ["", "A painter.", "A painter."]
+    assert documents[0].claims is None
+    assert len({d.id for d in documents}) == 3
+
+
+def test_factreasoner_atoms_and_contexts(tmp_path):
+    row = {
+        "input": "Who is Ann Lee?",
+        "output": "A painter.",
+        "topic": "Ann Lee",
+        "atoms": [{"id": "a0", "text": "Ann paints.", "label": "S", "contexts": ["c_a0_0"]}],
+        "contexts": [{"id": "c_a0_0", "title": "Ann", "text": "Ann paints.", "link": "http://x"}],
+    }
+    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
+    assert document.claims[0].contexts == ["c_a0_0"]
+    assert document.passages[0].url == "http://x"
+
+
+def test_wice_rows_for_the_relation_model(tmp_path):
+    row = {"label": "partially_supported", "claim": "A.", "evidence": ["B.", "C."]}
+    path = lines(tmp_path / "a.jsonl", row | {"meta": {"id": "dev1"}}, row | {"label": "supported"})
+    first, second = read_records(path, RelationPair)
+    assert (first.label, first.premise) == ("not_entailment", "B.\nC.")
+    assert first.model_extra["group"] == "dev1"
+    assert second.label == "entailment"
+    with pytest.raises(BadInput, match="label: expected one of supported"):
+        read_records(lines(tmp_path / "b.jsonl", row | {"label": "maybe"}), RelationPair)
+
+
+def test_wice_token_rows_for_lss(tmp_path):
+    row = {
+        "claim_tokens": ["Ann", "ex", "-", "pats", "."],
+        "non_supported_spans": [False, True, True, True, False],
+        "supporting_sentences": [[1]],
+        "evidence": ["Nothing.", "Ann."],
+    }
+    (example,) = read_records(lines(tmp_path / "a.jsonl", row), LssExample)
+    assert example.annotations[0].lss == "Ann ."
+    assert example.keep == [True, False, False, False, True]
+    assert example.reference.startswith("Ann.")
+    with pytest.raises(BadInput, match="non_supported_spans"):
+        read_records(lines(tmp_path / "b.jsonl", row | {"non_supported_spans": [True]}), LssExample)
+
+
+def test_released_adversarial_samples(tmp_path):
+    row = {"topic": "Ann Lee", "output": {"raw": "…", "parsed": "Ann Lee exists."}}
+    assert read_records(lines(tmp_path / "a.jsonl", row), Generation)[0].text == "Ann Lee exists."

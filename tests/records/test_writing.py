@@ -1,0 +1,67 @@
+"""Writing: atomic, resumable, and the result schema."""
+
+import json
+import os
+
+import pytest
+
+from records import (
+    JsonlAppender,
+    Result,
+    ResultFile,
+    UserError,
+    read_results,
+    write_json,
+    write_jsonl,
+    write_results,
+)
+
+RESULT = {
+    "metric": "factual_precision",
+    "selection": "core",
+    "kind": "normal",
+    "generator": "given",
+    "domain": "biographies",
+    "n": 3,
+    "failed": 1,
+    "value": 0.5,
+    "ci95": [0.2, 0.8],
+    "config_hash": "abc",
+}
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, {"a": float("nan")})
+    with pytest.raises(TypeError):
+        write_jsonl(tmp_path / "b.jsonl", [{"a": object()}])
+    assert os.listdir(tmp_path) == ["a.json"]
+    assert json.loads(path.read_text()) == {"a": 1}
+
+
+def test_an_appender_goes_on_after_a_torn_line(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    with JsonlAppender(path, key="id") as rows:
+        rows.append([{"id": 1, "v": "ä"}, {"id": 2, "v": "b"}])
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"id": 3, "v": "c')
+    with JsonlAppender(path, key="id") as rows:
+        assert sorted(rows.done) == [1, 2]
+        rows.append([{"id": 3, "v": "c"}])
+    assert path.read_bytes() == whole + b'{"id": 3, "v": "c"}\n'
+
+
+def test_results_survive_the_trip_and_bad_ones_are_refused(tmp_path):
+    path = tmp_path / "results.json"
+    file = ResultFile(experiment="e", provenance={}, results=[Result(**RESULT)])
+    write_results(path, file)
+    assert read_results(path) == file
+    content = json.loads(path.read_text())
+    content["results"][0]["selection"] = "maybe"
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"results\.0\.selection"):
+        read_results(path)
+    with pytest.raises(UserError, match="no such file"):
+        read_results(tmp_path / "absent.json")
