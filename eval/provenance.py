@@ -21,7 +21,7 @@ def config_hash(config: object, digests: dict[str, str]) -> str:
 
 
 def provenance(config: dict, digests: dict[str, str]) -> dict:
-    """What stands once a results file: no time, host or absolute path, so that runs can be compared."""
+    """What stands once a results file: no time and no host, so that equal runs are equal files."""
     checkpoints = {}
     for name in digests:
         path = Path(name) / "component.json"

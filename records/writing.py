@@ -24,7 +24,7 @@ def json_line(record: BaseModel | dict) -> str:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    """Write ``text`` to ``path`` so that a reader sees the old file or the new one."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
