@@ -29,15 +29,10 @@ class FactualPrecision(evaluate.Metric):
             description=_DESCRIPTION,
             citation="Min et al. 2023, arXiv 2305.14251",
             inputs_description=_INPUTS,
-            features=datasets.Features(
-                {
-                    "predictions": datasets.List(datasets.Value("int32")),
-                    "references": datasets.List(datasets.Value("string")),
-                }
-            ),
+            features=datasets.Features({"predictions": datasets.Sequence(datasets.Value("int32"))}),
         )
 
-    def _compute(self, predictions, references=None, gamma=10) -> dict:
+    def _compute(self, predictions, gamma=10) -> dict:
         plain, penalised, failed = [], [], 0
         for decisions in predictions:
             judged = [decision for decision in decisions if decision >= 0]

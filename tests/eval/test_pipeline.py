@@ -1,0 +1,266 @@
+"""The flow with real stages, and the aggregation."""
+
+import json
+import math
+
+import evaluate
+import numpy as np
+import pytest
+
+from eval.aggregate import length_penalty, responds, score_document
+from eval.decompose.given import Given
+from eval.decompose.sentences import Sentences, split_sentences
+from eval.pipeline import Pipeline
+from eval.retrieve.bm25 import BM25
+from eval.score import main as score_main
+from eval.score import score_resumably
+from eval.stages import Selection
+from eval.summary import summarise
+from eval.verify.labels import Labels
+from eval.verify.nli import NLI
+from records import (
+    Claim,
+    Document,
+    Passage,
+    UserError,
+    Verdict,
+    read_results,
+    write_jsonl,
+)
+
+PASSAGES = [
+    Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),
+    Passage(id="p2", title="Bob Ray", text="Bob Ray was a boxer from Chile."),
+]
+
+
+class WordOverlap:
+    """An entailment model of a user's own: a hypothesis is entailed when all its words are there."""
+
+    def __init__(self):
+        self.pairs = []
+
+    def relations(self, pairs):
+        self.pairs += pairs
+        rows = []
+        for premise, hypothesis in pairs:
+            inside = set(hypothesis.lower().strip(".").split()) <= set(premise.lower().split())
+            rows.append([0.9, 0.05, 0.05] if inside else [0.1, 0.2, 0.7])
+        return np.asarray(rows).reshape(-1, 3)
+
+
+class FirstOnly:
+    """A selector that keeps the first claim of each document."""
+
+    def __call__(self, documents, claims):
+        return [
+            [
+                Selection(
+                    claim=claim.id,
+                    selected=index == 0,
+                    weight=1,
+                    document_entailment=1,
+                    reason="duplicate" if index else "selected",
+                )
+                for index, claim in enumerate(own)
+            ]
+            for own in claims
+        ]
+
+
+def passages_file(tmp_path):
+    write_jsonl(tmp_path / "passages.jsonl", PASSAGES)
+    return str(tmp_path / "passages.jsonl")
+
+
+def document(text, **more):
+    return Document(id=more.pop("id", "d"), topic="Ann Lee", text=text, **more)
+
+
+def test_sentences_keep_abbreviations_and_drop_blanks():
+    text = "Dr. Ann Lee (b. 1901) was a painter. She won 3.5 prizes.\n\n…\n"
+    assert split_sentences(text) == [
+        "Dr. Ann Lee (b. 1901) was a painter.",
+        "She won 3.5 prizes.",
+    ]
+
+
+def test_the_whole_flow(tmp_path):
+    model = WordOverlap()
+    pipeline = Pipeline(
+        decompose=Sentences(),
+        retrieve=BM25(passages_file(tmp_path), k=1),
+        verify=[NLI(model)],
+        select=FirstOnly(),
+    )
+    (scored,) = pipeline.score([document("Ann Lee was a painter. Ann Lee was a boxer.")])
+    assert [v.label for v in scored.verdicts] == ["supported", "contradicted"]
+    assert scored.verdicts[0].evidence == ["p1"]
+    by_selection = {s.selection: s for s in scored.scores}
+    assert by_selection["none"].precision == 0.5
+    assert by_selection["core"].precision == 1.0
+    # The penalty counts the claims before Core in both.
+    assert by_selection["core"].factscore == pytest.approx(math.exp(1 - 10 / 2))
+
+
+def test_a_claim_without_a_passage_fails_and_is_not_scored(tmp_path):
+    pipeline = Pipeline(
+        decompose=Sentences(),
+        retrieve=BM25(passages_file(tmp_path), k=1, topic_in_query=False),
+        verify=[NLI(WordOverlap())],
+    )
+    (scored,) = pipeline.score([document("Ann Lee was a painter. Xyzzy plugh.")])
+    assert [v.label for v in scored.verdicts] == ["supported", "failed"]
+    assert scored.verdicts[1].reason == "no passage was retrieved"
+    assert (scored.scores[0].precision, scored.scores[0].failed) == (1.0, 1)
+
+
+def test_queries_and_batches_do_not_change_what_is_found(tmp_path):
+    retrieve = BM25(passages_file(tmp_path), k=2)
+    texts = ["Ann Lee was a painter.", "Bob Ray was a boxer."]
+    documents = [document(t, id=t) for t in texts]
+    claims = Sentences()(documents)
+    together, _ = retrieve(documents, claims)
+    alone = [retrieve([d], [c])[0][0] for d, c in zip(documents, claims, strict=True)]
+    assert together == alone
+
+
+def test_given_claims_and_their_labels():
+    claims = [
+        Claim(id=f"c{i}", text=t, label=label)
+        for i, (t, label) in enumerate([("a", "S"), ("b", "NS"), ("c", "IR"), ("d", None)])
+    ]
+    pipeline = Pipeline(decompose=Given(), verify=[Labels()])
+    (scored,) = pipeline.score([document("a b c d", claims=claims)])
+    assert [c.id for c in scored.claims] == ["c0", "c1", "c3"]
+    assert (scored.scores[0].precision, scored.scores[0].failed) == (0.5, 1)
+    with pytest.raises(UserError, match="no claims"):
+        pipeline.score([document("a")])
+
+
+class Pairwise:
+    """A verifier that judges the set: a claim is supported when another one stands beside it."""
+
+    judges_sets = True
+
+    def __call__(self, documents, claims, passages):
+        return [
+            [
+                Verdict(
+                    claim=claim.id,
+                    assessor="pairwise",
+                    label="supported" if len(own) > 1 else "not_supported",
+                )
+                for claim in own
+            ]
+            for own in claims
+        ]
+
+
+def test_set_verifiers_run_again_on_the_selected_claims():
+    pipeline = Pipeline(decompose=Sentences(), verify=[Pairwise()], select=FirstOnly())
+    (scored,) = pipeline.score([document("Ann Lee was a painter. Ann Lee was a boxer.")])
+    assert {s.selection: s.precision for s in scored.scores} == {"none": 1.0, "core": 0.0}
+
+
+def verdicts(*labels):
+    return [Verdict(claim=f"c{i}", assessor="a", label=label) for i, label in enumerate(labels)]
+
+
+def claims_of(count):
+    return [Claim(id=f"c{i}", text="x") for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "selected", "precision"),
+    [
+        (["supported", "not_supported", "contradicted", "undecided"], None, 0.25),
+        (["supported", "failed"], None, 1.0),
+        (["failed", "failed"], None, None),
+        (["supported", "irrelevant"], None, 1.0),
+        (["supported", "not_supported"], {"c1"}, 0.0),
+        (["supported", "supported"], set(), 0.0),
+        ([], None, 0.0),
+    ],
+)
+def test_precision_of_one_document(labels, selected, precision):
+    found = score_document(
+        document("Some text."), claims_of(len(labels)), verdicts(*labels), selected
+    )
+    assert found.precision == precision
+    assert found.empty_selection == (selected == set())
+
+
+def test_abstentions_are_not_scored_and_not_empty_selections():
+    for text in ("", "I'm sorry, I could not find any information."):
+        found = score_document(document(text), claims_of(1), verdicts("supported"), set())
+        assert (found.precision, found.responded, found.empty_selection) == (None, False, False)
+    assert responds(document("He said: I'm sorry."))
+
+
+def test_length_penalty():
+    assert length_penalty(5, 10) == pytest.approx(math.exp(-1))
+    assert length_penalty(10, 10) == length_penalty(3, 0) == 1
+    assert length_penalty(0, 10) == 0
+
+
+def test_summary_counts_topics_and_failures():
+    pipeline = Pipeline(decompose=Given(), verify=[Labels()])
+    documents = [
+        document("x", id="1", claims=[Claim(id="a", text="x", label="S")]),
+        document("x", id="2", claims=[Claim(id="a", text="x", label="NS")]),
+        document("x", id="3", claims=[Claim(id="a", text="x")]),
+    ]
+    results = {r.metric: r for r in summarise(pipeline.score(documents), "h", "biographies")}
+    found = results["factual_precision"]
+    assert (found.value, found.n, found.failed) == (0.5, 1, 1)  # one topic, one failed claim
+    assert results["claims"].value == 1
+
+
+def test_a_killed_scoring_run_goes_on_and_ends_the_same(tmp_path):
+    class Breaks(Labels):
+        calls = 0
+
+        def __call__(self, *arguments):
+            self.calls += 1
+            if self.calls == 2:
+                raise KeyboardInterrupt
+            return super().__call__(*arguments)
+
+    documents = [
+        document("x", id=str(i), claims=[Claim(id="a", text="x", label="S")]) for i in range(5)
+    ]
+    whole = score_resumably(
+        Pipeline(Given(), [Labels()]), documents, tmp_path / "whole.jsonl", chunk=2
+    )
+    broken = Pipeline(Given(), [Breaks()])
+    with pytest.raises(KeyboardInterrupt):
+        score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2)
+    assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 2
+    assert score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2) == whole
+    assert broken.verify[0].calls == 4
+
+
+def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    claims = [Claim(id="a", text="x", label="S"), Claim(id="b", text="y", label="NS")]
+    write_jsonl("documents.jsonl", [document("x. y.", claims=claims)])
+    (tmp_path / "config.yaml").write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    arguments = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", "out"]
+    assert score_main(arguments) == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["results.json", "scored.jsonl"]
+    results = read_results("out/results.json").results
+    assert [r.value for r in results if r.metric == "factual_precision"] == [0.5]
+    (row,) = [json.loads(line) for line in open("out/scored.jsonl")]
+    assert [v["label"] for v in row["verdicts"]] == ["supported", "not_supported"]
+
+
+def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
+    path = pytestconfig.rootpath / "eval/metrics/factual_precision.py"
+    metric = evaluate.load(str(path), cache_dir=str(tmp_path))
+    found = metric.compute(predictions=[[1, 0], [1, -1], [-1]], gamma=0)
+    assert found == {"factual_precision": 0.75, "factscore": 0.75, "n": 2, "failed": 2}
