@@ -1,0 +1,332 @@
+"""Core: the subclaims that a factual precision may count (2407.03572).
+
+A text can inflate its factual precision by saying little (uninformative claims) or one thing many
+times (repeated claims). Core selects the claims that count, by the integer program of Eq. 1:
+
+    maximise    Σ wᵢ xᵢ,   x binary
+    subject to  xᵢ + xⱼ ≤ 1     where claim i entails claim j or j entails i
+                Σ pᵢ xᵢ ≤ 0     with pᵢ = p − 1[the source sentence entails claim i]
+
+The program is in ``program.py``, the weights wᵢ are in ``weights.py``; both say where they depart
+from the paper. What is decided here:
+
+- ``Entail`` means that entailment is the most probable of the three relations; a threshold on its
+  probability is an option.
+- The premise of document entailment is the source sentence as the decomposer saw it.
+- Rel, the relevance factor of a weight, is judged on the source sentence; Rel = 0 means that the
+  claim is never selected.
+- Claims with the same normalised text are one claim to the models and the program, asked for in
+  the first of their spellings in the order of characters. It is coherent if a copy of it is.
+- p, the share of selected claims that their sentences must entail, has no value in the paper; nor
+  has ε. Both are in the signature, so that they are in every configuration and every result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from eval.select.judgements import entails, likelihoods, relations
+from eval.select.program import solve
+from eval.select.weights import about, capped, information, load_bleached, normalise
+from eval.stages import EntailmentModel, Pair, Selection, UnliModel
+from records import Claim, Document, UserError
+
+
+class Relevance(Protocol):
+    """Judges whether sentences say something about their document's topic (Rel)."""
+
+    def __call__(
+        self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
+    ) -> list[Sequence[int]]:
+        """1 (relevant) or 0 for each distinct source sentence of each document."""
+
+
+@dataclass
+class _View:
+    """A document's claims as the program sees them: m distinct texts for k claims.
+
+    Attributes:
+        sources: premise of document entailment of each claim, (k,).
+        node: which distinct text each claim has, (k,).
+        texts: normalised and sorted, (m,).
+        spellings: what the models are asked for, (m,).
+        bleached: bleached claims about the topic.
+        relevant: Rel of each claim, (k,).
+        support: probability that its source entails each claim, (k,).
+        coherent: whether its source entails each claim, (k,).
+        weights: wᵢ of each text, (m,); 0 where no copy is relevant.
+        exclusion: whether text i entails text j, (m, m); only asked for texts in the race.
+    """
+
+    document: Document
+    claims: Sequence[Claim]
+    sources: list[str]
+    node: np.ndarray
+    texts: list[str]
+    spellings: list[str]
+    bleached: list[str]
+    relevant: np.ndarray
+    support: np.ndarray
+    coherent: np.ndarray
+    weights: np.ndarray
+    exclusion: np.ndarray
+
+    def any_copy(self, of_claims: np.ndarray) -> np.ndarray:
+        """For each text, whether a relevant claim with that text has the property, (m,)."""
+        held = np.zeros(len(self.texts), bool)
+        np.logical_or.at(held, self.node, of_claims & self.relevant)
+        return held
+
+    def bleached_pairs(self, node: int) -> list[Pair]:
+        """(bleached claim, text) for all bleached claims."""
+        return [(bleached, self.spellings[node]) for bleached in self.bleached]
+
+
+class Core:
+    """The selector stage: which subclaims of each document count.
+
+    All model calls are batched over the documents of a call: one for document entailment and the
+    cap, one for likelihoods, one for exclusion among the claims that can still be selected.
+
+    Args:
+        entailment: judges document entailment, exclusion and the cap.
+        unli: judges p(claim | bleached claim); not needed with uniform weights.
+        bleached: at most 12 texts with {topic}, or the path of a file with one a line, e.g.
+            eval/select/bleached/biographies.txt; not needed with uniform weights.
+        weighting: uniform (wᵢ = 1), cpmi (w_Info) or capped (w_Info − ε, and −ε if entailed by a
+            bleached claim).
+        p: share of the selected claims that their source sentence must entail, in [0, 1].
+        epsilon: ε of the capped weights in nats; claims with w_Info ≤ ε go.
+        entail_threshold: least probability of entailment; None: it must be the most probable
+            relation.
+        strict_eq1: keep claims of weight ≤ 0 in the program, as Eq. 1 is printed; uninformative
+            claims can then buy budget for incoherent ones.
+        floor: probabilities below it count as it, so that weights are finite.
+        relevance: judges Rel of source sentences; None: all are relevant.
+
+    Raises:
+        UserError: an option out of range, or weights that lack a model or bleached claims.
+    """
+
+    def __init__(
+        self,
+        entailment: EntailmentModel,
+        unli: UnliModel | None = None,
+        bleached: list[str] | str | None = None,
+        weighting: Literal["uniform", "cpmi", "capped"] = "capped",
+        p: float = 0.5,
+        epsilon: float = 0.1,
+        entail_threshold: float | None = None,
+        strict_eq1: bool = False,
+        floor: float = 1e-6,
+        relevance: Relevance | None = None,
+    ):
+        if weighting not in ("uniform", "cpmi", "capped"):
+            raise UserError(f"weighting: {weighting!r}; give uniform, cpmi or capped")
+        if weighting != "uniform" and (unli is None or bleached is None):
+            missing = "unli" if unli is None else "bleached"
+            raise UserError(f"weighting: {weighting} needs {missing}; give it, or use uniform")
+        if not 0 <= p <= 1:
+            raise UserError(f"p: {p}; give a share in [0, 1]")
+        if not 0 <= epsilon <= 50:
+            raise UserError(f"epsilon: {epsilon}; give a number of nats in [0, 50]")
+        if entail_threshold is not None and not 0 < entail_threshold <= 1:
+            raise UserError(f"entail_threshold: {entail_threshold}; give a probability in (0, 1]")
+        if not 1e-20 <= floor < 1:
+            raise UserError(f"floor: {floor}; give a probability in [1e-20, 1)")
+        self.entailment = entailment
+        self.unli = unli
+        self.bleached = [] if bleached is None else load_bleached(bleached)
+        self.weighting = weighting
+        self.p = p
+        self.epsilon = epsilon
+        self.entail_threshold = entail_threshold
+        self.strict_eq1 = strict_eq1
+        self.floor = floor
+        self.relevance = relevance
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Selection]]:
+        """Select claims.
+
+        Args:
+            documents: the batch.
+            claims: of each document, with the sentence they came from in ``source`` (without one
+                the document's text is the premise).
+
+        Returns:
+            One selection a claim, in the claims' order.
+
+        Raises:
+            RuntimeError: a model's answer is not usable, or the solver found no optimum.
+        """
+        views = [self._view(d, c) for d, c in zip(documents, claims, strict=True)]
+        self._judge_relevance(views)
+        capped_texts = self._judge_coherence_and_cap(views)
+        self._weigh(views, capped_texts)
+        self._judge_exclusion(views)
+        return [self._select(view) for view in views]
+
+    def _view(self, document: Document, claims: Sequence[Claim]) -> _View:
+        normal = [normalise(claim.text) for claim in claims]
+        spelling: dict[str, str] = {}
+        for text, claim in zip(normal, claims, strict=True):
+            spelling[text] = min(spelling.get(text, claim.text), claim.text)
+        texts = sorted(spelling)
+        place = {text: index for index, text in enumerate(texts)}
+        return _View(
+            document=document,
+            claims=claims,
+            sources=[claim.source or document.text for claim in claims],
+            node=np.array([place[text] for text in normal], dtype=np.int64),
+            texts=texts,
+            spellings=[spelling[text] for text in texts],
+            bleached=about(self.bleached, document.topic),
+            relevant=np.ones(len(claims), bool),
+            support=np.zeros(len(claims)),
+            coherent=np.zeros(len(claims), bool),
+            weights=np.zeros(len(texts)),
+            exclusion=np.zeros((len(texts), len(texts)), bool),
+        )
+
+    def _judge_relevance(self, views: list[_View]) -> None:
+        if self.relevance is None:
+            return
+        sentences = [list(dict.fromkeys(view.sources)) for view in views]
+        scores = self.relevance([view.document for view in views], sentences)
+        for view, distinct, scored in zip(views, sentences, scores, strict=True):
+            relevance = dict(zip(distinct, scored, strict=True))
+            view.relevant = np.array([relevance[s] > 0 for s in view.sources], dtype=bool)
+
+    def _judge_coherence_and_cap(self, views: list[_View]) -> list[np.ndarray]:
+        """Fill in document entailment; return for each view which texts the cap holds for."""
+        support = [
+            [(s, view.spellings[n]) for s, n in zip(view.sources, view.node, strict=True)]
+            for view in views
+        ]
+        cap: list[dict[int, list[Pair]]] = [
+            {int(n): view.bleached_pairs(n) for n in np.flatnonzero(view.any_copy(view.relevant))}
+            if self.weighting == "capped"
+            else {}
+            for view in views
+        ]
+        wanted = [pair for pairs in support for pair in pairs]
+        wanted += [pair for texts in cap for pairs in texts.values() for pair in pairs]
+        known = relations(self.entailment, wanted)
+        capped_texts = []
+        for view, pairs, texts in zip(views, support, cap, strict=True):
+            answers = np.array([known[pair] for pair in pairs]).reshape(-1, 3)
+            view.support = np.clip(answers[:, 0], 0.0, 1.0)
+            view.coherent = entails(answers, self.entail_threshold)
+            held = np.zeros(len(view.texts), bool)
+            for node, by_bleached in texts.items():
+                answers = np.array([known[pair] for pair in by_bleached])
+                held[node] = entails(answers, self.entail_threshold).any()
+            capped_texts.append(held)
+        return capped_texts
+
+    def _weigh(self, views: list[_View], capped_texts: list[np.ndarray]) -> None:
+        """Fill in the weights; a capped text needs no likelihood."""
+        in_race = [view.any_copy(view.relevant) for view in views]
+        if self.weighting == "uniform":
+            for view, relevant in zip(views, in_race, strict=True):
+                view.weights = relevant.astype(float)
+            return
+        wanted = [
+            pair
+            for view, relevant, held in zip(views, in_race, capped_texts, strict=True)
+            for node in np.flatnonzero(relevant & ~held)
+            for pair in view.bleached_pairs(node)
+        ]
+        known = likelihoods(self.unli, wanted)
+        for view, relevant, held in zip(views, in_race, capped_texts, strict=True):
+            for node in np.flatnonzero(relevant):
+                if held[node]:
+                    view.weights[node] = capped(1.0, True, self.epsilon, self.floor)
+                    continue
+                likelihood = max(float(known[pair]) for pair in view.bleached_pairs(node))
+                view.weights[node] = (
+                    capped(likelihood, False, self.epsilon, self.floor)
+                    if self.weighting == "capped"
+                    else information(likelihood, self.floor)
+                )
+
+    def _in_race(self, view: _View) -> np.ndarray:
+        """Indices of the texts that the program may select."""
+        able = view.any_copy(view.coherent if self.p == 1 else view.relevant)
+        return np.flatnonzero(able if self.strict_eq1 else able & (view.weights > 0))
+
+    def _judge_exclusion(self, views: list[_View]) -> None:
+        wanted: list[list[tuple[int, int]]] = []
+        for view in views:
+            race = self._in_race(view)
+            wanted.append([(i, j) for i in race for j in race if i != j])
+        known = relations(
+            self.entailment,
+            (
+                (view.spellings[i], view.spellings[j])
+                for view, pairs in zip(views, wanted, strict=True)
+                for i, j in pairs
+            ),
+        )
+        for view, pairs in zip(views, wanted, strict=True):
+            if pairs:
+                answers = np.array([known[view.spellings[i], view.spellings[j]] for i, j in pairs])
+                first, second = np.array(pairs).T
+                view.exclusion[first, second] = entails(answers, self.entail_threshold)
+
+    def _select(self, view: _View) -> list[Selection]:
+        """Solve the program for one document and say why each claim stays or goes."""
+        race = self._in_race(view)
+        coherent = view.any_copy(view.coherent)
+        selected = np.zeros(len(view.texts), bool)
+        selected[race] = solve(
+            view.weights[race],
+            view.exclusion[np.ix_(race, race)],
+            coherent[race],
+            self.p,
+            self.strict_eq1,
+            [view.texts[node] for node in race],
+        )
+        # Of equal claims the first one stands for all, if it is as coherent as any of them.
+        standing: dict[int, int] = {}
+        for index, node in enumerate(view.node):
+            fit = view.relevant[index] and view.coherent[index] == coherent[node]
+            if selected[node] and fit:
+                standing.setdefault(int(node), index)
+        return [self._verdict(view, index, selected, standing) for index in range(len(view.claims))]
+
+    def _verdict(
+        self, view: _View, index: int, selected: np.ndarray, standing: dict[int, int]
+    ) -> Selection:
+        node, relevant = int(view.node[index]), bool(view.relevant[index])
+        chosen = standing.get(node) == index
+        # Heaviest first; the texts are in order already.
+        either = (view.exclusion[node] | view.exclusion[:, node]) & selected
+        excluding = sorted(np.flatnonzero(either), key=lambda other: -view.weights[other])
+        by = standing.get(node) if selected[node] else None
+        if by is None and excluding:
+            by = standing[int(excluding[0])]
+        weight = float(view.weights[node]) if relevant else 0.0
+        reason = "incoherent"
+        if chosen:
+            reason = "selected"
+        elif not relevant:
+            reason = "irrelevant"
+        elif not selected[node] and weight <= 0:
+            reason = "uninformative"
+        elif by is not None:
+            reason = "duplicate"
+        return Selection(
+            claim=view.claims[index].id,
+            selected=chosen,
+            weight=weight,
+            document_entailment=float(view.support[index]),
+            reason=reason,
+            duplicate_of=view.claims[by].id if reason == "duplicate" else None,
+        )

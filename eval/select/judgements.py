@@ -1,0 +1,63 @@
+"""Asking the entailment and UNLI models: each distinct pair once, all of a batch in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from eval.select.weights import normalise
+from eval.stages import EntailmentModel, Pair, UnliModel
+
+
+def relations(model: EntailmentModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarray]:
+    """Probabilities of entailment, neutral and contradiction, shape (3,), of every pair.
+
+    A text entails itself (up to :func:`~eval.select.weights.normalise`); the model is not asked.
+
+    Raises:
+        RuntimeError: the model's answer has another shape or is not a number.
+    """
+    return _ask(model.relations, pairs, np.array([1.0, 0.0, 0.0]))
+
+
+def likelihoods(model: UnliModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarray]:
+    """p(hypothesis | premise), shape (), of every pair; 1 where both are the same text.
+
+    Raises:
+        RuntimeError: the model's answer has another shape or is not a number.
+    """
+    return _ask(model.likelihood, pairs, np.array(1.0))
+
+
+def entails(probabilities: np.ndarray, threshold: float | None) -> np.ndarray:
+    """Whether relations count as entailment.
+
+    Args:
+        probabilities: shape (…, 3): entailment, neutral, contradiction.
+        threshold: the least probability of entailment; with None it must be the largest of the
+            three (a tie is no entailment).
+
+    Returns:
+        bool of shape (…).
+    """
+    if threshold is not None:
+        return probabilities[..., 0] >= threshold
+    return probabilities[..., 0] > probabilities[..., 1:].max(axis=-1)
+
+
+def _ask(
+    ask: Callable[[Sequence[Pair]], np.ndarray], pairs: Iterable[Pair], of_itself: np.ndarray
+) -> dict[Pair, np.ndarray]:
+    known: dict[Pair, np.ndarray] = dict.fromkeys(pairs, of_itself)
+    todo = [pair for pair in known if normalise(pair[0]) != normalise(pair[1])]
+    if not todo:
+        return known
+    answers = np.asarray(ask(todo), dtype=float)
+    if answers.shape != (len(todo), *of_itself.shape) or not np.isfinite(answers).all():
+        raise RuntimeError(
+            f"Core: asked for {len(todo)} pairs, the model answered with shape {answers.shape}"
+            + ("" if np.isfinite(answers).all() else " and values that are not numbers")
+        )
+    known.update(zip(todo, answers, strict=True))
+    return known
