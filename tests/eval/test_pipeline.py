@@ -35,7 +35,7 @@ PASSAGES = [
 
 
 class WordOverlap:
-    """An entailment model of a user's own: a hypothesis is entailed when all its words are there."""
+    """A user's own entailment model: a hypothesis of known words is entailed."""
 
     def __init__(self):
         self.pairs = []
@@ -254,7 +254,7 @@ def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["results.json", "scored.jsonl"]
     results = read_results("out/results.json").results
     assert [r.value for r in results if r.metric == "factual_precision"] == [0.5]
-    (row,) = [json.loads(line) for line in open("out/scored.jsonl")]
+    (row,) = map(json.loads, (tmp_path / "out/scored.jsonl").read_text().splitlines())
     assert [v["label"] for v in row["verdicts"]] == ["supported", "not_supported"]
 
 

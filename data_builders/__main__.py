@@ -1,0 +1,66 @@
+"""``python -m data_builders NAME --config FILE [--key value …]``: build one dataset."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentError
+from importlib import import_module
+
+from jsonargparse import ArgumentParser
+
+from records import UserError
+from records.errors import run_door
+
+# Name on the command line to where its class is; imported only when asked for. The class has a
+# typed, documented constructor and a ``build()``.
+BUILDERS = {
+    "kb_pairs": "data_builders.kb_pairs:KbPairs",
+}
+
+
+def _builder(name: str) -> type:
+    module, _, attribute = BUILDERS[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _overview() -> str:
+    lines = ["usage: python -m data_builders NAME --config FILE [--key value …]", "", "datasets:"]
+    for name in sorted(BUILDERS):
+        first = (_builder(name).__doc__ or "").strip().splitlines()
+        lines.append(f"  {name:14} {first[0] if first else ''}")
+    return "\n".join([*lines, "", "NAME --help shows the options of one dataset."])
+
+
+def parser_of(name: str) -> ArgumentParser:
+    """The parser of one builder: an option for each parameter of its constructor."""
+    parser = ArgumentParser(prog=f"python -m data_builders {name}", exit_on_error=False)
+    parser.add_argument("--config", action="config", help="YAML file of the options below")
+    parser.add_class_arguments(_builder(name), None)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line and build.
+
+    Raises:
+        UserError: no such dataset, or an option or a config key that the builder does not have.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in {"-h", "--help"}:
+        print(_overview())
+        return 0
+    name, *rest = arguments
+    if name not in BUILDERS:
+        raise UserError(f"{name}: no such dataset; known are {', '.join(sorted(BUILDERS))}")
+    parser = parser_of(name)
+    try:
+        config = parser.parse_args(rest)
+    except ArgumentError as error:
+        raise UserError(" ".join(str(error).split())) from None
+    config.pop("config", None)
+    _builder(name)(**parser.instantiate(config).as_dict()).build()
+    return 0
+
+
+if __name__ == "__main__":
+    run_door(main)

@@ -1,0 +1,191 @@
+"""Writing a dataset folder: JSONL shards, a card with Hub front matter, and the manifest, last."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from pathlib import Path, PurePath
+
+import yaml
+from pydantic import BaseModel
+
+from data_builders.sparql import SparqlClient
+from records import sha256_file, sha256_text, write_json, write_jsonl, write_text
+
+PACKAGES = ("pydantic", "sparqlwrapper", "oxigraph")
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the dataset card says.
+
+    Attributes:
+        pretty_name: title of the card.
+        configs: config name to its splits, each to the file's path in the folder, e.g.
+            ``{"unli": {"train": "unli/train.jsonl"}}``.
+        text: the body in Markdown: what it is, how it was made, what it must not be used for.
+        license: the Hub's name of the licence.
+        task_categories: the Hub's names of the tasks.
+        language: codes of the texts' languages.
+        tags: free words.
+    """
+
+    pretty_name: str
+    configs: Mapping[str, Mapping[str, str]]
+    text: str
+    license: str = "cc0-1.0"
+    task_categories: Sequence[str] = ("text-classification",)
+    language: Sequence[str] = ("en",)
+    tags: Sequence[str] = ("factuality",)
+
+
+def write_dataset(
+    folder: str | Path,
+    files: Mapping[str, Iterable[BaseModel | dict]],
+    *,
+    card: Card,
+    clients: Sequence[SparqlClient],
+    dropped: Mapping[str, int],
+    config: Mapping[str, object],
+    seed: int,
+) -> Path:
+    """Write a whole dataset folder; the manifest comes last, so a folder that has one is whole.
+
+    The same records, config and seed give the same bytes: only remote endpoints bring times in,
+    and those come from the client's cache when the builder is started again.
+
+    Args:
+        folder: where it goes; files of an earlier dataset with the same names are replaced.
+        files: path in the folder (``unli/train.jsonl``) to its records.
+        card: what ``README.md`` says; each of its files must be in ``files``.
+        clients: the clients that were asked, for their request logs.
+        dropped: reason to how many rows were left out for it.
+        config: the builder's configuration, without the folder it writes to.
+        seed: the builder's seed.
+
+    Returns:
+        Path of ``manifest.json``.
+
+    Raises:
+        ValueError: the card names a file that is not in ``files``.
+    """
+    folder = Path(folder)
+    named = {path for splits in card.configs.values() for path in splits.values()}
+    if named - set(files):
+        raise ValueError(f"the card names files that are not written: {sorted(named - set(files))}")
+    (folder / "manifest.json").unlink(missing_ok=True)
+    written = {}
+    for name in sorted(files):
+        rows = write_jsonl(folder / name, files[name])
+        written[name] = {"rows": rows, "sha256": sha256_file(folder / name)}
+    total = sum(entry["rows"] for entry in written.values())
+    write_text(folder / "README.md", _card_text(card, written, total))
+    manifest = {
+        "config": {name: _plain(value) for name, value in config.items()},
+        "seed": seed,
+        "requests": request_families(clients),
+        "kept": total,
+        "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
+        "files": written,
+        "card_sha256": sha256_file(folder / "README.md"),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+    write_json(folder / "manifest.json", manifest)
+    return folder / "manifest.json"
+
+
+def request_families(clients: Sequence[SparqlClient]) -> list[dict]:
+    """Each family of requests once: endpoint, kind, how many, rows, hash of the queries.
+
+    An answer that came from the cache counts as it did when it was fetched. Times are given for
+    remote endpoints only: what a local server says depends on its data, named by their hash.
+    """
+    families: dict[tuple[str, str], dict] = {}
+    for client in clients:
+        for request in client.requests:
+            entry = families.setdefault(
+                (client.identity, request.family),
+                {
+                    "endpoint": client.identity,
+                    "kind": "remote" if client.remote else "local",
+                    "family": request.family,
+                    "requests": 0,
+                    "rows": 0,
+                    "queries": [],
+                    "example": request.query,
+                    **({"first": request.time, "last": request.time} if client.remote else {}),
+                },
+            )
+            entry["requests"] += 1
+            entry["rows"] += request.rows
+            entry["queries"].append(request.query)
+            if client.remote:
+                entry["first"] = min(entry["first"], request.time)
+                entry["last"] = max(entry["last"], request.time)
+    for entry in families.values():
+        entry["queries_sha256"] = sha256_text("\n".join(entry.pop("queries")))
+        entry["example"] = entry["example"][:500]
+    return [families[key] for key in sorted(families)]
+
+
+def _card_text(card: Card, written: Mapping[str, dict], total: int) -> str:
+    front = {
+        "pretty_name": card.pretty_name,
+        "license": card.license,
+        "language": list(card.language),
+        "task_categories": list(card.task_categories),
+        "tags": list(card.tags),
+        "size_categories": [_size_category(total)],
+        "configs": [
+            {
+                "config_name": name,
+                "data_files": [{"split": s, "path": path} for s, path in splits.items()],
+            }
+            for name, splits in card.configs.items()
+        ],
+    }
+    header = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
+    rows = "".join(f"| `{name}` | {entry['rows']} |\n" for name, entry in written.items())
+    return (
+        f"---\n{header}---\n\n# {card.pretty_name}\n\n{card.text.strip()}\n\n"
+        f"## Files\n\n| file | rows |\n|---|---|\n{rows}\n"
+        "`manifest.json` holds the configuration, the requests, what was dropped and why, and "
+        "the SHA-256 of each file.\n"
+    )
+
+
+def _size_category(rows: int) -> str:
+    """The Hub's name of a size, e.g. ``1K<n<10K``."""
+    names = ("1K", "10K", "100K", "1M", "10M")
+    if rows < 1000:
+        return "n<1K"
+    for exponent, (low, high) in enumerate(pairwise(names), 4):
+        if rows < 10**exponent:
+            return f"{low}<n<{high}"
+    return "n>10M"
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it; paths with forward slashes."""
+    if isinstance(value, PurePath):
+        return value.as_posix()
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found

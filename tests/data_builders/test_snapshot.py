@@ -1,0 +1,135 @@
+"""What the embedded snapshot promises, checked on its Turtle and on the people read from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from rdflib import Graph, Namespace
+from rdflib.namespace import OWL, RDFS, SKOS, XSD
+
+from data_builders.facts import DATES, ENTITY, PROPERTIES, Value, load_people, parse_date
+from data_builders.server import SNAPSHOT, open_client
+
+WD = Namespace("http://www.wikidata.org/entity/")
+WDT = Namespace("http://www.wikidata.org/prop/direct/")
+FF = Namespace(ENTITY)
+SCHEMA = Namespace("http://schema.org/")
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return Graph().parse(SNAPSHOT, format="turtle")
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    dropped = Counter()
+    with open_client() as client:
+        return load_people(client, dropped=dropped), dropped
+
+
+@pytest.fixture(scope="module")
+def people(loaded):
+    return loaded[0]
+
+
+def test_small_and_readable():
+    assert SNAPSHOT.stat().st_size < 900_000
+    blocks = [
+        line.split()[0]
+        for line in SNAPSHOT.read_text(encoding="utf-8").splitlines()
+        if line.startswith("ff:") and not line.startswith("ff:frequency")
+    ]
+    assert blocks == sorted(blocks)
+    assert len(blocks) == len(set(blocks))
+
+
+def test_enough_people_and_enough_shared_names(people):
+    assert len(people) >= 290
+    names = Counter(person.name for person in people)
+    assert sum(n for n in names.values() if n > 1) >= 60
+    assert len({person.title for person in people}) == len(people)
+
+
+def test_all_sixteen_cells_of_the_sampling(people):
+    cells = Counter((p.group, p.frequency_bin) for p in people)
+    assert set(cells) == {(group, b) for group in "ABCD" for b in range(4)}
+
+
+def test_nothing_is_lost_on_reading(loaded, graph):
+    people, dropped = loaded
+    assert not +dropped
+    humans = set(graph.subjects(WDT.P31, WD.Q5))
+    assert {p.iri for p in people} == {str(human) for human in humans}
+    for prop in PROPERTIES:
+        in_file = sum(len(set(graph.objects(human, WDT[prop]))) for human in humans)
+        assert sum(len(p.facts.get(prop, ())) for p in people) == in_file
+
+
+def test_everyone_died_after_their_birth(people):
+    for person in people:
+        (born,), (died,) = person.facts["P569"], person.facts["P570"]
+        assert 10 < died.year - born.year < 112, person.name
+        assert born.iri is None
+        assert died.iri is None
+
+
+def test_what_every_person_has(people):
+    for person in people:
+        assert person.sex in {"male", "female"}
+        assert person.facts["P106"]
+        assert person.facts["P27"]
+        assert person.continent
+        assert person.name not in person.aliases
+    for prop in set(PROPERTIES) - set(DATES):
+        assert sum(prop in p.facts for p in people) >= 5, prop
+
+
+def test_own_people_and_wikidata_classes(graph):
+    for human in graph.subjects(WDT.P31, WD.Q5):
+        assert human in FF
+        assert len(set(graph.objects(human, FF.frequency))) == 1
+        for date in DATES:
+            assert {d.datatype for d in graph.objects(human, WDT[date])} <= {XSD.date, XSD.gYear}
+    for country in set(graph.objects(None, WDT.P27)):
+        assert len(set(graph.objects(country, WDT.P30))) == 1, country
+
+
+def test_every_node_has_one_english_label(graph):
+    nodes = {o for p in ("P27", "P30", "P31", "P106", "P19", "P20", "P166", "P69", "P54", "P21")
+             for o in graph.objects(None, WDT[p])}  # fmt: skip
+    nodes |= set(graph.subjects(WDT.P31, WD.Q5)) | set(graph.objects(None, OWL.sameAs))
+    for node in nodes:
+        labels = list(graph.objects(node, RDFS.label))
+        assert len(labels) == 1, node
+        assert labels[0].language == "en"
+
+
+def test_aliases_come_both_as_names_and_as_redirects(graph):
+    for human in graph.subjects(WDT.P31, WD.Q5):
+        redirects = {graph.value(other, RDFS.label) for other in graph.objects(human, OWL.sameAs)}
+        assert redirects == set(graph.objects(human, SKOS.altLabel))
+
+
+def test_one_sitelink_a_person(graph):
+    for human in graph.subjects(WDT.P31, WD.Q5):
+        (page,) = graph.subjects(SCHEMA.about, human)
+        assert str(page).startswith("https://en.wikipedia.org/wiki/")
+        assert graph.value(page, SCHEMA.name)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("1861-05-07", "date", Value("7 May 1861", None, 1861)),
+        ("1861", "gYear", Value("1861", None, 1861)),
+        ("1900-01-01", "date", Value("1 January 1900", None, 1900)),
+        ("1861-05-07T00:00:00Z", "dateTime", Value("7 May 1861", None, 1861)),
+        ("1861-01-01T00:00:00Z", "dateTime", Value("1861", None, 1861)),
+        ("-0043-12-07T00:00:00Z", "dateTime", Value("7 December 43 BC", None, -43)),
+        ("http://www.wikidata.org/.well-known/genid/abc", "", None),
+    ],
+)
+def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
+    assert parse_date(text, f"http://www.w3.org/2001/XMLSchema#{kind}") == value

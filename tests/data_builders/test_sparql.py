@@ -1,0 +1,218 @@
+"""The SPARQL client against a real, badly behaved HTTP server on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+import pytest
+
+from data_builders.sparql import EndpointError, SparqlClient, is_local, values_chunks
+from records import UserError
+
+GOOD = json.dumps(
+    {
+        "head": {"vars": ["x", "y"]},
+        "results": {
+            "bindings": [
+                {"x": {"type": "literal", "value": "1"}, "y": {"type": "literal", "value": "2"}},
+                {"x": {"type": "literal", "value": "3"}},
+            ]
+        },
+    }
+)
+ROWS = [{"x": "1", "y": "2"}, {"x": "3"}]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers with the listed (status, headers, body) in turn, the last one for ever."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: list[tuple[int, dict, str]] = []
+        self.seen: list[tuple[str, str, str]] = []
+        self.drip_s = 0.0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/query"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.seen.append(("POST", parse_qs(body)["query"][0], self.headers["User-Agent"]))
+        answers = self.server.answers
+        status, headers, text = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/sparql-results+json", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        pieces = (
+            [text[i : i + 20] for i in range(0, len(text), 20)] if self.server.drip_s else [text]
+        )
+        try:
+            for piece in pieces:
+                self.wfile.write(piece.encode())
+                self.wfile.flush()
+                time.sleep(self.server.drip_s)
+        except OSError:
+            pass  # the client hung up, as it should
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()
+
+
+def _client(server, **options) -> tuple[SparqlClient, list[float]]:
+    waits: list[float] = []
+    options = {"backoff_s": 0.5, "sleep": waits.append, **options}
+    return SparqlClient(server.url, "tests/1.0 (tests@factfoundry.example)", **options), waits
+
+
+def test_rate_limit_then_cut_json_then_good(server):
+    server.answers = [
+        (429, {"Retry-After": "0"}, "slow down"),
+        (200, {}, GOOD[:-30]),
+        (200, {}, GOOD),
+    ]
+    client, waits = _client(server)
+    assert client.select("SELECT * {}") == ROWS
+    assert len(server.seen) == 3
+    assert waits == [0.0, 1.0]  # the server's own wait, then the second step of the back-off
+    assert server.seen[0] == ("POST", "SELECT * {}", "tests/1.0 (tests@factfoundry.example)")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"head":{"vars":["x"]},"results":{"bindings":[The SPARQL operation has been cancelled',
+        GOOD + "\njava.util.concurrent.TimeoutException",
+        "<html>busy</html>",
+        "{}",
+        "",
+    ],
+)
+def test_an_error_inside_a_200_body_is_never_an_empty_answer(server, body):
+    server.answers = [(200, {}, body)]
+    client, _ = _client(server, retries=1)
+    with pytest.raises(EndpointError, match="2 attempts"):
+        client.select("SELECT * {}")
+    assert len(server.seen) == 2
+    assert client.requests == []
+
+
+def test_an_empty_result_is_an_answer(server):
+    server.answers = [(200, {}, '{"head":{"vars":[]},"results":{"bindings":[]}}')]
+    assert _client(server)[0].select("SELECT * {}") == []
+
+
+def test_busy_without_a_header_waits_a_minute(server):
+    server.answers = [(503, {}, ""), (200, {}, GOOD)]
+    client, waits = _client(server)
+    client.select("SELECT * {}")
+    assert waits == [60.0]
+
+
+def test_retry_after_may_be_a_date(server):
+    moment = datetime.now(UTC) + timedelta(seconds=100)
+    server.answers = [
+        (429, {"Retry-After": format_datetime(moment, usegmt=True)}, ""),
+        (200, {}, GOOD),
+    ]
+    client, waits = _client(server)
+    client.select("SELECT * {}")
+    assert 90 < waits[0] <= 100
+
+
+def test_a_very_long_wait_is_left_to_the_user(server):
+    server.answers = [(429, {"Retry-After": "86400"}, "")]
+    client, waits = _client(server)
+    with pytest.raises(EndpointError, match="86400 s"):
+        client.select("SELECT * {}")
+    assert waits == []
+
+
+def test_server_errors_back_off_and_end(server):
+    server.answers = [(500, {}, "timeout")]
+    client, waits = _client(server, retries=3)
+    with pytest.raises(EndpointError, match="HTTP 500"):
+        client.select("SELECT * {}")
+    assert waits == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_what_will_not_mend_itself_is_not_repeated(server, status):
+    server.answers = [(status, {}, "no")]
+    with pytest.raises(UserError) as caught:
+        _client(server)[0].select("SELECT nonsense")
+    assert not isinstance(caught.value, EndpointError)
+    assert "\n" not in str(caught.value)
+    assert len(server.seen) == 1
+
+
+def test_a_dripping_answer_hits_the_total_deadline(server):
+    # Every read succeeds well within the socket time-out; the whole takes longer than allowed.
+    server.answers, server.drip_s = [(200, {}, GOOD)], 0.1
+    with pytest.raises(EndpointError, match="TimeoutError"):
+        _client(server, timeout_s=0.3, retries=0)[0].select("SELECT * {}")
+
+
+def test_nobody_there(server):
+    url = server.url
+    server.server_close()
+    with pytest.raises(EndpointError, match="2 attempts"):
+        SparqlClient(url, retries=1, sleep=lambda _: None).select("SELECT * {}")
+
+
+def test_kept_answers_outlive_the_server_and_its_port(server, tmp_path):
+    server.answers = [(200, {}, GOOD)]
+    first, _ = _client(server, cache_dir=tmp_path, identity="data")
+    first.select("SELECT * {}", family="all")
+    second = SparqlClient(
+        "http://127.0.0.1:1/query", cache_dir=tmp_path, identity="data", retries=0
+    )
+    assert second.select("SELECT * {}", family="all") == ROWS
+    assert [r.time for r in second.requests] == [r.time for r in first.requests]
+    assert (first.requests[0].cached, second.requests[0].cached) == (False, True)
+    other = SparqlClient(
+        "http://127.0.0.1:1/query", cache_dir=tmp_path, identity="other", retries=0
+    )
+    with pytest.raises(EndpointError):
+        other.select("SELECT * {}")
+    with pytest.raises(EndpointError):
+        second.select("SELECT ?another {}")
+
+
+def test_remote_endpoints_need_a_user_agent():
+    with pytest.raises(UserError, match="user_agent"):
+        SparqlClient("https://query.wikidata.org/sparql")
+    with pytest.raises(UserError, match="endpoint"):
+        SparqlClient("query.wikidata.org")
+    assert not is_local("https://query.wikidata.org/sparql")
+    assert is_local("http://localhost:7878/query")
+
+
+def test_values_chunks():
+    assert list(values_chunks(range(5), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(values_chunks([])) == []
