@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentError
 from importlib import import_module
 
 from jsonargparse import ArgumentParser
@@ -43,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and build.
 
     Raises:
-        UserError: no such dataset, or an option or a config key that the builder does not have.
+        UserError: no such dataset.
+        ArgumentError: an option or a config key that the builder does not have.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments or arguments[0] in {"-h", "--help"}:
@@ -53,10 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     if name not in BUILDERS:
         raise UserError(f"{name}: no such dataset; known are {', '.join(sorted(BUILDERS))}")
     parser = parser_of(name)
-    try:
-        config = parser.parse_args(rest)
-    except ArgumentError as error:
-        raise UserError(" ".join(str(error).split())) from None
+    config = parser.parse_args(rest)
     config.pop("config", None)
     _builder(name)(**parser.instantiate(config).as_dict()).build()
     return 0

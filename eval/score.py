@@ -58,7 +58,9 @@ def score_resumably(
 
 def build_parser() -> ArgumentParser:
     """The command's options; the pipeline's come from the stages' own signatures."""
-    parser = ArgumentParser(prog="python -m eval score", description=__doc__.splitlines()[0])
+    parser = ArgumentParser(
+        prog="python -m eval score", description=__doc__.splitlines()[0], exit_on_error=False
+    )
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--documents", type=str, required=True, help="documents or generations")
     parser.add_argument("--output", type=str, required=True, help="folder for the outputs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentError
 from collections.abc import Callable
 
 
@@ -26,12 +27,16 @@ class BadInput(UserError):
 def run_door(main: Callable[[], int | None]) -> None:
     """Run a door's ``main`` and leave the process with its exit code.
 
-    A ``UserError`` is printed on standard error without a traceback and becomes exit code 2;
-    any other exception is a defect of ours and keeps its traceback.
+    A ``UserError``, or a parser's complaint about an option or a config key, is printed on
+    standard error as one line and becomes exit code 2; any other exception is a defect of ours and
+    keeps its traceback.
     """
     try:
         code = main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except ArgumentError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code or 0)

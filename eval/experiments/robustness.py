@@ -254,7 +254,9 @@ def _selection_row(scored: Scored, components: str) -> dict:
 def build_parser() -> ArgumentParser:
     """The experiment's options."""
     parser = ArgumentParser(
-        prog="python -m eval experiment robustness", description=__doc__.splitlines()[0]
+        prog="python -m eval experiment robustness",
+        description=__doc__.splitlines()[0],
+        exit_on_error=False,
     )
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--output", type=str, required=True, help="folder for the run")
