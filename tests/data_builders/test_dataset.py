@@ -12,7 +12,7 @@ import yaml
 from data_builders.__main__ import BUILDERS, main
 from data_builders.dataset import Card, write_dataset
 from data_builders.server import open_client
-from records import UnliPair, UserError, read_records, sha256_file
+from records import UnliPair, read_records, sha256_file
 from records.errors import run_door
 
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
