@@ -25,7 +25,10 @@ def summarise(
     Metrics: ``factual_precision`` and ``factscore`` (macro over responding documents),
     ``claims`` (subclaims a text), ``kept_share`` (share of subclaims that Core keeps),
     ``respond_ratio`` and ``empty_selection`` (share of responding texts of which nothing is left).
+    With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
     """
+    assessors = {(score.assessor, score.name) for d in scored for score in d.scores if score.kept}
+    several = len(assessors) > 1
     cells: dict[tuple, list[tuple[Scored, object]]] = {}
     for document in scored:
         for score in document.scores:
@@ -33,10 +36,11 @@ def summarise(
                 document.document.kind or "normal",
                 document.document.generator or "given",
                 score.selection,
+                (score.assessor, score.name) if several else None,
             )
             cells.setdefault(key, []).append((document, score))
     results = []
-    for (kind, generator, selection), rows in cells.items():
+    for (kind, generator, selection, assessor), rows in cells.items():
         values = _columns(rows, selection)
         topics = [document.document.topic for document, _ in rows]
         failed = sum(score.failed for _, score in rows)
@@ -47,7 +51,7 @@ def summarise(
             )
             results.append(
                 Result(
-                    metric=metric,
+                    metric=metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
                     selection=selection,
                     kind=kind,
                     generator=generator,

@@ -217,6 +217,17 @@ def test_summary_counts_topics_and_failures():
     assert results["claims"].value == 1
 
 
+def test_two_verifiers_are_never_averaged():
+    pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()])
+    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
+    results = summarise(pipeline.score([document("x", claims=claims)]), "h", "biographies")
+    values = {r.metric: r.value for r in results if r.metric.startswith("factual_precision")}
+    assert values == {
+        "factual_precision:labels.default": 0.5,
+        "factual_precision:pairwise.default": 1.0,
+    }
+
+
 def test_a_killed_scoring_run_goes_on_and_ends_the_same(tmp_path):
     class Breaks(Labels):
         calls = 0

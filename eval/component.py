@@ -1,0 +1,169 @@
+"""``python -m eval component``: judge one trained component on a file of its record type.
+
+The last line of standard output is one JSON object::
+
+    {"component": "unli", "n": 3040, "failed": 0,
+     "metrics": {"pearson": {"value": 0.51, "ci95": [0.48, 0.53]}, …}}
+
+``n`` rows entered the metrics; ``failed`` rows could not be judged and are in none of them.
+Everything is computed in float32 in fixed batches, without a cache, through the measures that
+door 1 reports.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jsonargparse import ArgumentError, ArgumentParser
+
+from components.checkpoint import read_component
+from components.measures import (
+    Measures,
+    adversary_measures,
+    lss_measures,
+    relation_measures,
+    unli_measures,
+)
+from components.words import keep_targets
+from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
+
+Judged = tuple[int, int, Measures]  # rows, how many of them failed, measures of the others
+
+
+def _unli(checkpoint: str, data: str, batch_size: int) -> Judged:
+    """Intervals over premises."""
+    from eval.models.encoder import Unli
+
+    engine = Unli(checkpoint, batch_size, dtype="float32")
+    pairs = read_records(data, UnliPair)
+    predicted = engine.likelihood([(pair.premise, pair.hypothesis) for pair in pairs])
+    labels = np.asarray([pair.label for pair in pairs])
+    groups = [pair.premise for pair in pairs]
+    return len(pairs), 0, unli_measures(predicted, labels, groups)
+
+
+def _relation(checkpoint: str, data: str, batch_size: int) -> Judged:
+    """Intervals over premises; over WiCE's source claims, whose rows come with a ``group``."""
+    from eval.models.encoder import Entailment
+
+    engine = Entailment(checkpoint, batch_size, dtype="float32")
+    pairs = read_records(data, RelationPair)
+    predicted = engine.relations([(pair.premise, pair.hypothesis) for pair in pairs])
+    groups = [(pair.model_extra or {}).get("group", pair.premise) for pair in pairs]
+    labels = [pair.label for pair in pairs]
+    return len(pairs), 0, relation_measures(predicted, labels, groups)
+
+
+def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
+    """Intervals over references. A claim that does not fit the model's input has failed."""
+    from eval.models.encoder import LssTagger
+
+    engine = LssTagger(checkpoint, batch_size, dtype="float32")
+    examples = read_records(data, LssExample)
+    found = engine.subsequences([(example.claim, example.reference) for example in examples])
+    rows = [(e, guess.text) for e, guess in zip(examples, found, strict=True) if guess is not None]
+    _some_judged(rows, examples, "claim", engine.component.max_length)
+    targets = [keep_targets(example) for example, _ in rows]
+    ratings = [[a.rating for a in e.annotations if a.rating is not None] for e, _ in rows]
+    lost = sum(unaligned for _, _, unaligned in targets)
+    print(f"{lost} annotations are no subsequence of their claim; no word F1", file=sys.stderr)
+    measures = lss_measures(
+        claims=[example.claim for example, _ in rows],
+        predicted=[text for _, text in rows],
+        gold_keeps=[keeps for _, keeps, _ in targets],
+        gold_texts=[[a.lss for a in example.annotations] for example, _ in rows],
+        ratings=[float(np.mean(r)) if r else None for r in ratings],
+        groups=[example.reference for example, _ in rows],
+    )
+    return len(examples), len(examples) - len(rows), measures
+
+
+def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None = None) -> Judged:
+    """Intervals over topics. A text that does not fit the model's input has failed."""
+    from eval.models.causal import CausalLM
+
+    engine = CausalLM(checkpoint, prompt, batch_size, dtype="float32")
+    texts = read_records(data, Generation)
+    found = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
+    rows = [(t, row) for t, row in zip(texts, found, strict=True) if not row.truncated]
+    _some_judged(rows, texts, "prompt and text", engine.max_length)
+    measures = adversary_measures(
+        negative_log_likelihood=np.asarray([row.nll for _, row in rows]),
+        tokens=np.asarray([row.tokens for _, row in rows]),
+        size=np.asarray([len(t.text.encode("utf-8")) for t, _ in rows]),
+        groups=[t.topic for t, _ in rows],
+    )
+    return len(texts), len(texts) - len(rows), measures
+
+
+def _some_judged(rows: Sequence, records: Sequence, what: str, max_length: int) -> None:
+    if not rows:
+        raise UserError(
+            f"none of {len(records)} rows could be judged: every {what} is longer than the "
+            f"checkpoint's max_length of {max_length} tokens"
+        )
+
+
+_KINDS: dict[str, Callable[..., Judged]] = {
+    "unli": _unli,
+    "relation": _relation,
+    "lss": _lss,
+    "lss_star": _lss,
+    "adversary": _adversary,
+}
+
+
+def judge(
+    checkpoint: str, data: str, prompt: str | None = None, batch_size: int = 64
+) -> dict[str, Any]:
+    """Judge a trained component on a data file.
+
+    Args:
+        checkpoint: folder of the trained component; its component.json says which kind it is.
+        data: JSONL, CSV or Parquet file of that component's records. Relation models also take
+            WiCE's rows, LSS taggers also WiCE's token rows.
+        prompt: for adversaries, the prompt template to use instead of the checkpoint's own;
+            "{topic}" in it is replaced.
+        batch_size: rows judged together; changes the speed, not the result.
+
+    Returns:
+        ``component``, ``n``, ``failed`` and ``metrics``.
+
+    Raises:
+        UserError: the checkpoint or the data cannot be used.
+    """
+    component = read_component(checkpoint)
+    if prompt is not None and component.component != "adversary":
+        raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component.component}")
+    if batch_size < 1:
+        raise UserError(f"--batch_size must be at least 1, got {batch_size}")
+    more = {} if prompt is None else {"prompt": prompt}
+    rows, failed, metrics = _KINDS[component.component](checkpoint, data, batch_size, **more)
+    return {
+        "component": component.component,
+        "n": rows - failed,
+        "failed": failed,
+        "metrics": metrics,
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; standard output ends with the JSON line."""
+    parser = ArgumentParser(
+        prog="python -m eval component",
+        description="Judge a trained component on held-out data. The last line of standard output "
+        "is JSON: component, n (rows judged), failed (rows that could not be), and metrics with "
+        "95% bootstrap intervals over premises, references or topics.",
+        exit_on_error=False,
+    )
+    parser.add_function_arguments(judge, as_group=False)
+    try:
+        options = parser.parse_args(list(argv))
+    except ArgumentError as error:
+        raise UserError(" ".join(str(error).split())) from None
+    print(json.dumps(judge(**vars(options)), allow_nan=False))
+    return 0

@@ -1,0 +1,108 @@
+"""Numeric answers of the engines, kept on disk between runs.
+
+The key is a SHA-256 over everything that changes an answer: the engine, the checkpoint's weights,
+tokenizer and configuration, the precision, and the input texts. A checkpoint that is trained again
+under the same name, or a new temperature, therefore never meets an old answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from components.checkpoint import Component
+from records import UserError, sha256_file
+
+# What a component.json says about its making, or applies after the cached answer.
+_NO_INFLUENCE = {"data", "metrics", "metrics_split", "seed", "versions", "keep_threshold"}
+_MODEL_FILES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
+# SQLite takes 32 766 variables in one statement since 3.32.
+_KEYS_PER_QUERY = 10_000
+
+
+def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> bytes:
+    """Digest of whatever decides an engine's answers besides its input.
+
+    Args:
+        engine: kind of answer, e.g. ``relation``.
+        folder: the checkpoint; the model's and the tokenizer's files in it are hashed.
+        component: its ``component.json``.
+        dtype: precision of the computation, e.g. ``bfloat16``.
+    """
+    files = {
+        path.name: sha256_file(path)
+        for path in sorted(folder.iterdir())
+        if path.suffix in _MODEL_FILES and path.name != "component.json"
+    }
+    content = component.model_dump(mode="json", exclude=_NO_INFLUENCE)
+    whole = json.dumps([engine, dtype, files, content], sort_keys=True)
+    return hashlib.sha256(whole.encode("utf-8")).digest()
+
+
+def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
+    """Key of one answer: an engine's fingerprint and the input texts."""
+    digest = hashlib.sha256(engine)
+    for text in texts:
+        raw = text.encode("utf-8", "surrogatepass")
+        # With the length in front, ("ab", "c") and ("a", "bc") differ.
+        digest.update(len(raw).to_bytes(8, "little"))
+        digest.update(raw)
+    return digest.digest()
+
+
+class AnswerCache:
+    """A table of answers in one SQLite file, which several processes may share.
+
+    Every ``put`` is one transaction of the write-ahead log: a process that is killed loses at most
+    the batch it was working on.
+
+    Args:
+        path: the file; made with its folder when absent.
+
+    Raises:
+        UserError: the file is there but is no such cache.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._table = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+            self._table.execute("PRAGMA journal_mode=WAL")
+            # After a power cut the last batches may be gone, but the file stays whole.
+            self._table.execute("PRAGMA synchronous=NORMAL")
+            self._table.execute(
+                "CREATE TABLE IF NOT EXISTS answers "
+                "(key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+            )
+        except sqlite3.Error as error:
+            raise UserError(
+                f"{self.path}: cannot be used as a cache ({error}); delete it or give another file"
+            ) from None
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
+        """The known answers among ``keys``, each a float64 array of shape (values,)."""
+        found = {}
+        for start in range(0, len(keys), _KEYS_PER_QUERY):
+            part = list(keys[start : start + _KEYS_PER_QUERY])
+            marks = ",".join("?" * len(part))
+            rows = self._table.execute(
+                f"SELECT key, value FROM answers WHERE key IN ({marks})", part
+            )
+            found.update((bytes(key), np.frombuffer(value, "<f8")) for key, value in rows)
+        return found
+
+    def put(self, answers: Mapping[bytes, np.ndarray]) -> None:
+        """Keep answers. One that is already there stays, so that nobody sees it change."""
+        rows = [(key, np.asarray(value, "<f8").tobytes()) for key, value in answers.items()]
+        self._table.execute("BEGIN IMMEDIATE")
+        self._table.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
+        self._table.execute("COMMIT")
+
+    def close(self) -> None:
+        self._table.close()

@@ -1,0 +1,302 @@
+"""Causal language models: likelihood of texts, and sampling; the only place that samples.
+
+A checkpoint is a LoRA adapter on the base model that its ``component.json`` names; a base model's
+name or folder alone will do too, with the topic itself as the prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from peft import PeftModel
+from safetensors import SafetensorError
+from transformers import AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+
+from components.base import load_causal, load_tokenizer
+from components.checkpoint import Component, read_component
+from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
+from eval.models.encoder import pack_linears, pick_device
+from records import UserError
+
+# Logits of a batch are at most this many tokens wide: 2048 x 49 152 float32 are 400 MB.
+_TOKENS_PER_BATCH = 2048
+_LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
+
+
+Dtype = Literal["auto", "float32", "bfloat16"]
+
+
+def pick_dtype(dtype: Dtype, device: torch.device) -> torch.dtype:
+    """``auto`` is bfloat16 where the processor computes in it, which samples twice as fast.
+
+    Without AVX512-BF16 or AMX a CPU only emulates it, so float32 is faster there.
+    """
+    if dtype != "auto":
+        return getattr(torch, dtype)
+    if device.type == "cuda":
+        fast = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if fast else torch.float32
+
+
+class Likelihood(NamedTuple):
+    """How likely a model finds a completion.
+
+    Attributes:
+        nll: negative log-likelihood in nats, summed over the completion and its end token.
+        tokens: how many tokens that is.
+        truncated: the text did not fit the model's input; the numbers cover its beginning.
+    """
+
+    nll: float
+    tokens: int
+    truncated: bool
+
+
+class CausalLM:
+    """A base model, with the adapter of a checkpoint merged into it.
+
+    Args:
+        checkpoint: folder of an adversary component, or a base model: a hub id, a folder or
+            ``package:…``.
+        prompt: template with ``{topic}``; ``None`` takes the checkpoint's own.
+        batch_size: texts that are judged or sampled together.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        dtype: precision; ``auto`` is bfloat16 where the processor computes in it.
+
+    Raises:
+        UserError: not an adversary's checkpoint, or no prompt template.
+    """
+
+    def __init__(
+        self,
+        checkpoint: str | Path,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        device: str = "auto",
+        dtype: Dtype = "auto",
+    ):
+        self.checkpoint = checkpoint
+        self.component: Component | None = None
+        if (Path(checkpoint) / "component.json").exists():
+            self.component = read_component(checkpoint, "adversary")
+        template = prompt or (self.component.prompt_template if self.component else "{topic}")
+        if not template:
+            raise UserError(f"{checkpoint}: component.json has no prompt_template; give --prompt")
+        self.template = template
+        self.chat = self.component.chat if self.component else False
+        self.batch_size = batch_size
+        self.device = pick_device(device)
+        self.dtype = pick_dtype(dtype, self.device)
+
+    @cached_property
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        if self.component is None:
+            return load_tokenizer(str(self.checkpoint))
+        return AutoTokenizer.from_pretrained(self.checkpoint)
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        model = self._load().eval().to(self.device, self.dtype)
+        if self.dtype == torch.float32 and self.device.type == "cpu":
+            pack_linears(model)
+        return model
+
+    def _load(self) -> PreTrainedModel:
+        if self.component is None:
+            return load_causal(str(self.checkpoint), dtype=self.dtype)
+        base = self.component.base
+        # Merged in float32, so that a bfloat16 base does not swallow small updates.
+        model = load_causal(base["id"], base.get("revision"), torch.float32)
+        try:
+            return PeftModel.from_pretrained(model, self.checkpoint).merge_and_unload()
+        except (OSError, RuntimeError, SafetensorError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UserError(
+                f"{self.checkpoint}: adapter does not fit base {base['id']} ({reason})"
+            ) from None
+
+    @cached_property
+    def max_length(self) -> int:
+        """Longest input in tokens."""
+        if self.component is not None:
+            return self.component.max_length
+        return getattr(self._model.config, "max_position_embeddings", 2048)
+
+    def prompt_for(self, topic: str) -> str:
+        """The prompt template with the topic filled in."""
+        return fill_prompt(self.template, topic=topic)
+
+    @torch.inference_mode()
+    def log_likelihoods(self, texts: Sequence[tuple[str, str]]) -> list[Likelihood]:
+        """Judge (prompt, completion) texts; the prompt's tokens do not count.
+
+        Returns:
+            One likelihood a text, in nats; a text that does not fit is marked as truncated.
+        """
+        encoded = [encode_completion(self._tokenizer, *text, self.chat) for text in texts]
+        rows = [ids[: self.max_length] for ids, _ in encoded]
+        found: list[Likelihood] = [Likelihood(0.0, 0, True)] * len(texts)
+        # A prompt that fills the input leaves nothing to judge.
+        fits = [i for i, (_, head) in enumerate(encoded) if head < self.max_length]
+        for batch in batches_by_length([len(rows[i]) for i in fits], self.batch_size):
+            members = [fits[index] for index in batch]
+            step = max(1, _TOKENS_PER_BATCH // len(rows[members[0]]))
+            for start in range(0, len(members), step):
+                part = members[start : start + step]
+                heads = [encoded[i][1] for i in part]
+                sums = self._nll([rows[i] for i in part], heads)
+                for i, head, nll in zip(part, heads, sums, strict=True):
+                    cut = len(encoded[i][0]) > len(rows[i])
+                    found[i] = Likelihood(nll, len(rows[i]) - head, cut)
+        return found
+
+    def _nll(self, rows: Sequence[list[int]], heads: Sequence[int]) -> list[float]:
+        """Sums of -ln p over the tokens after each row's head."""
+        self._attend("sdpa")
+        ids = pad(rows, self._tokenizer.eos_token_id).to(self.device)  # (rows, longest)
+        mask = pad([[1] * len(row) for row in rows], 0).to(self.device)
+        keep = ids.shape[1] - min(heads) + 1  # logits that predict a completion token
+        logits = self._model(input_ids=ids, attention_mask=mask, logits_to_keep=keep).logits
+        first = ids.shape[1] - logits.shape[1]
+        nll = torch.nn.functional.cross_entropy(
+            logits[:, :-1].float().transpose(1, 2), ids[:, first + 1 :], reduction="none"
+        ).double()  # (rows, keep - 1), of the tokens at first + 1 and after
+        return [
+            float(nll[place, head - first - 1 : len(row) - first - 1].sum())
+            for place, (row, head) in enumerate(zip(rows, heads, strict=True))
+        ]
+
+    def sample(
+        self,
+        topics: Sequence[str],
+        n: int = 1,
+        temperature: float = 1.0,
+        top_p: float = 0.95,
+        max_new_tokens: int = 256,
+        seed: int = 0,
+    ) -> list[list[str]]:
+        """Write ``n`` texts on each topic.
+
+        Every text has its own random numbers, from the seed, the topic and the text's index, and
+        is batched only with prompts of its own length: what is written on a topic depends neither
+        on the other topics nor on where a killed run went on.
+
+        Args:
+            topics: fill ``{topic}`` of the prompt template.
+            temperature: 0 takes the likeliest token.
+            top_p: share of probability of the nucleus (Holtzman et al. 2020).
+            max_new_tokens: a text that reaches it is cut after its last whole sentence.
+
+        Returns:
+            The texts, stripped: ``len(topics)`` lists of ``n``.
+        """
+        prompts = [
+            encode_completion(self._tokenizer, self.prompt_for(topic), None, self.chat)[0]
+            for topic in topics
+        ]
+        rows = [(place, index) for place in range(len(topics)) for index in range(n)]
+        rows.sort(key=lambda row: len(prompts[row[0]]))
+        texts = [[""] * n for _ in topics]
+        for _, group in groupby(rows, key=lambda row: len(prompts[row[0]])):
+            members = list(group)
+            for start in range(0, len(members), self.batch_size):
+                batch = members[start : start + self.batch_size]
+                draws = [_draws(seed, topics[place], index) for place, index in batch]
+                ids = torch.tensor([prompts[place] for place, _ in batch], device=self.device)
+                written = self._write(ids, draws, temperature, top_p, max_new_tokens)
+                for (place, index), tokens in zip(batch, written, strict=True):
+                    texts[place][index] = self._text(tokens)
+        return texts
+
+    @torch.inference_mode()
+    def _write(
+        self,
+        ids: torch.Tensor,
+        draws: Sequence[random.Random],
+        temperature: float,
+        top_p: float,
+        max_new_tokens: int,
+    ) -> list[list[int]]:
+        """Continue prompts of shape (rows, length); finished rows leave the batch."""
+        written: list[list[int]] = [[] for _ in draws]
+        alive = list(range(len(draws)))
+        cache = DynamicCache()
+        self._attend("eager")
+        if len(alive) == 1:
+            ids = ids.repeat(2, 1)
+        for _ in range(max_new_tokens):
+            output = self._model(
+                input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1
+            )
+            logits = output.logits[: len(alive), -1].float().cpu().numpy()
+            for row, scores in zip(alive, logits, strict=True):
+                written[row].append(draw_token(scores, draws[row].random(), temperature, top_p))
+            going = [at for at, row in enumerate(alive) if written[row][-1] not in self._ends]
+            if not going:
+                break
+            # A single row would take another kernel, whose rounding differs; two rows or forty
+            # give the same bits.
+            kept = going * 2 if len(going) == 1 else going
+            if len(going) < len(alive):
+                cache.batch_select_indices(torch.tensor(kept, device=self.device))
+            ids = torch.tensor([[written[alive[at]][-1]] for at in kept], device=self.device)
+            alive = [alive[at] for at in going]
+        return written
+
+    def _attend(self, implementation: str) -> None:
+        # On a CPU the fused kernel takes twice as long for one new token a row.
+        if self.device.type == "cpu":
+            self._model.set_attn_implementation(implementation)
+
+    @cached_property
+    def _ends(self) -> set[int]:
+        ends = self._model.generation_config.eos_token_id
+        ends = ends if isinstance(ends, list) else [ends]
+        return {self._tokenizer.eos_token_id, *(end for end in ends if end is not None)}
+
+    def _text(self, tokens: list[int]) -> str:
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
+        if tokens and tokens[-1] in self._ends:
+            return text
+        whole = _LAST_SENTENCE.match(text)
+        return whole.group() if whole else text
+
+
+def _draws(seed: int, topic: str, index: int) -> random.Random:
+    """The random numbers of one text."""
+    digest = hashlib.sha256(f"{seed}\0{index}\0{topic}".encode()).digest()
+    return random.Random(int.from_bytes(digest, "big"))
+
+
+def draw_token(logits: np.ndarray, uniform: float, temperature: float, top_p: float) -> int:
+    """One token by inverting the cumulative distribution of the nucleus.
+
+    Args:
+        logits: shape (vocabulary,).
+        uniform: a random number in [0, 1).
+        temperature: 0 takes the likeliest token.
+        top_p: the nucleus is the smallest set of likeliest tokens with at least this probability.
+    """
+    if temperature == 0:
+        return int(logits.argmax())
+    p = np.exp((logits - logits.max()) / temperature)
+    p /= p.sum()
+    # All tokens below this together weigh less than 1 - top_p, so the nucleus has none of them.
+    # It spares sorting the vocabulary, which would cost more than the model.
+    tokens = np.nonzero(p >= (1 - top_p) / len(p))[0]
+    tokens = tokens[np.argsort(-p[tokens], kind="stable")]
+    total = p[tokens].cumsum(dtype=np.float64)
+    size = min(int(np.searchsorted(total, top_p)) + 1, len(tokens))
+    at = int(np.searchsorted(total[:size], uniform * total[size - 1], side="right"))
+    return int(tokens[min(at, size - 1)])

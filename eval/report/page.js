@@ -1,0 +1,20 @@
+"use strict";
+// Draw the plots whose data stands in the page, and let the reader filter the documents by kind.
+const figures = JSON.parse(document.getElementById("figures").textContent);
+for (const [place, figure] of Object.entries(figures)) {
+  Plotly.newPlot(place, figure.data, figure.layout, { responsive: true, displayModeBar: false });
+}
+
+const filter = document.getElementById("kind");
+if (filter) {
+  const documents = [...document.querySelectorAll("details.document")];
+  const apply = () => {
+    for (const item of documents) {
+      item.hidden = filter.value !== "" && item.dataset.kind !== filter.value;
+    }
+    const shown = documents.filter((item) => !item.hidden).length;
+    document.getElementById("shown").textContent = `${shown} of ${documents.length} shown`;
+  };
+  filter.addEventListener("change", apply);
+  apply(); // a browser may remember the choice
+}

@@ -1,0 +1,204 @@
+"""`python -m eval component`: the JSON line, and one-line errors with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.__main__ import main
+from eval.models.causal import CausalLM
+from records import UserError, write_jsonl
+
+UNLI = [
+    {"premise": f"Person {i // 3} wrote.", "hypothesis": f"A {i} did.", "label": (i % 7) / 6}
+    for i in range(24)
+]
+RELATION = [
+    {
+        "premise": f"Person {i // 4} wrote a note.",
+        "hypothesis": f"Claim {i}.",
+        "label": ("entailment", "neutral", "contradiction")[i % 3],
+    }
+    for i in range(24)
+]
+WICE = [
+    {
+        "claim": f"Claim {i} holds.",
+        "evidence": [f"Sentence {i} of some evidence." for _ in range(1 + i % 4)],
+        "label": ("supported", "partially_supported")[i % 2],
+        "meta": {"id": f"dev{i // 2}"},
+    }
+    for i in range(12)
+]
+LSS = [
+    {
+        "reference": f"Ada wrote note {i // 2}.",
+        "claim": f"Ada wrote and sang note {i}.",
+        "annotations": [
+            {"lss": f"Ada wrote note {i}.", "rating": 1 + i % 5},
+            {"lss": "something else entirely", "rating": 3},
+        ],
+    }
+    for i in range(10)
+]
+TOKENS = [
+    {
+        "claim_tokens": ["Ada", "sang", "."],
+        "non_supported_spans": [False, True, False],
+        "evidence": ["Ada spoke.", f"Number {i}."],
+        "supporting_sentences": [[0]],
+        "label": "partially_supported",
+    }
+    for i in range(3)
+]
+TEXTS = [{"topic": f"Ada {i // 2}", "text": f"Ada is a person, number {i}."} for i in range(6)]
+
+
+@pytest.fixture
+def component(tmp_path: Path, capsys: pytest.CaptureFixture):
+    """Run the command on rows and return the JSON of its last line."""
+
+    def run(checkpoint: Path, rows: list[dict], *more: str) -> dict:
+        path = tmp_path / "data.jsonl"
+        write_jsonl(path, rows)
+        argv = ["component", "--checkpoint", str(checkpoint), "--data", str(path), *more]
+        assert main(argv) == 0
+        return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    return run
+
+
+def check(found: dict, component: str, n: int, failed: int, keys: str) -> None:
+    assert (found["component"], found["n"], found["failed"]) == (component, n, failed)
+    assert sorted(found["metrics"]) == sorted(keys.split())
+    for measure in found["metrics"].values():
+        low, high = measure["ci95"]
+        assert low <= high
+        assert math.isfinite(measure["value"])
+
+
+def test_unli(component, unli):
+    check(component(unli, UNLI), "unli", 24, 0, "pearson spearman mse ece")
+
+
+def test_relation(component, relation):
+    keys = "accuracy macro_f1 entailment_auroc ece"
+    check(component(relation, RELATION), "relation", 24, 0, keys)
+
+
+def test_wice_has_two_classes_and_its_own_groups(component, relation):
+    found = component(relation, WICE)
+    check(found, "relation", 12, 0, "entailment_auroc ece")
+
+
+def test_lss_counts_unaligned_annotations_but_keeps_their_rows(component, lss):
+    keys = "pearson_bleu_rating spearman_bleu_rating word_f1 rouge_l subsequence_share"
+    found = component(lss, LSS)
+    check(found, "lss", 10, 0, keys)
+    assert found["metrics"]["subsequence_share"]["value"] == 1.0
+
+
+def test_lss_rows_that_do_not_fit_have_failed(component, lss):
+    endless = {**LSS[0], "claim": "endless " * 80}
+    assert component(lss, [*LSS, endless])["failed"] == 1
+    without = component(lss, LSS)["metrics"]["rouge_l"]["value"]
+    assert component(lss, [*LSS, endless])["metrics"]["rouge_l"]["value"] == without
+
+
+def test_wice_token_rows_have_no_rating(component, lss):
+    found = component(lss, TOKENS)
+    assert (found["n"], found["failed"]) == (3, 0)
+    assert found["metrics"]["pearson_bleu_rating"] == {"value": None, "ci95": None}
+    assert 0 <= found["metrics"]["word_f1"]["value"] <= 1
+
+
+def test_adversary_is_judged_at_corpus_level(component, adversary):
+    found = component(adversary, TEXTS)
+    check(found, "adversary", 6, 0, "perplexity bits_per_byte")
+    lm = CausalLM(adversary, dtype="float32")
+    rows = lm.log_likelihoods([(lm.prompt_for(t["topic"]), t["text"]) for t in TEXTS])
+    nll, size = sum(r.nll for r in rows), sum(len(t["text"].encode()) for t in TEXTS)
+    perplexity = math.exp(nll / sum(r.tokens for r in rows))
+    assert found["metrics"]["perplexity"]["value"] == pytest.approx(perplexity)
+    assert found["metrics"]["bits_per_byte"]["value"] == pytest.approx(nll / math.log(2) / size)
+
+
+def test_overlong_texts_have_failed_and_are_not_in_the_perplexity(component, adversary):
+    endless = {"topic": "Ada", "text": "Ada is. " * 40}
+    found, without = component(adversary, [*TEXTS, endless]), component(adversary, TEXTS)
+    assert (found["n"], found["failed"]) == (6, 1)
+    for name, measure in without["metrics"].items():
+        assert found["metrics"][name]["value"] == pytest.approx(measure["value"], rel=1e-6)
+    with pytest.raises(UserError, match="none of 1 rows could be judged"):
+        component(adversary, [endless])
+
+
+def test_the_prompt_can_be_replaced(component, adversary):
+    own = component(adversary, TEXTS)
+    assert component(adversary, TEXTS, "--prompt", "Tell me of {topic}.") == own
+    assert component(adversary, TEXTS, "--prompt", "What of {topic}?") != own
+
+
+def test_the_result_does_not_depend_on_order_or_batch_size(component, relation):
+    first = component(relation, RELATION)["metrics"]["ece"]["value"]
+    again = component(relation, RELATION[::-1], "--batch_size", "3")["metrics"]["ece"]["value"]
+    assert again == pytest.approx(first, abs=1e-5)
+
+
+BAD = {
+    "torn": ('{"premise": "a", "hypothesis": "b", "label": 0.5}\n{"premise": "a", "hyp', "2: json"),
+    "range": ('{"premise": "a", "hypothesis": "b", "label": 1.5}\n', "1: label: .*got '1.5'"),
+    "field": ('{"premise": "a", "label": 0.5}\n', "1: hypothesis: field required"),
+    "empty": ("", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_data_is_refused(unli, tmp_path, name):
+    text, message = BAD[name]
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        main(["component", "--checkpoint", str(unli), "--data", str(path)])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--batch_size", "0"], "--batch_size must be at least 1"),
+        (["--batch_size", "many"], "batch_size"),
+        (["--prompt", "x"], "--prompt is for adversaries"),
+        (["--nonsense", "1"], "nonsense"),
+    ],
+)
+def test_bad_options_are_refused(unli, tmp_path, more, message):
+    path = tmp_path / "data.jsonl"
+    write_jsonl(path, UNLI)
+    with pytest.raises(UserError, match=message) as error:
+        main(["component", "--checkpoint", str(unli), "--data", str(path), *more])
+    assert "\n" not in str(error.value)
+
+
+def test_exit_code_and_one_line(unli, tmp_path):
+    for file in unli.iterdir():
+        if file.suffix != ".safetensors":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    command = [sys.executable, "-m", "eval", "component", "--checkpoint", str(tmp_path)]
+    done = subprocess.run([*command, "--data", "x.jsonl"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.strip().count("\n") == 0
+    assert "no weights" in done.stderr
+
+
+def test_help_and_unknown_commands(capsys):
+    assert main(["--help"]) == 0
+    assert "component" in capsys.readouterr().out
+    with pytest.raises(UserError, match="no command 'judge'"):
+        main(["judge"])

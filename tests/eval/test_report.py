@@ -1,0 +1,310 @@
+"""The report: what it says is in the run folder, and nothing in the run folder can run in it."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+
+from eval.report.build import (
+    MAX_DOCUMENTS,
+    build_report,
+    main,
+    read_documents,
+    read_training,
+    script_json,
+)
+from eval.report.tables import Table, number, reached
+from records import BadInput, Result, ResultFile, UserError, write_jsonl, write_results, write_text
+
+ATTACK = "</script><script>alert('gamed')</script><img src=x onerror=alert(1)>"
+KINDS = {"normal": (0.62, 0.6, 0.7), "uninformative": (0.98, 0.12, 0.04)}
+
+
+def row(metric, selection="core", kind="normal", value=0.5, **more):
+    interval = None if value is None else (max(0.0, value - 0.05), value + 0.02)
+    given = {"generator": "kb", "domain": "biographies", "n": 24, "failed": 3, "ci95": interval}
+    given |= {"config_hash": "c0ffee", **more}
+    return Result(metric=metric, selection=selection, kind=kind, value=value, **given)
+
+
+def rows_of(components, **more):
+    for kind, (none, core, kept) in KINDS.items():
+        kept = kept if components == "trained" else 0.9
+        for selection, value in (("none", none), ("core", core)):
+            shared = {"selection": selection, "kind": kind, "components": components, **more}
+            yield row("factual_precision", value=value, **shared)
+            yield row("claims", value=12.4 if selection == "none" else 12.4 * kept, **shared)
+        yield row("kept_share", kind=kind, value=kept, components=components, **more)
+
+
+def curve_rows():
+    for count in (0, 2, 4):
+        for selection, value in (("none", 0.6 + 0.05 * count), ("core", 0.6)):
+            yield row("factual_precision", selection, "corrupted", value, group=f"appended={count}")
+
+
+def document(kind="normal", topic="Ann Lee", text="Ann Lee was a painter.", **more):
+    claim = {"text": text, "label": "supported", "selected": True, "weight": 1.25}
+    claim |= {"document_entailment": 0.97, "reason": "selected", "duplicate_of": None}
+    again = claim | {"selected": False, "reason": "duplicate", "duplicate_of": text, "label": None}
+    given = {"id": "d", "generator": "kb", "components": "trained", "claims": [claim, again]}
+    return given | {"kind": kind, "topic": topic, **more}
+
+
+def write_run(folder, results, documents=(), training=(), **provenance):
+    core = {"p": 1.0, "epsilon": 0.7, "weighting": "capped", "bleached": "bleached.txt"}
+    provenance = {
+        "config": {"seed": 7, "pipeline": {"select": {"init_args": core}}},
+        "checkpoints": {"checkpoints/unli": {"component": "unli", "sha256": "feed", "metrics": {}}},
+        "data": {"data/test.jsonl": "beef"},
+        "versions": {"torch": "2.13.0"},
+        "targets": [
+            {"kind": "uninformative", "metric": "kept_share", "at_most": 0.1},
+            {"kind": "normal", "metric": "kept_share", "at_least": 0.6},
+        ],
+    } | provenance
+    file = ResultFile(experiment="robustness", provenance=provenance, results=list(results))
+    write_results(folder / "results.json", file)
+    write_jsonl(folder / "selections.jsonl", documents)
+    for name, text in training:
+        write_text(folder / "training" / f"{name}.csv", text)
+    return folder
+
+
+LOG = "epoch,step,train/loss,dev/loss,dev/pearson\n0,9,0.7,,\n0,19,,0.5,0.41\n0,29,0.6,,\n"
+
+
+@pytest.fixture
+def whole_run(tmp_path):
+    results = [*rows_of("trained"), *rows_of("untrained"), *curve_rows()]
+    documents = [document(kind) for kind in KINDS]
+    return write_run(tmp_path, results, documents, [("unli", LOG)])
+
+
+class Page(HTMLParser):
+    """Element names with attributes, visible text, and the JSON of the plots."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.words, self.figures, self._open = [], [], {}, []
+        self.feed(html)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._open.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        tag, attributes = self._open[-1] if self._open else ("", {})
+        if attributes.get("id") == "figures":
+            self.figures = json.loads(data)
+        elif tag not in {"script", "style"}:
+            self.words.append(data)
+
+
+def page_of(folder):
+    return Page(build_report(folder).read_text(encoding="utf-8"))
+
+
+def test_says_in_words_what_the_numbers_say(whole_run):
+    text = page_of(whole_run).text
+    assert "uninformative texts score 0.98 without Core, 0.12 with Core" in text
+    assert "Core keeps 70 % of normal, 4 % of uninformative" in text
+    assert "the trained components reach 2 of 2 targets" in text
+    assert "the untrained control reaches 1 of 2 targets." in text
+    assert "4 appended adversarial sentences move precision from 0.60 to 0.80 without Core" in text
+    assert "at most 10 % 4.0 % [0.0, 6.0] % n = 24, 3 not judged yes" in text
+    assert "p = 1.0 , ε in nats = 0.7 , weighting = capped" in text
+    assert "+1.25 nats" in text
+    assert "repeats a subclaim that was kept: “Ann Lee was a painter.”" in text
+
+
+def test_plots_show_the_results_with_their_intervals(whole_run):
+    figures = page_of(whole_run).figures
+    assert set(figures) == {"precision-trained", "precision-untrained", "curve", "training-0"}
+    none = next(t for t in figures["precision-trained"]["data"] if t.get("name") == "without Core")
+    assert none["y"] == [0.62, 0.98]
+    assert none["error_y"]["array"] == pytest.approx([0.02, 0.02])
+    assert none["error_y"]["arrayminus"] == pytest.approx([0.05, 0.05])
+    lines = {t["name"]: t for t in figures["curve"]["data"] if "name" in t}
+    assert lines["with Core"]["x"] == [0, 2, 4]
+    assert lines["without Core"]["y"] == pytest.approx([0.6, 0.7, 0.8])
+    training = {t["name"]: (t["x"], t["y"]) for t in figures["training-0"]["data"]}
+    assert training["train/loss"] == ([9, 29], [0.7, 0.6])  # the gap is joined
+    assert training["dev/pearson"] == ([19], [0.41])
+
+
+def test_equal_runs_give_equal_bytes_and_leave_nothing_else(whole_run):
+    before = {path.name for path in whole_run.iterdir()}
+    first = build_report(whole_run).read_bytes()
+    assert build_report(whole_run).read_bytes() == first
+    assert {path.name for path in whole_run.iterdir()} == before | {"report.html"}
+
+
+def test_page_asks_for_nothing_outside_itself(whole_run):
+    page = page_of(whole_run)
+    for tag, attributes in page.elements:
+        assert "src" not in attributes, tag
+        assert attributes.get("href", "data:,") == "data:,", tag
+    policy = next(a["content"] for _, a in page.elements if "http-equiv" in a)
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.partition("script-src")[2]
+
+
+def test_hostile_text_stays_text(tmp_path):
+    results = [*rows_of("trained"), *rows_of("trained", generator=ATTACK)]
+    results += [row("factual_precision", s, ATTACK, 0.5) for s in ("none", "core")]
+    documents = [document(ATTACK, topic=ATTACK, text=ATTACK, generator=ATTACK)]
+    log = LOG.replace("dev/pearson", f'"dev/{ATTACK}"')
+    write_run(tmp_path, results, documents, [("unli", log)], versions={ATTACK: ATTACK})
+    html = build_report(tmp_path).read_text(encoding="utf-8")
+    page = Page(html)
+    names = [tag for tag, _ in page.elements]
+    assert names.count("script") == 3
+    assert "img" not in names
+    assert not any(name.startswith("on") for _, given in page.elements for name in given)
+    assert ATTACK in page.text  # shown, in full
+    # In a plot, plotly reads a little HTML of its own: its labels are escaped once more.
+    labels = json.dumps(page.figures)
+    assert "alert('gamed')" not in labels
+    assert "alert('gamed')" in unescape(labels)
+    assert "<script>alert" not in html
+
+
+def test_json_cannot_end_its_script():
+    embedded = script_json({"name": ATTACK + "<!--&amp;"})
+    assert not set("<>&") & set(embedded)
+    assert json.loads(embedded) == {"name": ATTACK + "<!--&amp;"}
+
+
+@pytest.mark.parametrize(
+    ("left_out", "sentence"),
+    [
+        ("untrained", "No untrained control: the run has no rows of untrained components."),
+        ("curve", "Left out: the run has no results for appended sentences"),
+        ("selections", "Left out: the run folder has no selections.jsonl"),
+        ("training", "Left out: the run folder has no training log"),
+        ("precision", "Left out: results.json has no factual_precision."),
+    ],
+)
+def test_missing_part_is_a_sentence_and_no_empty_plot(tmp_path, left_out, sentence):
+    results = [*rows_of("trained")]
+    if left_out == "precision":
+        results = [r for r in results if r.metric != "factual_precision"]
+    if left_out != "untrained":
+        results += [r for r in rows_of("untrained") if r.metric != "factual_precision"]
+    if left_out not in {"curve", "precision"}:
+        results += curve_rows()
+    documents = [] if left_out == "selections" else [document()]
+    empty = [("unli", "epoch,step,train/loss\n0,1,\n")]
+    training = empty if left_out == "training" else [("unli", LOG)]
+    page = page_of(write_run(tmp_path, results, documents, training))
+    assert sentence in page.text
+    places = {a["id"] for _, a in page.elements if "plot" in a.get("class", "").split()}
+    assert places == set(page.figures)
+    for figure in page.figures.values():
+        assert all(trace["y"] for trace in figure["data"])
+
+
+def test_result_without_a_value_has_no_bar_and_a_dash(tmp_path):
+    results = [*rows_of("trained"), row("factual_precision", "none", "sampled", 0.9)]
+    results += [row("factual_precision", "core", "sampled", None, n=0, failed=8)]
+    page = page_of(write_run(tmp_path, results))
+    core = next(
+        t for t in page.figures["precision-trained"]["data"] if t.get("name") == "with Core"
+    )
+    assert len(core["y"]) == 2
+    assert "– n = 0, 8 not judged" in page.text
+
+
+def test_target_of_an_absent_kind_is_not_reached(tmp_path):
+    targets = [{"kind": "repetitive", "metric": "kept_share", "at_most": 0.25}]
+    text = page_of(write_run(tmp_path, rows_of("trained"), targets=targets)).text
+    assert "reach 0 of 1 targets" in text
+    assert "The target for repetitive texts (at most 25 %) has no value" in text
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "ci95", "said"),
+    [
+        ({"at_most": 0.1}, 0.1, (0.02, 0.1), "yes"),
+        ({"at_most": 0.1}, 0.11, (0.105, 0.2), "no"),
+        ({"at_least": 0.6}, 0.7, (0.65, 0.8), "yes"),
+        ({"at_least": 0.6}, 0.58, (0.5, 0.7), "no (its interval holds the bound)"),
+        ({"at_least": 0.6}, None, None, "no value"),
+    ],
+)
+def test_reached(target, value, ci95, said):
+    assert reached(target, row("kept_share", value=value, ci95=ci95)) == said
+
+
+def test_kinds_by_several_generators_are_told_apart():
+    table = Table([*rows_of("trained"), row("kept_share", generator="adversary", value=0.1)])
+    assert [t.label for t in table.texts] == ["normal (kb)", "normal (adversary)", "uninformative"]
+    assert number(table.get("kept_share", "core", table.texts[1], "trained").value) == "0.100"
+
+
+def test_first_documents_of_every_kind_and_components(tmp_path):
+    documents = [
+        document(kind, components=components, id=f"{kind}-{index}")
+        for components in ("trained", "untrained")
+        for kind in ("uninformative", "normal")
+        for index in range(40)
+    ]
+    write_jsonl(tmp_path / "selections.jsonl", documents)
+    shown = read_documents(tmp_path / "selections.jsonl")
+    assert len(shown) == MAX_DOCUMENTS
+    cells = [(d.kind, d.components) for d in shown]
+    assert sorted(cells.count(cell) for cell in set(cells)) == [7, 7, 8, 8]
+    assert shown[0].id == "normal-0"
+
+
+def test_users_mistakes_are_one_line(tmp_path):
+    with pytest.raises(UserError, match="no such run folder"):
+        build_report(tmp_path / "absent")
+    with pytest.raises(UserError, match=r"has no results\.json"):
+        build_report(tmp_path)
+    with pytest.raises(UserError, match="no results in it"):
+        build_report(write_run(tmp_path, []))
+    write_run(tmp_path, rows_of("trained"), [document(), document() | {"claims": [{}]}])
+    with pytest.raises(BadInput, match=r"selections\.jsonl:2: claims\.0\.text"):
+        build_report(tmp_path)
+    write_text(tmp_path / "log.csv", "step,train/loss\n1,low\n")
+    with pytest.raises(UserError, match=r"log\.csv:2: train/loss: not a number: 'low'"):
+        read_training(tmp_path / "log.csv")
+
+
+def test_command_prints_where_the_page_is(whole_run, capsys):
+    assert main(["--run", str(whole_run)]) == 0
+    assert capsys.readouterr().out.strip() == str(whole_run / "report.html")
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on PATH")
+@pytest.mark.parametrize("hostile", [False, True])
+def test_browser_draws_every_plot_without_an_error(whole_run, tmp_path, hostile):
+    if hostile:
+        write_run(whole_run, [*rows_of("trained"), *rows_of("trained", generator=ATTACK)])
+    path = build_report(whole_run)
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
+    command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
+    command += ["--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--enable-logging=stderr", "--v=0", "--virtual-time-budget=5000"]
+    done = subprocess.run(
+        [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60
+    )
+    page = Page(done.stdout)
+    plots = [a["id"] for _, a in page.elements if "plot" in a.get("class", "").split()]
+    drawn = re.findall(r'<div id="([^"]+)" class="plot[^"]*js-plotly-plot"', done.stdout)
+    assert drawn == plots
+    assert done.stdout.count('class="main-svg"') >= 2 * len(plots)
+    assert done.stdout.count('<g class="trace') + done.stdout.count('class="scatter') > 0
+    assert "CONSOLE" not in done.stderr
+    assert not any(tag == "img" for tag, _ in page.elements)
