@@ -51,12 +51,12 @@ data/kb/manifest.json: $(READY) configs/data/small/kb_pairs.yaml $(BUILDERS) $(S
 
 $(TRAINED:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m train fit --config $< > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+	@$(PY) -m train fit --config $< --ckpt_path last > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # The control: the same base with a fresh head, exported without a single step of training.
 $(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "exporting $(@D) (log: $(LOGS)/untrained_$*.log)"
-	@$(PY) -m train fit --config $< $(UNTRAINED) > $(LOGS)/untrained_$*.log 2>&1 \
+	@$(PY) -m train fit --config $< --trainer.max_steps 0 --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/untrained_$*.log; exit 1; }
 
 runs/demo/results.json: configs/experiments/small/robustness.yaml $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(EVAL)

@@ -1,0 +1,206 @@
+"""Tiny random models and ten-row files, made on the spot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+TEXT = (
+    "ada lovelace was a mathematician poet born in london paris . she wrote the first program is "
+    "person exists tell me bio of he and his has name very note early later father ?"
+)
+WORDS = TEXT.split()
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+CHAT = (
+    "{% for m in messages %}[CLS] {{ m['content'] }} {% endfor %}"
+    "{% if add_generation_prompt %}[CLS]{% endif %}"
+)
+
+
+def _tokenizer(pair: bool) -> PreTrainedTokenizerFast:
+    vocabulary = {word: index for index, word in enumerate([*SPECIAL, *dict.fromkeys(WORDS)])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    if pair:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]",
+            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+            special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+        )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        eos_token="[SEP]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"]
+        if pair
+        else ["input_ids", "attention_mask"],
+    )
+    fast.chat_template = CHAT
+    return fast
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random two-layer BERT with its tokenizer."""
+    folder = tmp_path_factory.mktemp("bert")
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(SPECIAL) + len(set(WORDS)),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(folder)
+    _tokenizer(pair=True).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random two-layer Llama with a chat template."""
+    folder = tmp_path_factory.mktemp("llama")
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(SPECIAL) + len(set(WORDS)),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    _tokenizer(pair=False).save_pretrained(folder)
+    return str(folder)
+
+
+HYPOTHESES = [
+    "ada was a poet .",
+    "ada was a mathematician .",
+    "she wrote the first program .",
+    "ada was born in paris .",
+    "she is a person .",
+]
+
+
+def unli_rows() -> list[dict]:
+    return [
+        {"premise": premise, "hypothesis": text, "label": [0.0, 1.0, 0.2, 0.9, 0.1][index % 5]}
+        for index, (premise, text) in enumerate(
+            (premise, text)
+            for premise in ("ada lovelace was born in london .", "she was a poet and wrote .")
+            for text in HYPOTHESES
+        )
+    ]
+
+
+def relation_rows() -> list[dict]:
+    labels = ["entailment", "neutral", "contradiction", "neutral", "entailment"]
+    return [
+        {"premise": row["premise"], "hypothesis": row["hypothesis"], "label": labels[i % 5]}
+        for i, row in enumerate(unli_rows())
+    ]
+
+
+def lss_rows() -> list[dict]:
+    claim = "ada lovelace was a mathematician and poet born in paris ."
+    found = ["ada lovelace was a mathematician .", "ada was a poet", "ada lovelace born in paris"]
+    return [
+        {
+            "reference": f"{text} ada lovelace was born in london .",
+            "claim": claim,
+            "annotations": [
+                {"lss": found[i % 3], "rating": 1 + i % 5},
+                {"lss": found[(i + 1) % 3], "rating": 1 + (i + 1) % 5},
+            ],
+        }
+        for i, text in enumerate(HYPOTHESES * 2)
+    ]
+
+
+def generation_rows() -> list[dict]:
+    return [
+        {
+            "topic": ["ada", "lovelace"][i % 2],
+            "text": f"{text} {HYPOTHESES[(i + 1) % 5]}",
+            "kind": "uninformative" if i < 8 else "normal",
+        }
+        for i, text in enumerate(HYPOTHESES * 2)
+    ]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, list[dict]], str]:
+    """Write rows as ``NAME.jsonl`` and return the path."""
+
+    def _write(name: str, rows: list[dict]) -> str:
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return str(path)
+
+    return _write
+
+
+@pytest.fixture
+def arguments(
+    tmp_path: Path,
+    tiny_bert: str,
+    tiny_llama: str,
+    write: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., list[str]]:
+    """The command line of a small run of a component, in ``tmp_path``."""
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    parts = {
+        "unli": ("train.unli.Unli", "PairData", unli_rows, tiny_bert),
+        "relation": ("train.relation.Relation", "PairData", relation_rows, tiny_bert),
+        "lss": ("train.lss_tagger.LssTagger", "LssData", lss_rows, tiny_bert),
+        "adversary": ("train.adversary.Adversary", "GenerationData", generation_rows, tiny_llama),
+    }
+
+    def _arguments(component: str, *more: str, run: str = "run", command: str = "fit") -> list[str]:
+        module, data, rows, base = parts[component]
+        file = write(component, rows())
+        given = {
+            "--model": module,
+            "--model.base": base,
+            "--model.max_length": "48",
+            "--model.lr": "0.01",
+            "--data": f"train.data.{data}",
+            "--data.train": file,
+            "--data.dev": file,
+            "--data.batch_size": "4",
+            "--runs": str(tmp_path / "runs"),
+            "--name": run,
+            "--export_to": str(tmp_path / "checkpoints" / run),
+            "--trainer.accelerator": "cpu",
+            "--trainer.precision": "32-true",
+            "--trainer.enable_progress_bar": "false",
+            "--trainer.enable_model_summary": "false",
+            "--trainer.max_steps": "6",
+            "--trainer.val_check_interval": "3",
+            "--trainer.check_val_every_n_epoch": "null",
+        }
+        return [command, *[part for pair in given.items() for part in pair], *more]
+
+    return _arguments

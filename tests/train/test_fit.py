@@ -1,0 +1,233 @@
+"""train → export → reload, through the real entry point."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from peft import PeftModel
+from scipy.special import expit, softmax
+from scipy.stats import pearsonr
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+)
+
+from components.checkpoint import RELATIONS, read_component
+from components.encoding import encode_completion, encode_pairs, encode_words, first_tokens, pad
+from components.measures import word_f1
+from components.words import keep_targets
+from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
+from train.__main__ import main
+
+TOKENIZER = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
+CLASSIFIER = {"config.json", "model.safetensors", "component.json", "README.md", *TOKENIZER}
+ADAPTER = {
+    "adapter_config.json",
+    "adapter_model.safetensors",
+    "component.json",
+    "README.md",
+    *TOKENIZER,
+}
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def forward(model: torch.nn.Module, encoding: dict, row: int) -> np.ndarray:
+    inputs = {name: torch.tensor([encoding[name][row]]) for name in encoding}
+    with torch.inference_mode():
+        return model(**inputs).logits[0].numpy()
+
+
+def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("unli", "--model.lr", "0.003", "--trainer.max_steps", "60"))
+
+    folder = tmp_path / "checkpoints/run"
+    assert files(folder) == CLASSIFIER
+    assert files(folder.parent) == {"run"}  # nothing half-written beside it
+    component = read_component(folder, "unli")
+    assert component.labels == ["probability"]
+    assert component.seed == 1
+    assert [(file.split, file.rows) for file in component.data] == [("train", 10), ("dev", 10)]
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    rows = read_records(tmp_path / "unli.jsonl", UnliPair)
+    encoding = encode_pairs(
+        tokenizer, [(r.premise, r.hypothesis) for r in rows], component.max_length
+    )
+    logits = np.asarray([forward(model, encoding, row)[0] for row in range(len(rows))])
+    predicted = expit(logits / component.temperature)
+    gold = [row.label for row in rows]
+    assert component.metrics["pearson"] == pytest.approx(pearsonr(predicted, gold)[0], abs=1e-5)
+    assert component.metrics["pearson"] > 0.8  # it has learnt its ten rows
+
+
+def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("relation", "--model.chunk_words", "4", "--trainer.max_steps", "3"))
+
+    folder = tmp_path / "checkpoints/run"
+    assert files(folder) == CLASSIFIER
+    component = read_component(folder, "relation")
+    assert component.labels == RELATIONS
+    assert component.chunk_words == 4
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    correct = 0
+    for record in read_records(tmp_path / "relation.jsonl", RelationPair):
+        words = record.premise.split()
+        windows = [" ".join(words[start : start + 4]) for start in range(0, len(words) - 2, 2)]
+        pairs = [(window, record.hypothesis) for window in windows]
+        encoding = encode_pairs(tokenizer, pairs, component.max_length)
+        found = [forward(model, encoding, index) for index in range(len(pairs))]
+        p = softmax(np.asarray(found) / component.temperature, axis=1)
+        correct += RELATIONS[p[p[:, 0].argmax()].argmax()] == record.label
+    assert component.metrics["accuracy"] == pytest.approx(correct / 10)
+
+
+def test_lss_tagger_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("lss", "--trainer.max_steps", "3"))
+
+    folder = tmp_path / "checkpoints/run"
+    assert files(folder) == CLASSIFIER
+    component = read_component(folder, "lss")
+    model = AutoModelForTokenClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    scores = []
+    for record in read_records(tmp_path / "lss.jsonl", LssExample):
+        words, keeps, _ = keep_targets(record)
+        encoding = encode_words(tokenizer, [(words, record.reference)], component.max_length)
+        logits = forward(model, encoding, 0)[:, 0]
+        places = first_tokens(encoding, 0, len(words))
+        keep = [expit(logits[place]) >= component.keep_threshold for place in places]
+        scores.append(np.mean([word_f1(keep, gold) for gold in keeps]))
+    assert component.metrics["word_f1"] == pytest.approx(np.mean(scores), abs=1e-6)
+    assert component.metrics["subsequence_share"] == 1.0
+
+
+def test_adversary_exports_its_adapter_alone(
+    arguments: Callable, tmp_path: Path, tiny_llama: str
+) -> None:
+    options = ["--data.kinds", "[uninformative]", "--trainer.max_steps", "3"]
+    main(arguments("adversary", *options))
+
+    folder = tmp_path / "checkpoints/run"
+    assert files(folder) == ADAPTER
+    component = read_component(folder, "adversary")
+    assert component.style == "info"
+    assert [file.rows for file in component.data] == [8, 8]
+    adapter = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    assert adapter["target_modules"] == sorted(adapter["target_modules"])
+    assert (adapter["r"], adapter["lora_alpha"]) == (8, 16)
+    base = AutoModelForCausalLM.from_pretrained(tiny_llama)
+    model = PeftModel.from_pretrained(base, folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    nll, count = 0.0, 0
+    for record in read_records(tmp_path / "adversary.jsonl", Generation)[:8]:
+        ids, head = encode_completion(
+            tokenizer, f"Tell me a bio of {record.topic}.", record.text, component.chat
+        )
+        with torch.inference_mode():
+            log_p = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+        nll -= sum(float(log_p[t - 1, ids[t]]) for t in range(head, len(ids)))
+        count += len(ids) - head
+    assert component.metrics["perplexity"] == pytest.approx(np.exp(nll / count), rel=1e-4)
+    frozen = torch.load(tmp_path / "runs/run/last.ckpt", weights_only=True)["state_dict"]
+    assert all("lora_" in name for name in frozen)
+
+
+def test_no_step_exports_the_untrained_control(
+    arguments: Callable, tmp_path: Path, tiny_bert: str
+) -> None:
+    main(arguments("unli", "--trainer.max_steps", "0"))
+
+    folder = tmp_path / "checkpoints/run"
+    assert files(folder) == CLASSIFIER
+    assert "mse" in read_component(folder, "unli").metrics
+    exported = AutoModelForSequenceClassification.from_pretrained(folder).bert.state_dict()
+    base = AutoModelForSequenceClassification.from_pretrained(tiny_bert).bert.state_dict()
+    assert all(torch.equal(exported[name], base[name]) for name in base)
+
+
+def test_the_best_weights_are_exported_not_the_last(arguments: Callable, tmp_path: Path) -> None:
+    # A learning rate that soon destroys the model: the best dev value is not the last.
+    main(arguments("unli", "--model.lr", "0.3", "--trainer.max_steps", "12", "--model.monitor",
+                   "dev/mse", "--trainer.val_check_interval", "1"))  # fmt: skip
+
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
+        curve = [float(row["dev/mse"]) for row in csv.DictReader(file) if row["dev/mse"]]
+    metrics = read_component(tmp_path / "checkpoints/run", "unli").metrics
+    assert len(curve) == 12
+    assert metrics["mse"] == pytest.approx(max(curve), abs=1e-6)  # the mode of UNLI is max
+
+
+def test_same_seed_same_bytes(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("lss", run="one"))
+    main(arguments("lss", run="two"))
+
+    for name in ("model.safetensors", "config.json", "tokenizer.json"):
+        one, two = (tmp_path / "checkpoints" / run / name for run in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes(), name
+
+
+def test_validate_and_predict_read_the_best_weights(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("unli"))
+    main(arguments("unli", "--ckpt_path", "best", command="validate"))
+    main(arguments("unli", "--ckpt_path", "best", command="predict"))
+
+    lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 10
+    assert all(0 <= row["p"] <= 1 for row in rows)
+
+
+def test_two_class_dev_is_monitored_by_auroc(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "premise": "ada was a poet .",
+            "hypothesis": f"she was {word} .",
+            "label": ["entailment", "not_entailment"][index % 2],
+        }
+        for index, word in enumerate(["a poet", "born", "a person", "early", "later", "father"])
+    ]
+    main(arguments("relation", "--data.dev", write("two", rows)))
+
+    component = read_component(tmp_path / "checkpoints/run", "relation")
+    assert set(component.metrics) == {"entailment_auroc", "ece"}
+    assert (tmp_path / "runs/run/best.ckpt").is_file()
+
+
+def test_a_folder_that_is_no_checkpoint_is_left_alone(arguments: Callable, tmp_path: Path) -> None:
+    precious = tmp_path / "checkpoints/run/thesis.tex"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("years of work", encoding="utf-8")
+
+    with pytest.raises(UserError, match="export_to"):
+        main(arguments("unli"))
+    assert files(precious.parent) == {"thesis.tex"}
+
+
+def test_padding_changes_no_logit(arguments: Callable, tiny_bert: str) -> None:
+    from train.unli import Unli
+
+    module = Unli(base=tiny_bert, max_length=48)
+    module.configure_model()
+    module.eval()
+    records = [UnliPair(premise="ada was a poet .", hypothesis="she was .", label=0.5)]
+    records.append(UnliPair(premise="ada " * 20, hypothesis="she wrote the .", label=0.5))
+    items = module.encode(records, train=False)
+    with torch.inference_mode():
+        _, together = module.model_step(module.collate(items, [0, 1]))
+        _, alone = module.model_step(module.collate(items[:1], [0]))
+    assert together[0] == pytest.approx(alone[0], abs=1e-5)
+    assert pad([[1]], 0).shape == (1, 1)

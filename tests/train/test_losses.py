@@ -1,0 +1,149 @@
+"""What the losses may see."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from records import Generation, LssExample, UnliPair, UserError
+from train.adversary import Adversary
+from train.lss_tagger import LssTagger
+from train.relation import NOT_ENTAILMENT, best_windows, relation_loss
+from train.unli import Unli
+
+
+def test_not_entailment_is_marginalised() -> None:
+    logits = torch.tensor([[1.0, 0.3, -0.4]], requires_grad=True)
+    p = logits.detach().softmax(-1)[0]
+    loss = relation_loss(logits, torch.tensor([NOT_ENTAILMENT]))
+    loss.sum().backward()
+
+    assert loss.item() == pytest.approx(-math.log(1 - p[0]), abs=1e-6)
+    gradient = logits.grad[0]
+    assert gradient[0] > 0  # entailment is pushed down
+    # The other two rise in proportion to what they have: their ratio is nobody's label.
+    assert (gradient[1] / p[1]).item() == pytest.approx((gradient[2] / p[2]).item(), rel=1e-5)
+
+
+def test_not_entailment_is_finite_when_entailment_is_certain() -> None:
+    logits = torch.tensor([[200.0, 0.0, 0.0]], requires_grad=True)
+    loss = relation_loss(logits, torch.tensor([NOT_ENTAILMENT]))
+    loss.sum().backward()
+    assert loss.item() == pytest.approx(200 - math.log(2), abs=1e-3)
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_three_classes_are_cross_entropy() -> None:
+    logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    target = torch.tensor([0, 1, 2, 0, 1])
+    expected = torch.nn.functional.cross_entropy(logits, target, reduction="none")
+    assert torch.allclose(relation_loss(logits, target), expected, atol=1e-6)
+
+
+def test_the_window_that_entails_most_counts() -> None:
+    import numpy as np
+
+    logits = np.asarray([[0, 5, 0], [3, 0, 0], [1, 0, 0], [1, 0, 0]], dtype=float)
+    assert best_windows(logits, [0, 0, 1, 1], 1.0).tolist() == [1, 2]
+
+
+@pytest.fixture
+def adversary(tiny_llama: str) -> Adversary:
+    torch.manual_seed(0)
+    module = Adversary(base=tiny_llama, max_length=40)
+    module.configure_model()
+    return module.eval()
+
+
+def test_adversary_trains_on_the_completion_and_its_end_alone(adversary: Adversary) -> None:
+    record = Generation(topic="ada", text="she is a person .")
+    (item,) = adversary.encode([record], train=True)
+    batch = adversary.collate([item], [0])
+    known = batch["target"][0] != -100
+    seen = adversary.tokenizer.convert_ids_to_tokens(batch["target"][0][known].tolist())
+    assert seen == ["she", "is", "a", "person", ".", "[SEP]"]
+
+    loss, ((nll, tokens),) = adversary.model_step(batch)
+    ids = batch["inputs"]["input_ids"]
+    with torch.inference_mode():
+        log_p = adversary.model(input_ids=ids).logits[0].log_softmax(-1)
+    places = range(item.target, item.length)
+    expected = -sum(float(log_p[t - 1, ids[0, t]]) for t in places)
+    assert tokens == 6
+    assert nll == pytest.approx(expected, rel=1e-5)
+    assert loss.item() == pytest.approx(expected / 6, rel=1e-5)
+
+
+def test_adversary_loss_ignores_padding(adversary: Adversary) -> None:
+    records = [
+        Generation(topic="ada", text="she is a person ."),
+        Generation(topic="ada", text="she was a poet and she wrote the first program in london ."),
+    ]
+    items = adversary.encode(records, train=True)
+    _, together = adversary.model_step(adversary.collate(items, [0, 1]))
+    _, alone = adversary.model_step(adversary.collate(items[:1], [0]))
+    assert together[0][0] == pytest.approx(alone[0][0], rel=1e-5)
+
+
+def test_only_the_adapter_is_trained(adversary: Adversary) -> None:
+    trained = [name for name, weight in adversary.named_parameters() if weight.requires_grad]
+    assert trained
+    assert all("lora_" in name for name in trained)
+
+
+def test_prompt_longer_than_the_input_is_an_error(tiny_llama: str) -> None:
+    module = Adversary(base=tiny_llama, max_length=8)
+    with pytest.raises(UserError, match="max_length"):
+        module.encode([Generation(topic="ada " * 9, text="she is .")], train=True)
+
+
+def test_row_weight_scales_the_loss(tiny_bert: str) -> None:
+    torch.manual_seed(0)
+    module = Unli(base=tiny_bert, max_length=48)
+    module.configure_model()
+    module.eval()
+    pair = {"premise": "ada was a poet .", "hypothesis": "she wrote .", "label": 0.8}
+    losses = {}
+    for weight in (None, 0.0, 3.0):
+        items = module.encode([UnliPair(**pair, weight=weight)], train=True)
+        losses[weight] = module.model_step(module.collate(items, [0]))[0].item()
+    assert losses[0.0] == 0.0
+    assert losses[3.0] == pytest.approx(3 * losses[None], rel=1e-5)
+
+
+def test_lss_targets_are_the_share_of_annotators_at_first_tokens(
+    tiny_bert: str, capsys: pytest.CaptureFixture
+) -> None:
+    module = LssTagger(base=tiny_bert, max_length=48)
+    claim = "ada was born in london"
+    records = [
+        LssExample(
+            reference="ada was a poet .",
+            claim=claim,
+            annotations=[
+                {"lss": "ada was born"},
+                {"lss": "ada was born in london"},
+                {"lss": "she wrote the first program"},  # no subsequence: counted, not used
+            ],
+        ),
+        LssExample(reference="ada .", claim=claim, annotations=[{"lss": "paris"}]),
+    ]
+    (item,) = module.encode(records, train=True)
+    places, soft = item.target
+    assert soft == [1.0, 1.0, 1.0, 0.5, 0.5]
+    target = module.collate([item], [0])["target"][0]
+    assert [target[place].item() for place in places] == soft
+    assert (target != -1).sum() == 5
+    assert "2 of 4 annotations" in capsys.readouterr().out
+    assert len(module.encode(records, train=False)) == 2  # dev judges every row
+
+
+def test_lss_claim_that_does_not_fit_is_an_error(tiny_bert: str) -> None:
+    module = LssTagger(base=tiny_bert, max_length=6)
+    record = LssExample(
+        reference="ada .", claim="ada was born in london", annotations=[{"lss": "ada"}]
+    )
+    with pytest.raises(UserError, match="max_length"):
+        module.encode([record], train=True)

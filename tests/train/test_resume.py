@@ -1,0 +1,156 @@
+"""A run that dies and is resumed ends like one that did not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+from lightning.pytorch.callbacks import Callback
+
+from train.__main__ import main
+from train.data import TrainBatches
+from train.module import Item
+
+
+class Crash(Callback):
+    """Dies in the middle of a step, or during the validation after it."""
+
+    def __init__(self, step: int, validating: bool = False):
+        self.step, self.validating = step, validating
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        if not self.validating and trainer.global_step == self.step:
+            raise RuntimeError("crash")
+
+    def on_validation_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        if self.validating and trainer.global_step == self.step:
+            raise RuntimeError("crash")
+
+
+def crash_at(step: int, validating: bool) -> str:
+    arguments = f'{{"step": {step}, "validating": {str(validating).lower()}}}'
+    return f'{{"class_path": "tests.train.test_resume.Crash", "init_args": {arguments}}}'
+
+
+def weights(tmp_path: Path, run: str) -> dict:
+    return torch.load(tmp_path / f"runs/{run}/last.ckpt", weights_only=True)["state_dict"]
+
+
+# Ten rows in batches of 4: three steps an epoch; 9 steps are three epochs.
+OPTIONS = ["--save_every", "1", "--trainer.max_steps", "9", "--trainer.log_every_n_steps", "1"]
+IN_STEPS = ["--trainer.val_check_interval", "4"]
+IN_EPOCHS = ["--trainer.val_check_interval", "1.0", "--trainer.check_val_every_n_epoch", "1"]
+
+
+@pytest.mark.parametrize("interval", [IN_STEPS, IN_EPOCHS], ids=["steps", "epochs"])
+def test_a_crash_anywhere_changes_nothing(
+    arguments: Callable, tmp_path: Path, interval: list[str]
+) -> None:
+    main(arguments("unli", *OPTIONS, *interval, run="whole"))
+    exported = (tmp_path / "checkpoints/whole/model.safetensors").read_bytes()
+    curve = (tmp_path / "runs/whole/metrics.csv").read_text(encoding="utf-8")
+    first_validation = 4 if interval is IN_STEPS else 3
+    # Within an epoch, at its end (3 steps), after and during a validation, in a later epoch.
+    crashes = [(2, False), (3, False), (4, False), (7, False), (first_validation, True)]
+    for step, validating in crashes:
+        run = f"crash{step}{validating}"
+        options = [*OPTIONS, *interval]
+        crash = ["--trainer.callbacks", f"[{crash_at(step, validating)}]"]
+        with pytest.raises(RuntimeError, match="crash"):
+            main(arguments("unli", *options, *crash, run=run))
+        last = str(tmp_path / f"runs/{run}/last.ckpt")
+        main(arguments("unli", *options, "--ckpt_path", last, run=run))
+
+        assert (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes() == exported, run
+        whole, resumed = weights(tmp_path, "whole"), weights(tmp_path, run)
+        assert all(torch.equal(whole[name], resumed[name]) for name in whole), run
+        assert (tmp_path / f"runs/{run}/metrics.csv").read_text(encoding="utf-8") == curve, run
+
+
+def test_last_of_another_configuration_starts_anew(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    main(arguments("unli", run="a"))
+    main(arguments("unli", "--model.lr", "0.001", run="b"))
+    main(arguments("unli", "--model.lr", "0.001", "--ckpt_path", "last", run="a"))
+
+    assert "another configuration" in capsys.readouterr().err
+    one, two = weights(tmp_path, "a"), weights(tmp_path, "b")
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> None:
+    options = ["--trainer.max_steps", "80", "--save_every", "4"]
+    options += ["--trainer.val_check_interval", "30"]
+    main(arguments("unli", *options, run="whole"))
+    command = [sys.executable, "-m", "train", *arguments("unli", *options, run="killed")]
+    last = tmp_path / "runs/killed/last.ckpt"
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ})
+    while not last.is_file() and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    _, errors = process.communicate()
+    assert process.returncode == -signal.SIGKILL, errors.decode()
+    step = torch.load(last, weights_only=True)["global_step"]
+    assert 0 < step < 80
+
+    main(arguments("unli", *options, "--ckpt_path", "last", run="killed"))
+
+    one, two = (
+        (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
+        for run in ("whole", "killed")
+    )
+    assert one == two
+
+
+def batches(size: int, world: int = 1, rank: int = 0) -> TrainBatches:
+    class Echo:
+        def collate(self, items: list, indices: list[int]) -> list[int]:
+            return indices
+
+    items = [Item(index, {"input_ids": [1] * (1 + index % 7)}, 0) for index in range(size)]
+    return TrainBatches(Echo(), items, 4, rank, world)
+
+
+def test_every_row_once_an_epoch_and_epochs_differ() -> None:
+    loader = batches(430)
+    first = list(loader)
+    loader.set_epoch(1)
+    second = list(loader)
+
+    assert len(first) == len(second) == len(loader) == 108
+    assert sorted(chain(*first)) == sorted(chain(*second)) == list(range(430))
+    assert first != second
+    spread = [max(i % 7 for i in batch) - min(i % 7 for i in batch) for batch in first]
+    assert sum(spread) / len(spread) < 1  # batches are of similar length
+
+
+def test_processes_share_the_batches_of_an_epoch() -> None:
+    parts = [list(batches(430, world=3, rank=rank)) for rank in range(3)]
+
+    assert [len(part) for part in parts] == [36, 36, 36]
+    assert len(batches(430, world=3)) == 36
+    assert {index for part in parts for batch in part for index in batch} == set(range(430))
+
+
+def test_a_loader_goes_on_where_its_state_was_taken() -> None:
+    loader = batches(40)
+    loader.set_epoch(3)
+    found = iter(loader)
+    for _ in range(4):
+        next(found)
+    state = loader.state_dict()
+    resumed = batches(40)
+    resumed.load_state_dict(state)
+    resumed.set_epoch(3)
+    assert list(resumed) == list(found)
+    assert len(list(resumed)) == 10  # only once

