@@ -47,13 +47,12 @@ class Adversary(ComponentModule):
         lr: peak learning rate.
         weight_decay: AdamW's weight decay.
         warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen; the smallest wins.
+        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = Generation
     component = "adversary"
     architecture = "causal_lora"
-    monitor_mode = "min"
     intended = (
         "Writes texts about a topic that please a factuality metric without informing. "
         "Made to test metrics; its texts are not to be trusted as facts."

@@ -25,6 +25,8 @@ from components.measures import Measures
 from records import UserError, write_jsonl
 from records.types import Record
 
+SMALLER_IS_BETTER = {"loss", "mse", "ece", "perplexity", "bits_per_byte"}
+
 
 @dataclass(frozen=True)
 class Item:
@@ -57,14 +59,12 @@ class ComponentModule(LightningModule):
         record_type: the record that the component is trained on.
         component: its name in ``component.json``.
         architecture: its architecture in ``component.json``.
-        monitor_mode: whether the largest or the smallest monitored value is the best.
         intended: what it is for; the first sentences of the model card.
     """
 
     record_type: type[Record]
     component: str
     architecture: str
-    monitor_mode = "max"
     intended: str
 
     def __init__(
@@ -109,6 +109,11 @@ class ComponentModule(LightningModule):
                 f"base model {self.base}: {reason} Give --model.base as a hub id, a folder or "
                 "package:NAME/PATH"
             ) from None
+
+    @property
+    def monitor_mode(self) -> str:
+        """Whether the largest or the smallest value of the monitored measure is the best."""
+        return "min" if self.monitor.rpartition("/")[2] in SMALLER_IS_BETTER else "max"
 
     # What a component implements
 
