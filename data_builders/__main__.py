@@ -13,6 +13,7 @@ from records.errors import run_door
 # Name on the command line to where its class is; imported only when asked for. The class has a
 # typed, documented constructor and a ``build()``.
 BUILDERS = {
+    "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",
 }
 
