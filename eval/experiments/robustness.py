@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -63,7 +64,7 @@ class Robustness:
             (``sampled``); none leaves both out.
         kinds: the kinds to score; empty for all.
         base_kind: kind of the texts that adversarial sentences are appended to.
-        per_kind: at most this many texts of a kind, the first ones; 0 for all.
+        per_topic: at most this many texts of a kind a topic, the first ones; 0 for all.
         appended: numbers of adversarial sentences to append (section 5.3: 0 to 20).
         temperature, top_p, max_new_tokens: how the adversary is sampled.
         targets: bounds on the kept share, shown in the report.
@@ -80,7 +81,7 @@ class Robustness:
         adversary: str | None = None,
         kinds: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
         base_kind: str = "normal",
-        per_kind: int = 0,
+        per_topic: int = 0,
         appended: list[int] = [0, 2, 4, 8, 12, 16, 20],  # noqa: B006
         temperature: float = 0.8,
         top_p: float = 0.95,
@@ -96,7 +97,7 @@ class Robustness:
         self.adversary = adversary
         self.kinds = kinds
         self.base_kind = base_kind
-        self.per_kind = per_kind
+        self.per_topic = per_topic
         self.appended = appended
         self.sampling = {
             "temperature": temperature,
@@ -146,14 +147,16 @@ class Robustness:
         return file
 
     def _documents(self) -> list[Document]:
-        """The first ``per_kind`` texts of every kind, with ids made from their content."""
+        """The first ``per_topic`` texts of every kind and topic."""
         found: dict[str, list[Document]] = {}
+        seen: Counter[tuple[str, str]] = Counter()
         for path in self.generations:
             for record in read_records(path, Generation):
                 kind = record.kind or self.base_kind
                 own = found.setdefault(kind, [])
+                seen[kind, record.topic] += 1
                 wanted = not self.kinds or kind in self.kinds
-                if wanted and (not self.per_kind or len(own) < self.per_kind):
+                if wanted and (not self.per_topic or seen[kind, record.topic] <= self.per_topic):
                     own.append(_document(record, kind, len(own)))
         missing = [kind for kind in self.kinds if not found.get(kind)]
         if missing:

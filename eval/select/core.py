@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol
 
 import numpy as np
@@ -34,6 +35,9 @@ from eval.select.program import solve
 from eval.select.weights import about, capped, information, load_bleached, normalise
 from eval.stages import EntailmentModel, Pair, Selection, UnliModel
 from records import Claim, Document, UserError
+
+# The cap is asked of the first bleached claim, then of the next three, then of the others.
+CAP_ROUNDS = (1, 4)
 
 
 class Relevance(Protocol):
@@ -89,8 +93,9 @@ class _View:
 class Core:
     """The selector stage: which subclaims of each document count.
 
-    All model calls are batched over the documents of a call: one for document entailment and the
-    cap, one for likelihoods, one for exclusion among the claims that can still be selected.
+    All model calls are batched over the documents of a call: one for document entailment, up to
+    three for the cap, one for likelihoods, one for exclusion among the claims that can still be
+    selected.
 
     Args:
         entailment: judges document entailment, exclusion and the cap.
@@ -167,8 +172,8 @@ class Core:
         """
         views = [self._view(d, c) for d, c in zip(documents, claims, strict=True)]
         self._judge_relevance(views)
-        capped_texts = self._judge_coherence_and_cap(views)
-        self._weigh(views, capped_texts)
+        self._judge_coherence(views)
+        self._weigh(views, self._judge_cap(views))
         self._judge_exclusion(views)
         return [self._select(view) for view in views]
 
@@ -203,32 +208,42 @@ class Core:
             relevance = dict(zip(distinct, scored, strict=True))
             view.relevant = np.array([relevance[s] > 0 for s in view.sources], dtype=bool)
 
-    def _judge_coherence_and_cap(self, views: list[_View]) -> list[np.ndarray]:
-        """Fill in document entailment; return for each view which texts the cap holds for."""
+    def _judge_coherence(self, views: list[_View]) -> None:
+        """Fill in document entailment."""
         support = [
             [(s, view.spellings[n]) for s, n in zip(view.sources, view.node, strict=True)]
             for view in views
         ]
-        cap: list[dict[int, list[Pair]]] = [
-            {int(n): view.bleached_pairs(n) for n in np.flatnonzero(view.any_copy(view.relevant))}
-            if self.weighting == "capped"
-            else {}
-            for view in views
-        ]
-        wanted = [pair for pairs in support for pair in pairs]
-        wanted += [pair for texts in cap for pairs in texts.values() for pair in pairs]
-        known = relations(self.entailment, wanted)
-        capped_texts = []
-        for view, pairs, texts in zip(views, support, cap, strict=True):
+        known = relations(self.entailment, (pair for pairs in support for pair in pairs))
+        for view, pairs in zip(views, support, strict=True):
             answers = np.array([known[pair] for pair in pairs]).reshape(-1, 3)
             view.support = np.clip(answers[:, 0], 0.0, 1.0)
             view.coherent = entails(answers, self.entail_threshold)
-            held = np.zeros(len(view.texts), bool)
-            for node, by_bleached in texts.items():
-                answers = np.array([known[pair] for pair in by_bleached])
-                held[node] = entails(answers, self.entail_threshold).any()
-            capped_texts.append(held)
-        return capped_texts
+
+    def _judge_cap(self, views: list[_View]) -> list[np.ndarray]:
+        """Which texts of each view some bleached claim entails.
+
+        One bleached claim is enough, so they are asked in rounds: a text that is entailed by an
+        early one is not asked for again. Uninformative texts cost one or two pairs instead of one
+        a bleached claim.
+        """
+        held = [np.zeros(len(view.texts), bool) for view in views]
+        if self.weighting != "capped":
+            return held
+        open_texts = [
+            (view, mine, int(node))
+            for view, mine in zip(views, held, strict=True)
+            for node in np.flatnonzero(view.any_copy(view.relevant))
+        ]
+        edges = [0, *(edge for edge in CAP_ROUNDS if edge < len(self.bleached)), len(self.bleached)]
+        for start, end in pairwise(edges):
+            asked = [view.bleached_pairs(node)[start:end] for view, _, node in open_texts]
+            known = relations(self.entailment, (pair for pairs in asked for pair in pairs))
+            for (_, mine, node), pairs in zip(open_texts, asked, strict=True):
+                answers = np.array([known[pair] for pair in pairs])
+                mine[node] = entails(answers, self.entail_threshold).any()
+            open_texts = [item for item in open_texts if not item[1][item[2]]]
+        return held
 
     def _weigh(self, views: list[_View], capped_texts: list[np.ndarray]) -> None:
         """Fill in the weights; a capped text needs no likelihood."""

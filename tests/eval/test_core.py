@@ -278,7 +278,7 @@ def test_the_cap_reaches_the_selection():
     assert [s.weight for s in selections] == pytest.approx([-0.1, math.log(2) - 0.1])
     assert [s.reason for s in selections] == ["uninformative", "selected"]
     # One template, and the capped claim's likelihood is not asked for.
-    assert model.asked[1] == [("Ada lives.", texts[1])]
+    assert model.asked[-1] == [("Ada lives.", texts[1])]
 
 
 def test_bleached_claims_buy_budget_in_the_stage_only_if_strict():
@@ -313,8 +313,9 @@ def test_models_are_asked_once_over_all_documents():
     model = Table([("Ada lives.", texts[2])])
     core = Core(model, model, ["{topic} lives.", "{topic} is."], p=0)
     first, *others = core([d for d, _ in batch], [c for _, c in batch])
-    coherence_and_cap, unli, exclusion = model.asked
-    assert len(coherence_and_cap) == 3 + 3 * 2  # the documents share sentences and claims
+    coherence, cap_of_first, cap_of_second, unli, exclusion = model.asked
+    # The documents share sentences and claims; a capped text is not asked for again.
+    assert (len(coherence), len(cap_of_first), len(cap_of_second)) == (3, 3, 2)
     assert len(unli) == 2 * 2
     # Both directions, without the claim that the cap has put out of the race.
     assert sorted(exclusion) == [(texts[0], texts[1]), (texts[1], texts[0])]

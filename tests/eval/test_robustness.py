@@ -24,7 +24,8 @@ def generations():
 
 
 def pipeline(relation, unli):
-    entailment = {"class_path": ENTAILMENT, "init_args": {"checkpoint": str(relation)}}
+    options = {"checkpoint": str(relation), "cache": "answers.sqlite"}
+    entailment = {"class_path": ENTAILMENT, "init_args": options}
     return {
         "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
         "select": {
@@ -93,6 +94,8 @@ def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
     assert {"text", "label", "selected", "weight", "reason"} <= set(rows[0]["claims"][0])
     assert run(config, "one") == first
     assert run(config, "two") == first
+    Path("answers.sqlite").unlink()
+    assert run(config, "three") == first
 
 
 def test_appended_zero_is_the_text_itself(config):
