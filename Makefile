@@ -7,6 +7,9 @@ READY := .venv/.ready
 # One thread a process and two processes at a time: on few cores this is the fastest, and the same
 # thread count gives the same weights on every run.
 export OMP_NUM_THREADS ?= 1
+# Threads that wait must not spin: on a busy machine spinning ones slow each other down many times.
+export OMP_WAIT_POLICY := PASSIVE
+export GOMP_SPINCOUNT := 0
 export TOKENIZERS_PARALLELISM := false
 # The embedded defaults need no network: nothing is looked up at run time.
 export HF_HUB_OFFLINE ?= 1

@@ -29,9 +29,42 @@ from components.measures import (
     unli_measures,
 )
 from components.words import keep_targets
-from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
+from records import (
+    BadInput,
+    Generation,
+    LssExample,
+    RelationPair,
+    UnliPair,
+    UserError,
+    read_records,
+)
+
+# What each component is judged on.
+RECORDS = {
+    "unli": UnliPair,
+    "relation": RelationPair,
+    "lss": LssExample,
+    "adversary": Generation,
+}
 
 Judged = tuple[int, int, Measures]  # rows, how many of them failed, measures of the others
+
+
+def _read(data: str, component: str, checkpoint: str) -> list:
+    """The rows of a file; one that holds another component's rows is named as such."""
+    try:
+        return read_records(data, RECORDS[component])
+    except BadInput:
+        for other, record in RECORDS.items():
+            try:
+                read_records(data, record)
+            except BadInput:
+                continue
+            raise UserError(
+                f"{data}: these are rows for {other}, but {checkpoint} is a {component} component; "
+                f"give a file of its own or a {other} checkpoint"
+            ) from None
+        raise
 
 
 def _unli(checkpoint: str, data: str, batch_size: int) -> Judged:
@@ -39,7 +72,7 @@ def _unli(checkpoint: str, data: str, batch_size: int) -> Judged:
     from eval.models.encoder import Unli
 
     engine = Unli(checkpoint, batch_size, dtype="float32")
-    pairs = read_records(data, UnliPair)
+    pairs = _read(data, "unli", checkpoint)
     predicted = engine.likelihood([(pair.premise, pair.hypothesis) for pair in pairs])
     labels = np.asarray([pair.label for pair in pairs])
     groups = [pair.premise for pair in pairs]
@@ -51,7 +84,7 @@ def _relation(checkpoint: str, data: str, batch_size: int) -> Judged:
     from eval.models.encoder import Entailment
 
     engine = Entailment(checkpoint, batch_size, dtype="float32")
-    pairs = read_records(data, RelationPair)
+    pairs = _read(data, "relation", checkpoint)
     predicted = engine.relations([(pair.premise, pair.hypothesis) for pair in pairs])
     groups = [(pair.model_extra or {}).get("group", pair.premise) for pair in pairs]
     labels = [pair.label for pair in pairs]
@@ -63,7 +96,7 @@ def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     from eval.models.encoder import LssTagger
 
     engine = LssTagger(checkpoint, batch_size, dtype="float32")
-    examples = read_records(data, LssExample)
+    examples = _read(data, "lss", checkpoint)
     found = engine.subsequences([(example.claim, example.reference) for example in examples])
     rows = [(e, guess.text) for e, guess in zip(examples, found, strict=True) if guess is not None]
     _some_judged(rows, examples, "claim", engine.component.max_length)
@@ -87,7 +120,7 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     from eval.models.causal import CausalLM
 
     engine = CausalLM(checkpoint, prompt, batch_size, dtype="float32")
-    texts = read_records(data, Generation)
+    texts = _read(data, "adversary", checkpoint)
     found = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
     rows = [(t, row) for t, row in zip(texts, found, strict=True) if not row.truncated]
     _some_judged(rows, texts, "prompt and text", engine.max_length)
