@@ -118,14 +118,14 @@ class Robustness:
         key = config_hash(config, digests)
         documents = self._documents()
         samples = self._sample(sorted({d.topic for d in documents}), output, config, digests)
-        documents += samples
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
         results, rows = [], []
-        for components, pipeline in (("trained", self.pipeline), ("untrained", self.control)):
-            if pipeline is None:
-                continue
+        # The control answers whether the table can fail; the given texts are enough for that.
+        runs = [("trained", self.pipeline, documents + samples)]
+        runs += [("untrained", self.control, documents)] if self.control else []
+        for components, pipeline, texts in runs:
             journal = output / f".{components}.{key[:16]}.partial.jsonl"
-            scored = score_resumably(pipeline, documents, journal)
+            scored = score_resumably(pipeline, texts, journal)
             results += summarise(scored, key, self.domain, components, seed=self.seed)
             rows += [_selection_row(s, components) for s in scored]
         for count, texts in curve.items():
