@@ -63,10 +63,11 @@ def _voice(rng: random.Random, index: int, past: bool) -> Voice:
 def _normal(
     rng: random.Random, world: World, person: Person, corrupted: float
 ) -> Iterator[tuple[str, bool]]:
-    """A biography in the order of the properties; of a date one or two aspects."""
+    """A biography in the order of the properties; of a date one aspect, lest it repeats itself."""
     facts: list[Fact] = []
     for known in world.known[person.iri].values():
-        keep = rng.sample(known, min(len(known), rng.randint(2, 3)))
+        most = 1 if known and known[0].functional else 3
+        keep = rng.sample(known, min(len(known), most))
         facts.extend(fact for fact in known if fact in keep)
     for index, fact in enumerate(facts):
         other = world.other_value(rng, person, fact) if rng.random() < corrupted else None
