@@ -1,0 +1,91 @@
+"""The checkpoint contract: what a folder must hold, and how it is refused."""
+
+import json
+
+import pytest
+
+from components.checkpoint import Component, model_card, read_component, write_component
+from records import UserError
+
+LABELS = ["entailment", "neutral", "contradiction"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    config = {"model_type": "bert", "id2label": dict(enumerate(LABELS))}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    write_component(tmp_path, component(), "card")
+    return tmp_path
+
+
+def component(**changes):
+    fields = {
+        "component": "relation",
+        "architecture": "sequence_classifier",
+        "labels": LABELS,
+        "max_length": 128,
+        "base": {"id": "tiny"},
+    }
+    return Component(**(fields | changes))
+
+
+def rewrite(folder, **changes):
+    path = folder / "component.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_what_is_written_is_read(folder):
+    assert read_component(folder, "relation") == component()
+
+
+def test_a_folder_that_is_none(tmp_path):
+    with pytest.raises(UserError, match=r"no component\.json"):
+        read_component(tmp_path)
+
+
+def test_labels_must_agree_with_the_config(folder):
+    rewrite(folder, labels=LABELS[::-1])
+    with pytest.raises(UserError, match="make them equal"):
+        read_component(folder)
+
+
+def test_a_relation_model_has_the_three_relations(folder):
+    config = {"model_type": "bert", "id2label": {"0": "yes", "1": "no", "2": "maybe"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    rewrite(folder, labels=["yes", "no", "maybe"])
+    with pytest.raises(UserError, match="in some order"):
+        read_component(folder)
+
+
+def test_weights_must_be_there(folder):
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="no weights"):
+        read_component(folder)
+
+
+def test_another_component_is_refused(folder):
+    with pytest.raises(UserError, match="a relation checkpoint where unli is needed"):
+        read_component(folder, "unli")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"temperature": 0}, "temperature"), ({"max_lenght": 3}, "max_lenght")],
+)
+def test_a_bad_field_is_named(folder, changes, field):
+    rewrite(folder, **changes)
+    with pytest.raises(UserError, match=field):
+        read_component(folder)
+
+
+def test_a_broken_file_is_named_with_its_line(folder):
+    (folder / "component.json").write_text('{"component":\n')
+    with pytest.raises(UserError, match=r"component\.json:2"):
+        read_component(folder)
+
+
+def test_the_card_shows_metrics_and_data():
+    card = model_card(component(metrics={"accuracy": 0.5}), "tiny", "For tests.", "python -m x")
+    assert "| accuracy | 0.5000 |" in card
+    assert card.startswith("---\nlibrary_name: transformers\nbase_model: tiny\n")
