@@ -11,7 +11,7 @@ import pytest
 
 from data_builders import __main__ as data_builders
 from eval import __main__ as evaluation
-from eval import score
+from eval import core, score
 from eval.experiments import robustness
 from train import __main__ as train
 
@@ -75,6 +75,9 @@ def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsy
     elif room == "data":
         name = path.stem
         assert data_builders.parser_of(name).parse_args(["--config", str(path)])
+    elif room == "eval" and path.stem == "core":
+        arguments = ["--config", str(path), "--claims", "x", "--output", "y"]
+        assert core.build_parser().parse_args(arguments)
     elif room == "eval":
         arguments = ["--config", str(path), "--documents", "x", "--output", "y"]
         assert score.build_parser().parse_args(arguments)
