@@ -6,16 +6,15 @@ LoRA), the tokenizer, ``component.json`` and a model card. This file writes and 
 
 from __future__ import annotations
 
-import json
 import platform
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from transformers import AutoConfig
 
-from records import UserError, sha256_file, write_json, write_text
+from records import UserError, read_json, sha256_file, write_json, write_text
 
 SCHEMA_VERSION = 1
 
@@ -95,14 +94,7 @@ def read_component(folder: str | Path, expected: str | None = None) -> Component
     path = folder / "component.json"
     if not path.is_file():
         raise UserError(f"{folder}: no component.json; give a folder that `python -m train` wrote")
-    try:
-        component = Component.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {field}: {first['msg']}") from None
+    component = read_json(path, Component)
     if not any(folder.glob("*.safetensors")):
         raise UserError(f"{folder}: no weights (*.safetensors); export the checkpoint again")
     wanted = {"lss": {"lss", "lss_star"}}.get(expected, {expected})

@@ -1,8 +1,8 @@
-"""How text becomes model input: pairs, chunks of long premises, tagged words, prompts."""
+"""How text becomes model input: pairs, tagged words, prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from transformers import BatchEncoding, PreTrainedTokenizerBase
@@ -14,37 +14,53 @@ Pair = tuple[str, str]
 
 def encode_pairs(
     tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair], max_length: int
-) -> BatchEncoding:
-    """Encode (premise, hypothesis) pairs without padding, cutting the premise first."""
-    try:
-        return tokenizer(
-            [premise for premise, _ in pairs],
-            [hypothesis for _, hypothesis in pairs],
-            truncation="only_first",
-            max_length=max_length,
-        )
-    except Exception:
-        # A hypothesis longer than the whole input cannot be met by cutting the premise alone.
-        return tokenizer(
-            [premise for premise, _ in pairs],
-            [hypothesis for _, hypothesis in pairs],
-            truncation="longest_first",
-            max_length=max_length,
-        )
+) -> dict[str, list[list[int]]]:
+    """Encode (premise, hypothesis) pairs without padding, each as it would be encoded alone.
 
+    The premise is cut. A hypothesis that fills the input by itself cannot be met that way: in such
+    a row, and in no other, tokens go from whichever of the two is longer.
 
-def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
-    """Cut a long premise into windows of ``chunk_words`` words, each overlapping half the last.
+    Args:
+        tokenizer: a fast tokenizer.
+        pairs: (premise, hypothesis).
+        max_length: length of an input in tokens, special tokens included.
 
-    A premise that fits, or ``chunk_words=None``, is one chunk. FactReasoner and WiCE judge a claim
-    against the window that supports it best.
+    Returns:
+        ``input_ids``, ``attention_mask`` and whatever else the tokenizer gives: one list of at most
+        ``max_length`` integers a pair.
     """
-    words = premise.split()
-    if chunk_words is None or len(words) <= chunk_words:
-        return [premise]
-    step = max(1, chunk_words // 2)
-    starts = range(0, len(words) - chunk_words + step, step)
-    return [" ".join(words[start : start + chunk_words]) for start in starts]
+
+    def encode(chosen: Sequence[Pair], truncation: str) -> BatchEncoding:
+        return tokenizer(
+            [premise for premise, _ in chosen],
+            [hypothesis for _, hypothesis in chosen],
+            truncation=truncation,
+            max_length=max_length,
+        )
+
+    try:
+        return dict(encode(pairs, "only_first"))
+    except Exception:  # the tokenizer's own type is not public; any other error comes again below
+        alone = tokenizer([h for _, h in pairs], add_special_tokens=False, verbose=False)
+    room = max_length - tokenizer.num_special_tokens_to_add(pair=True)
+    fills = [len(ids) >= room for ids in alone["input_ids"]]
+    found: dict[str, list] = {}
+    for truncation, filling in (("only_first", False), ("longest_first", True)):
+        places = [place for place, full in enumerate(fills) if full is filling]
+        encoding = encode([pairs[place] for place in places], truncation) if places else {}
+        for name, values in encoding.items():
+            column = found.setdefault(name, [[]] * len(pairs))
+            for place, value in zip(places, values, strict=True):
+                column[place] = value
+    return found
+
+
+def row_features(encoding: Mapping[str, list], row: int) -> dict[str, list[int]]:
+    """Token ids and token types of one row of an encoding without padding.
+
+    No attention mask: where nothing is padded there is nothing to mask.
+    """
+    return {name: encoding[name][row] for name in encoding if name != "attention_mask"}
 
 
 def encode_words(

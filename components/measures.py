@@ -31,8 +31,14 @@ def bootstrap(
     """Values on all rows with 95 % percentile intervals over resampled groups.
 
     Args:
-        statistics: maps row indices (with repeats) to named values.
-        groups: group of each row; whole groups are drawn with replacement.
+        statistics: maps row indices of shape (m,), with repeats, to named values.
+        groups: group of each row, n of them; whole groups are drawn with replacement.
+        seed: of the draws.
+        resamples: number of draws; 0 for no intervals.
+
+    Returns:
+        Per name ``value`` and ``ci95`` (low and high, in the value's unit), ``None`` where there
+        is none.
     """
     _, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
     order = np.argsort(inverse, kind="stable")
@@ -64,7 +70,12 @@ def _correlation(kind: Callable, left: np.ndarray, right: np.ndarray) -> float:
 
 
 def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve by ranks; NaN when one class is absent."""
+    """Area under the ROC curve by ranks; NaN when one class is absent.
+
+    Args:
+        scores: shape (n,), larger for positives.
+        positive: bools of shape (n,).
+    """
     count = int(positive.sum())
     if count == 0 or count == len(positive):
         return float("nan")

@@ -4,7 +4,7 @@ Imports nothing else of this repository.
 """
 
 from records.errors import BadInput, UserError
-from records.reading import read_records
+from records.reading import read_json, read_records
 from records.result import RESULT_SCHEMA_VERSION, Result, ResultFile, read_results, write_results
 from records.types import (
     Annotation,
@@ -46,6 +46,7 @@ __all__ = [
     "UserError",
     "Verdict",
     "json_line",
+    "read_json",
     "read_records",
     "read_results",
     "sha256_file",

@@ -150,7 +150,15 @@ def adapt(row: dict, kind: type[Record], number: int) -> dict:
     """Give ``row`` the field names of ``kind`` if it is a known project's row.
 
     Raises:
-        ValueError: the row is recognised but inconsistent; the message starts with the field.
+        ValueError: the row is recognised but incomplete or inconsistent; the message starts with
+            the field.
     """
     adapter = _ADAPTERS.get(kind)
-    return adapter(row, number) if adapter else row
+    if adapter is None:
+        return row
+    try:
+        return adapter(row, number)
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]}: field required") from None
+    except (AttributeError, IndexError, TypeError) as error:
+        raise ValueError(f"record: not as its project writes it ({error})") from None

@@ -1,4 +1,7 @@
-"""Reading records from JSONL, CSV and Parquet, with errors that say where and what to mend."""
+"""Reading records from JSONL, CSV and Parquet, and whole JSON files.
+
+Errors say where and what to mend.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from records.errors import BadInput, UserError
 from records.foreign import adapt
 from records.types import Record
 
 R = TypeVar("R", bound=Record)
+M = TypeVar("M", bound=BaseModel)
 
 MAX_FAULTS = 10
 
@@ -122,3 +126,20 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     if not records:
         raise UserError(f"{path}: the file is empty; expected at least one {kind.__name__} a line")
     return records
+
+
+def read_json(path: str | Path, kind: type[M]) -> M:
+    """Read and validate a file that holds one JSON object.
+
+    Raises:
+        FileNotFoundError: no such file; the caller knows what would have made it.
+        UserError: the file is not JSON, or a field is wrong; the first one is named.
+    """
+    try:
+        return kind.model_validate(json.loads(Path(path).read_text(encoding="utf-8")))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{path}: {field}: {first['msg']}") from None

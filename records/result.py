@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from records.errors import UserError
+from records.reading import read_json
 from records.writing import write_json
 
 RESULT_SCHEMA_VERSION = 1
@@ -75,12 +75,6 @@ def read_results(path: str | Path) -> ResultFile:
         UserError: the file is missing, is not JSON, or does not follow the schema.
     """
     try:
-        return ResultFile.model_validate(json.loads(Path(path).read_text(encoding="utf-8")))
+        return read_json(path, ResultFile)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the experiment first") from None
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {where}: {first['msg']}") from None

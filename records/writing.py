@@ -108,6 +108,7 @@ class JsonlAppender:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
+        """Close the file; what was appended is on disk already."""
         self._file.close()
 
     def __enter__(self) -> JsonlAppender:

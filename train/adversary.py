@@ -131,7 +131,10 @@ class Adversary(ComponentModule):
         return {"target": target}
 
     def model_step(self, batch: dict) -> tuple[Tensor, list[tuple[float, int]]]:
-        """Mean negative log-likelihood of completion tokens; per item its sum and their number."""
+        """Mean negative log-likelihood of completion tokens, in nats, of shape ().
+
+        An item's output is the sum over its completion, in nats, and the number of its tokens.
+        """
         logits = self.model(**batch["inputs"]).logits[:, :-1].float()  # (items, tokens - 1, vocab)
         target = batch["target"][:, 1:]  # position t predicts token t + 1
         losses = cross_entropy(

@@ -57,9 +57,11 @@ class TrainBatches:
 
     @property
     def sampler(self) -> TrainBatches:
+        """Itself: Lightning calls ``set_epoch`` of a loader's sampler."""
         return self
 
     def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose order comes next."""
         self.epoch = epoch
 
     def plan(self, epoch: int) -> list[list[int]]:
@@ -93,9 +95,11 @@ class TrainBatches:
                 yield self.module.collate([self.items[index] for index in batch], batch)
 
     def state_dict(self) -> dict[str, int]:
+        """The epoch and how many of its batches were given."""
         return {"epoch": self.epoch, "done": self.done}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on behind the batches that ``state`` counts, once."""
         self._resume = dict(state)
 
 
@@ -156,6 +160,7 @@ class RecordData(LightningDataModule):
         return "test" if self.paths["test"] else "dev"
 
     def dev_records(self) -> list[Record]:
+        """The records of dev that were read; none before ``setup``."""
         return self.records.get("dev", [])
 
     def setup(self, stage: str) -> None:

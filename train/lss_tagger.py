@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
-from components.encoding import encode_words, first_tokens
+from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
@@ -92,8 +92,7 @@ class LssTagger(ComponentModule):
                 ) from None
             places = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None
-            inputs = {name: encoding[name][0] for name in encoding if name != "attention_mask"}
-            items.append(Item(row=row, inputs=inputs, target=(places, soft)))
+            items.append(Item(row, row_features(encoding, 0), target=(places, soft)))
         annotations = sum(len(record.annotations) for record in records)
         print(
             f"lss {'train' if train else 'dev'}: {unaligned} of {annotations} annotations are no "

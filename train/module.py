@@ -46,6 +46,7 @@ class Item:
 
     @property
     def length(self) -> int:
+        """Tokens of the input, special tokens included."""
         return len(self.inputs["input_ids"])
 
 
@@ -126,7 +127,12 @@ class ComponentModule(LightningModule):
         raise NotImplementedError
 
     def model_step(self, batch: dict) -> tuple[Tensor, list]:
-        """The loss (a scalar) and one output an item, as numpy on the CPU."""
+        """One step over a batch of ``collate``, whose inputs are of shape (items, longest).
+
+        Returns:
+            The loss in nats, of shape (), and one output an item on the CPU: logits, or what the
+            component's ``measures`` need instead.
+        """
         raise NotImplementedError
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
@@ -246,5 +252,5 @@ def rows_of(records: Sequence, items: Sequence[Item]) -> list:
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:
-    """Detached, in fp32, on the CPU."""
+    """A tensor of any shape, detached, in fp32, on the CPU."""
     return tensor.detach().float().cpu().numpy()

@@ -16,8 +16,9 @@ from torch.nn.functional import log_softmax
 from components.base import load_classifier
 from components.calibration import fit_temperature, probabilities
 from components.checkpoint import RELATIONS
-from components.encoding import chunk_premise, encode_pairs
+from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
+from components.windows import best_windows, windows_of
 from records import RelationPair
 from train.module import ComponentModule, Item, rows_of, to_numpy
 
@@ -44,23 +45,9 @@ def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
     return -torch.cat([log_p, either], dim=-1).gather(1, target[:, None]).squeeze(1)
 
 
-def best_windows(logits: np.ndarray, rows: Sequence[int], temperature: float) -> np.ndarray:
-    """Of each row's windows the index of the one whose entailment probability is the largest.
-
-    Args:
-        logits: shape (windows, 3).
-        rows: row of each window, ascending.
-        temperature: divides the logits.
-
-    Returns:
-        Indices into the windows, one a row; the first window wins a tie.
-    """
-    score = probabilities(logits, temperature)[:, 0]
-    best: dict[int, int] = {}
-    for index, row in enumerate(rows):
-        if row not in best or score[index] > score[best[row]]:
-            best[row] = index
-    return np.asarray(list(best.values()))
+def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
+    """Index of each row's window that entails most; predicted is of shape (windows, 3)."""
+    return best_windows(predicted[:, 0], [item.row for item in items])
 
 
 class Relation(ComponentModule):
@@ -122,22 +109,17 @@ class Relation(ComponentModule):
                 self.model = load_classifier(self.base, RELATIONS, self.revision).train()
 
     def encode(self, records: Sequence[RelationPair], train: bool) -> list[Item]:
-        windows = [
-            (row, window)
-            for row, record in enumerate(records)
-            for window in chunk_premise(record.premise, None if train else self.chunk_words)
-        ]
-        pairs = [(window, records[row].hypothesis) for row, window in windows]
-        encoding = encode_pairs(self.tokenizer, pairs, self.max_length)
-        names = [name for name in encoding if name != "attention_mask"]
+        pairs = [(record.premise, record.hypothesis) for record in records]
+        rows, windows = windows_of(pairs, None if train else self.chunk_words)
+        encoding = encode_pairs(self.tokenizer, windows, self.max_length)
         return [
             Item(
                 row=row,
-                inputs={name: encoding[name][index] for name in names},
+                inputs=row_features(encoding, index),
                 target=_TARGETS[records[row].label],
                 weight=1.0 if records[row].weight is None else records[row].weight,
             )
-            for index, (row, _) in enumerate(windows)
+            for index, row in enumerate(rows)
         ]
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
@@ -151,16 +133,16 @@ class Relation(ComponentModule):
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         """Fit the temperature on the rows of three classes; without any it stays 1."""
         logits = np.asarray(outputs)
-        best = best_windows(logits, [item.row for item in items], 1.0)
+        best = _best(items, probabilities(logits))
         known = [i for i in best if items[i].target != NOT_ENTAILMENT]
         if known:
             target = np.asarray([items[i].target for i in known])
             self.temperature = fit_temperature(logits[known], target)
 
     def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
-        logits = np.asarray(outputs)
-        best = best_windows(logits, [item.row for item in items], self.temperature)
-        return [items[i] for i in best], probabilities(logits[best], self.temperature)
+        predicted = probabilities(np.asarray(outputs), self.temperature)  # (windows, 3)
+        best = _best(items, predicted)
+        return [items[i] for i in best], predicted[best]
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         items, predicted = self._judged(items, outputs)

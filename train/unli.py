@@ -16,7 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
 from components.calibration import fit_temperature, probabilities
-from components.encoding import encode_pairs
+from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from records import UnliPair
 from train.module import ComponentModule, Item, rows_of, to_numpy
@@ -65,11 +65,10 @@ class Unli(ComponentModule):
     def encode(self, records: Sequence[UnliPair], train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]
         encoding = encode_pairs(self.tokenizer, pairs, self.max_length)
-        names = [name for name in encoding if name != "attention_mask"]
         return [
             Item(
                 row=row,
-                inputs={name: encoding[name][row] for name in names},
+                inputs=row_features(encoding, row),
                 target=record.label,
                 weight=1.0 if record.weight is None else record.weight,
             )

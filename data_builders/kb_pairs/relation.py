@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from data_builders.facts import Person
 from data_builders.kb_pairs.statements import Fact, World, implies, paragraph
@@ -73,6 +73,7 @@ class Teller:
         self.told: list[Fact] = []
 
     def person(self) -> Person:
+        """Any person of the split."""
         return self.rng.choice(self.world.people)
 
     def fact(self, person: Person) -> Fact:
@@ -87,6 +88,14 @@ class Teller:
     def say(
         self, person: Person, fact: Fact, named: bool = False, embellished: float = 0.12
     ) -> str:
+        """A sentence that states a fact of the person.
+
+        Args:
+            person: whom it is about.
+            fact: what it states.
+            named: use the name, never a pronoun alone.
+            embellished: probability of an addition that says nothing.
+        """
         # Of the two sexes the pronoun would tell.
         voice = any_voice(self.rng, named or fact.prop == "P21")
         self.told.append(fact)
@@ -94,6 +103,7 @@ class Teller:
         return self.world.say(self.rng, person, fact, voice, embellished=dressed)
 
     def bleached(self, person: Person, named: bool = False) -> str:
+        """A sentence that is true of anyone, said of the person."""
         return bleached(self.rng, self.split, person, any_voice(self.rng, named))
 
     def bleached_list(self, person: Person) -> str:
@@ -160,10 +170,48 @@ def relation_pairs(
         dropped: counts the pairs that could not be made, by kind.
     """
     teller = Teller(world, random.Random(f"{seed}:relation:{world.split}"))
-    total = sum(KINDS.values())
+    pairs = [
+        RelationPair(
+            premise=premise,
+            hypothesis=hypothesis,
+            label=label,
+            source=f"kb/{kind}",
+            person=person.iri,
+            facts=[str(fact) for fact in teller.told],
+        )
+        for kind, person, (premise, hypothesis, label) in distinct_pairs(
+            teller, KINDS, _MAKERS, number, "relation", dropped
+        )
+    ]
+    teller.rng.shuffle(pairs)
+    return pairs
+
+
+def distinct_pairs(
+    teller: Teller,
+    kinds: Mapping[str, int],
+    makers: Mapping[str, Callable],
+    number: int,
+    what: str,
+    dropped: Counter[str],
+) -> Iterator[tuple[str, Person, tuple]]:
+    """Pairs of all kinds about random people, each text pair once.
+
+    Args:
+        teller: says what the makers ask for; holds the facts of the pair that is given last.
+        kinds: weight of each kind.
+        makers: per kind a function of the teller and a person that gives (premise, hypothesis, …)
+            or ``None``.
+        number: about how many pairs in all.
+        what: name of the pairs in ``dropped``.
+        dropped: counts the pairs that could not be made, by kind.
+
+    Yields:
+        The kind, the person, and what the maker gave.
+    """
+    total = sum(kinds.values())
     seen: set[tuple[str, str]] = set()
-    pairs: list[RelationPair] = []
-    for kind, weight in KINDS.items():
+    for kind, weight in kinds.items():
         quota = round(number * weight / total)
         made = 0
         for _ in range(quota * TRIES):
@@ -171,25 +219,13 @@ def relation_pairs(
                 break
             person = teller.person()
             teller.told.clear()
-            found = _MAKERS[kind](teller, person)
+            found = makers[kind](teller, person)
             if found is None or found[:2] in seen or found[0] == found[1]:
                 continue
             seen.add(found[:2])
-            premise, hypothesis, label = found
-            pairs.append(
-                RelationPair(
-                    premise=premise,
-                    hypothesis=hypothesis,
-                    label=label,
-                    source=f"kb/{kind}",
-                    person=person.iri,
-                    facts=[str(fact) for fact in teller.told],
-                )
-            )
             made += 1
-        dropped[f"relation pair not found: {kind}"] += quota - made
-    teller.rng.shuffle(pairs)
-    return pairs
+            yield kind, person, found
+        dropped[f"{what} pair not found: {kind}"] += quota - made
 
 
 def _paraphrase(t: Teller, person: Person) -> Found:

@@ -61,6 +61,7 @@ class Fact:
 
     @property
     def functional(self) -> bool:
+        """Whether a person has at most one value of the property, so that two contradict."""
         return self.prop in FUNCTIONAL
 
 

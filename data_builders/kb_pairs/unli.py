@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from data_builders.facts import Person
-from data_builders.kb_pairs.relation import TRIES, Teller
+from data_builders.kb_pairs.relation import Teller, distinct_pairs
 from data_builders.kb_pairs.statements import Fact, Shares, World
 from records import UnliPair
 
@@ -81,33 +81,19 @@ def unli_pairs(
     """
     rng = random.Random(f"{seed}:unli:{world.split}")
     asker = Asker(world, rng, shares, least)
-    total = sum(KINDS.values())
-    seen: set[tuple[str, str]] = set()
-    pairs: list[UnliPair] = []
-    for kind, weight in KINDS.items():
-        quota = round(number * weight / total)
-        made = 0
-        for _ in range(quota * TRIES):
-            if made == quota:
-                break
-            person = asker.person()
-            found = _MAKERS[kind](asker, person)
-            if found is None or found[:2] in seen or found[0] == found[1]:
-                continue
-            seen.add(found[:2])
-            premise, hypothesis, label, more = found
-            pairs.append(
-                UnliPair(
-                    premise=premise,
-                    hypothesis=hypothesis,
-                    label=label,
-                    source=f"{'prior' if kind == 'unlisted' else 'kb'}/{kind}",
-                    person=person.iri,
-                    **more,
-                )
-            )
-            made += 1
-        dropped[f"UNLI pair not found: {kind}"] += quota - made
+    pairs = [
+        UnliPair(
+            premise=premise,
+            hypothesis=hypothesis,
+            label=label,
+            source=f"{'prior' if kind == 'unlisted' else 'kb'}/{kind}",
+            person=person.iri,
+            **more,
+        )
+        for kind, person, (premise, hypothesis, label, more) in distinct_pairs(
+            asker, KINDS, _MAKERS, number, "UNLI", dropped
+        )
+    ]
     rng.shuffle(pairs)
     return pairs
 

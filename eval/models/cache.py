@@ -98,11 +98,15 @@ class AnswerCache:
         return found
 
     def put(self, answers: Mapping[bytes, np.ndarray]) -> None:
-        """Keep answers. One that is already there stays, so that nobody sees it change."""
+        """Keep answers, each of shape (values,), as float64.
+
+        One that is already there stays, so that nobody sees it change.
+        """
         rows = [(key, np.asarray(value, "<f8").tobytes()) for key, value in answers.items()]
         self._table.execute("BEGIN IMMEDIATE")
         self._table.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
         self._table.execute("COMMIT")
 
     def close(self) -> None:
+        """Close the file; the cache cannot be used any more."""
         self._table.close()

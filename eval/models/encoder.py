@@ -30,7 +30,8 @@ from transformers import (
 
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
-from components.encoding import chunk_premise, encode_pairs, encode_words, first_tokens
+from components.encoding import encode_pairs, encode_words, first_tokens, row_features
+from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
 from records import UserError
@@ -113,10 +114,14 @@ class _Encoder:
     ):
         self.checkpoint = Path(checkpoint)
         self.component = read_component(self.checkpoint, self.expected)
+        self._check()
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype
         self._cache = AnswerCache(cache) if cache is not None else None
+
+    def _check(self) -> None:
+        """Refuse a checkpoint of the right component whose outputs this engine cannot read."""
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -148,18 +153,8 @@ class _Encoder:
 
     def _encode(self, inputs: Sequence[Pair]) -> list[_Row]:
         """Encode (premise, hypothesis) pairs, each as it would be encoded alone."""
-        room = self.component.max_length - self._tokenizer.num_special_tokens_to_add(pair=True)
-        # One overlong hypothesis changes how its whole call is truncated: those go alone.
-        alone = [len(hypothesis.encode("utf-8")) >= room for _, hypothesis in inputs]
-        groups = [[i for i, odd in enumerate(alone) if not odd]]
-        groups += [[i] for i, odd in enumerate(alone) if odd]
-        rows: list[_Row] = [_Row({})] * len(inputs)
-        for group in filter(None, groups):
-            pairs = [inputs[i] for i in group]
-            encoded = encode_pairs(self._tokenizer, pairs, self.component.max_length)
-            for place, i in enumerate(group):
-                rows[i] = _Row(_features(encoded, place))
-        return rows
+        encoded = encode_pairs(self._tokenizer, inputs, self.component.max_length)
+        return [_Row(row_features(encoded, place)) for place in range(len(inputs))]
 
     def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
         """Turn the logits of a batch into one float array a row."""
@@ -205,20 +200,13 @@ class _Encoder:
                 answers.update(fresh)
         return [answers[pair] for pair in inputs]
 
-    def _best_chunks(self, pairs: Sequence[Pair], width: int) -> np.ndarray:
+    def _best_of_windows(self, pairs: Sequence[Pair], width: int) -> np.ndarray:
         """Per pair the answer of the window with the highest first value, shape (n, width)."""
-        chunks = [chunk_premise(premise, self.component.chunk_words) for premise, _ in pairs]
-        inputs = [(c, h) for cs, (_, h) in zip(chunks, pairs, strict=True) for c in cs]
-        answers = iter(self._judge(inputs))
-        best = np.empty((len(pairs), width))
-        for row, cs in enumerate(chunks):
-            best[row] = max((next(answers) for _ in cs), key=lambda answer: answer[0])
-        return best
-
-
-def _features(encoded: object, place: int) -> dict[str, list[int]]:
-    # No attention mask: rows of equal length have nothing to mask.
-    return {name: encoded[name][place] for name in encoded if name != "attention_mask"}
+        if not pairs:
+            return np.empty((0, width))
+        rows, windows = windows_of(pairs, self.component.chunk_words)
+        answers = np.asarray(self._judge(windows))  # (windows, width)
+        return answers[best_windows(answers[:, 0], rows)]
 
 
 class Entailment(_Encoder):
@@ -235,7 +223,7 @@ class Entailment(_Encoder):
         Returns:
             Shape (n, 3): entailment, neutral, contradiction, whatever the checkpoint's own order.
         """
-        return self._best_chunks(pairs, 3)
+        return self._best_of_windows(pairs, 3)
 
     def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
         order = [self.component.labels.index(name) for name in RELATIONS]
@@ -247,15 +235,7 @@ class Unli(_Encoder):
 
     expected = "unli"
 
-    def __init__(
-        self,
-        checkpoint: str | Path,
-        batch_size: int = 64,
-        cache: str | Path | None = None,
-        device: str = "auto",
-        dtype: Dtype = "float32",
-    ):
-        super().__init__(checkpoint, batch_size, cache, device, dtype)
+    def _check(self) -> None:
         if len(self.component.labels) != 1:
             raise UserError(
                 f"{self.checkpoint}: a UNLI model has one output, not {self.component.labels}"
@@ -263,7 +243,7 @@ class Unli(_Encoder):
 
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
         """p(hypothesis | premise) of shape (n,); of several windows the likeliest counts."""
-        return self._best_chunks(pairs, 1)[:, 0]
+        return self._best_of_windows(pairs, 1)[:, 0]
 
     def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
         return list(probabilities(logits[:, 0], self.component.temperature)[:, None])
@@ -286,15 +266,7 @@ class LssTagger(_Encoder):
     expected = "lss"
     auto_model = AutoModelForTokenClassification
 
-    def __init__(
-        self,
-        checkpoint: str | Path,
-        batch_size: int = 64,
-        cache: str | Path | None = None,
-        device: str = "auto",
-        dtype: Dtype = "float32",
-    ):
-        super().__init__(checkpoint, batch_size, cache, device, dtype)
+    def _check(self) -> None:
         if self.component.architecture != "token_classifier":
             raise UserError(
                 f"{self.checkpoint}: {self.component.architecture} LSS models cannot be run yet; "
@@ -346,7 +318,7 @@ class LssTagger(_Encoder):
                 rows.append(_Row({"input_ids": [self._tokenizer.pad_token_id or 0]}))
                 continue
             places = first_tokens(encoded, 0, len(words))
-            rows.append(_Row(_features(encoded, 0), places))
+            rows.append(_Row(row_features(encoded, 0), places))
         return rows
 
     def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:

@@ -53,6 +53,7 @@ class Table:
 
 
 def kind_order(kind: str) -> int:
+    """Sort key of a kind: the known ones in their order, then all others."""
     return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
 
 
@@ -97,6 +98,7 @@ def reached(target: dict, row: Result | None) -> str:
 
 
 def targets_of(provenance: dict) -> dict[str, dict]:
+    """The bounds on the kept share by kind of text."""
     targets = provenance.get("targets") or []
     return {t["kind"]: t for t in targets if t.get("metric", "kept_share") == "kept_share"}
 

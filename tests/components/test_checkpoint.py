@@ -44,6 +44,19 @@ def test_a_folder_that_is_none(tmp_path):
         read_component(tmp_path)
 
 
+def test_a_starred_tagger_is_an_lss_component(folder):
+    rewrite(folder, component="lss_star", architecture="token_classifier")
+    assert read_component(folder, "lss").component == "lss_star"
+    with pytest.raises(UserError, match="lss_star checkpoint where unli is needed"):
+        read_component(folder, "unli")
+
+
+def test_an_adapter_needs_no_config_of_a_model(folder):
+    (folder / "config.json").unlink()
+    rewrite(folder, component="adversary", architecture="causal_lora", labels=[])
+    assert read_component(folder, "adversary").labels == []
+
+
 def test_labels_must_agree_with_the_config(folder):
     rewrite(folder, labels=LABELS[::-1])
     with pytest.raises(UserError, match="make them equal"):

@@ -1,16 +1,45 @@
-"""Chunks, batches and prompts."""
+"""Pairs, batches and prompts."""
 
-from components.encoding import batches_by_length, chunk_premise, fill_prompt, pad
+import pytest
+
+from components.encoding import batches_by_length, encode_pairs, fill_prompt, pad
+
+LONG = "she was a poet she was a poet she was a poet"
+PAIRS = [
+    ("ada was a poet born in london paris .", "she wrote the program ."),  # the premise is cut
+    ("ada was a poet", LONG),  # the hypothesis alone is longer than the input
+    ("ada", "she wrote ."),  # fits
+    ("she", "ada was a mathematician poet born in london ."),  # nine: as long as the room
+    ("ada was born in london", "ada was a mathematician poet born in ."),  # one token less
+]
 
 
-def test_chunks_cover_every_word_and_overlap():
-    premise = " ".join(map(str, range(25)))
-    chunks = chunk_premise(premise, 10)
-    assert {w for c in chunks for w in c.split()} == set(premise.split())
-    assert all(len(c.split()) <= 10 for c in chunks)
-    assert chunks[0].split()[5:] == chunks[1].split()[:5]
-    assert chunk_premise("a b", 10) == ["a b"]
-    assert chunk_premise(premise, None) == [premise]
+def test_only_a_hypothesis_that_fills_the_input_is_cut(word_tokenizer):
+    tokenizer = word_tokenizer(pairs=True)
+    together = encode_pairs(tokenizer, PAIRS, 12)  # nine words beside [CLS] and two [SEP]
+    texts = [tokenizer.convert_ids_to_tokens(ids) for ids in together["input_ids"]]
+    assert [len(text) for text in texts] == [12, 12, 7, 12, 12]
+    parts = [" ".join(text[1:-1]).split(" [SEP] ") for text in texts]
+    assert parts[0] == ["ada was a poet", "she wrote the program ."]
+    assert parts[2] == ["ada", "she wrote ."]
+    assert parts[4] == ["ada", "ada was a mathematician poet born in ."]
+    for row in (1, 3):  # both keep a part
+        premise, hypothesis = parts[row]
+        assert PAIRS[row][0].startswith(premise)
+        assert PAIRS[row][1].startswith(hypothesis)
+        assert len(hypothesis.split()) < 9
+
+
+@pytest.mark.parametrize("pairs", [PAIRS, PAIRS[::-1], PAIRS[1:2], PAIRS[::2]])
+def test_a_pair_is_encoded_as_if_it_were_alone(word_tokenizer, pairs):
+    tokenizer = word_tokenizer(pairs=True)
+    together = encode_pairs(tokenizer, pairs, 12)
+    assert set(together) == {"input_ids", "token_type_ids", "attention_mask"}
+    for place, pair in enumerate(pairs):
+        alone = encode_pairs(tokenizer, [pair], 12)
+        assert {name: rows[place] for name, rows in together.items()} == {
+            name: rows[0] for name, rows in alone.items()
+        }
 
 
 def test_batches_hold_every_index_once_with_like_lengths():

@@ -22,7 +22,8 @@ from transformers import (
 )
 
 from components.checkpoint import RELATIONS
-from components.encoding import chunk_premise, encode_words, first_tokens
+from components.encoding import encode_words, first_tokens
+from components.windows import chunk_premise
 from components.words import is_subsequence, split_words
 from eval.models.cache import AnswerCache, answer_key
 from eval.models.causal import CausalLM, draw_token

@@ -160,3 +160,29 @@ def test_wice_token_rows_for_lss(tmp_path):
 def test_released_adversarial_samples(tmp_path):
     row = {"topic": "Ann Lee", "output": {"raw": "…", "parsed": "Ann Lee exists."}}
     assert read_records(lines(tmp_path / "a.jsonl", row), Generation)[0].text == "Ann Lee exists."
+
+
+WICE = {"claim_tokens": ["Ann"], "non_supported_spans": [False], "evidence": ["Ann won."]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "message"),
+    [
+        (LssExample, WICE, "supporting_sentences: field required"),
+        (LssExample, WICE | {"supporting_sentences": [[7]]}, "not as its project writes it"),
+        (
+            Document,
+            {
+                "topic": "Ann",
+                "output": "Ann won.",
+                "annotations": [{"text": "Ann won.", "human-atomic-facts": [{"text": "Ann won."}]}],
+            },
+            "label: field required",
+        ),
+        (Document, {"output": "Ann won.", "annotations": ["Ann won."]}, "as its project writes it"),
+    ],
+)
+def test_an_incomplete_foreign_row_is_named_with_its_line(tmp_path, kind, row, message):
+    path = lines(tmp_path / "rows.jsonl", row)
+    with pytest.raises(BadInput, match=rf"rows\.jsonl:1: .*{message}"):
+        read_records(path, kind)

@@ -1,4 +1,4 @@
-"""Tiny random models and ten-row files, made on the spot."""
+"""Tiny base models and ten-row files, made on the spot."""
 
 from __future__ import annotations
 
@@ -7,91 +7,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    BertConfig,
-    BertModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-)
+from transformers import BertModel
 
-TEXT = (
-    "ada lovelace was a mathematician poet born in london paris . she wrote the first program is "
-    "person exists tell me bio of he and his has name very note early later father ?"
-)
-WORDS = TEXT.split()
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 CHAT = (
     "{% for m in messages %}[CLS] {{ m['content'] }} {% endfor %}"
     "{% if add_generation_prompt %}[CLS]{% endif %}"
 )
 
 
-def _tokenizer(pair: bool) -> PreTrainedTokenizerFast:
-    vocabulary = {word: index for index, word in enumerate([*SPECIAL, *dict.fromkeys(WORDS)])}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    if pair:
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single="[CLS] $A [SEP]",
-            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-            special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-        )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        eos_token="[SEP]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"]
-        if pair
-        else ["input_ids", "attention_mask"],
-    )
-    fast.chat_template = CHAT
-    return fast
+@pytest.fixture(scope="session")
+def tiny_bert(save_bert: Callable[..., Path], word_tokenizer: Callable) -> str:
+    """A random base encoder."""
+    tokenizer = word_tokenizer(pairs=True)
+    tokenizer.chat_template = CHAT
+    return str(save_bert(BertModel, tokenizer, max_position_embeddings=64))
 
 
 @pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A random two-layer BERT with its tokenizer."""
-    folder = tmp_path_factory.mktemp("bert")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(SPECIAL) + len(set(WORDS)),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
-    _tokenizer(pair=True).save_pretrained(folder)
-    return str(folder)
-
-
-@pytest.fixture(scope="session")
-def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A random two-layer Llama with a chat template."""
-    folder = tmp_path_factory.mktemp("llama")
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(SPECIAL) + len(set(WORDS)),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        pad_token_id=0,
-        bos_token_id=2,
-        eos_token_id=3,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    _tokenizer(pair=False).save_pretrained(folder)
-    return str(folder)
+def tiny_llama(save_llama: Callable[..., Path], word_tokenizer: Callable) -> str:
+    """A random base language model with a chat template."""
+    tokenizer = word_tokenizer(pairs=False)
+    tokenizer.chat_template = CHAT
+    return str(save_llama(tokenizer, num_key_value_heads=2, max_position_embeddings=64))
 
 
 HYPOTHESES = [

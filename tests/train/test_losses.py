@@ -10,7 +10,7 @@ import torch
 from records import Generation, LssExample, UnliPair, UserError
 from train.adversary import Adversary
 from train.lss_tagger import LssTagger
-from train.relation import NOT_ENTAILMENT, best_windows, relation_loss
+from train.relation import NOT_ENTAILMENT, relation_loss
 from train.unli import Unli
 
 
@@ -40,13 +40,6 @@ def test_three_classes_are_cross_entropy() -> None:
     target = torch.tensor([0, 1, 2, 0, 1])
     expected = torch.nn.functional.cross_entropy(logits, target, reduction="none")
     assert torch.allclose(relation_loss(logits, target), expected, atol=1e-6)
-
-
-def test_the_window_that_entails_most_counts() -> None:
-    import numpy as np
-
-    logits = np.asarray([[0, 5, 0], [3, 0, 0], [1, 0, 0], [1, 0, 0]], dtype=float)
-    assert best_windows(logits, [0, 0, 1, 1], 1.0).tolist() == [1, 2]
 
 
 @pytest.fixture

@@ -1,0 +1,62 @@
+"""Long premises: cut into windows that overlap, judged one by one, and the best one counts.
+
+FactReasoner (2502.18573) and WiCE judge a claim against the window that supports it best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+Pair = tuple[str, str]
+
+
+def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
+    """Cut a long premise into windows of ``chunk_words`` words, each overlapping half the last.
+
+    A premise that fits, or ``chunk_words=None``, is one window.
+    """
+    words = premise.split()
+    if chunk_words is None or len(words) <= chunk_words:
+        return [premise]
+    step = max(1, chunk_words // 2)
+    starts = range(0, len(words) - chunk_words + step, step)
+    return [" ".join(words[start : start + chunk_words]) for start in starts]
+
+
+def windows_of(pairs: Sequence[Pair], chunk_words: int | None) -> tuple[list[int], list[Pair]]:
+    """The windows of all premises, each with its hypothesis.
+
+    Args:
+        pairs: (premise, hypothesis).
+        chunk_words: words of a window; ``None`` leaves every premise whole.
+
+    Returns:
+        The row of each window in ``pairs``, ascending, and the (window, hypothesis) pairs. Every
+        row has at least one window.
+    """
+    rows, windows = [], []
+    for row, (premise, hypothesis) in enumerate(pairs):
+        for window in chunk_premise(premise, chunk_words):
+            rows.append(row)
+            windows.append((window, hypothesis))
+    return rows, windows
+
+
+def best_windows(scores: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """Of each row's windows the index of the one with the highest score.
+
+    Args:
+        scores: probability that a window supports its hypothesis, shape (windows,).
+        rows: row of each window, ascending, shape (windows,).
+
+    Returns:
+        Indices into the windows, one a row that has any, in the rows' order; the first window
+        wins a tie.
+    """
+    best: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if row not in best or scores[index] > scores[best[row]]:
+            best[row] = index
+    return np.asarray(list(best.values()), dtype=int)

@@ -1,0 +1,74 @@
+"""The dataset of kb_pairs, built once over the real server from the embedded snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data_builders.facts import Person, Value, load_people
+from data_builders.kb_pairs import KbPairs
+from data_builders.kb_pairs.splits import SPLITS
+from data_builders.server import open_client
+from records import Generation, LssExample, RelationPair, UnliPair, read_records
+
+KINDS = {"unli": UnliPair, "relation": RelationPair, "lss": LssExample, "generations": Generation}
+
+
+@pytest.fixture(scope="session")
+def small() -> dict[str, tuple[int, int, int]]:
+    """How many rows of each kind the small dataset asks for, by split."""
+    return {"unli": (400, 120, 120), "relation": (500, 150, 150), "lss": (150, 50, 50)}
+
+
+@pytest.fixture(scope="session")
+def build(small) -> Callable[[Path], Path]:
+    """Builds the small dataset into a folder and returns the folder."""
+
+    def _build(folder: Path) -> Path:
+        return KbPairs(folder, seed=3, generations_per_person=1, **small).build().parent
+
+    return _build
+
+
+@pytest.fixture(scope="session")
+def dataset(build, tmp_path_factory):
+    return build(tmp_path_factory.mktemp("kb_pairs"))
+
+
+@pytest.fixture(scope="session")
+def rows(dataset):
+    return {
+        (kind, split): read_records(dataset / f"{kind}_{split}.jsonl", record)
+        for kind, record in KINDS.items()
+        for split in SPLITS
+    }
+
+
+@pytest.fixture(scope="session")
+def people():
+    with open_client() as client:
+        return load_people(client)
+
+
+@pytest.fixture
+def curie():
+    facts = {
+        "P106": (Value("chemist", "e:chemist"), Value("physicist", "e:physicist")),
+        "P27": (Value("Poland", "e:poland"),),
+        "P569": (Value("7 November 1867", None, 1867),),
+        "P19": (Value("Warsaw", "e:warsaw"),),
+    }
+    return Person("e:curie", "Marie Curie", "Marie Curie", (), "female", facts, "Europe", "C", 9000)
+
+
+@pytest.fixture
+def twain():
+    facts = {
+        "P106": (Value("novelist", "e:novelist"), Value("chemist", "e:chemist")),
+        "P27": (Value("United States", "e:us"),),
+        "P569": (Value("1835", None, 1835),),
+        "P19": (Value("Florida", "e:florida"),),
+    }
+    return Person("e:twain", "Mark Twain", "Mark Twain", (), "male", facts, None, "B", 9000)

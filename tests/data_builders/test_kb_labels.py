@@ -1,0 +1,141 @@
+"""The labels of kb_pairs, checked against the facts they were made from."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from components.words import is_subsequence, keep_targets
+from data_builders.kb_pairs.splits import FUNCTIONAL, SPLIT_PROPERTIES, SPLITS
+from data_builders.kb_pairs.statements import facts_of
+
+
+def test_unli_shares_are_the_counts_of_the_knowledge_base(rows, people):
+    """Counted again in Python from the loaded people, independently of the COUNT queries."""
+    for split in SPLITS:
+        owned = {
+            person.iri: {str(f) for prop in SPLIT_PROPERTIES[split] for f in facts_of(person, prop)}
+            for person in people
+        }
+        counted = [r for r in rows["unli", split] if r.source.startswith("kb/share")]
+        assert len(counted) > 10
+        for row in counted:
+            given = [own for own in owned.values() if own.issuperset(row.given)]
+            both = [own for own in given if row.asked in own]
+            assert row.counts == [len(both), len(given)], row
+            assert row.label == pytest.approx(max(0.002, len(both) / len(given)), abs=1e-4)
+            assert len(given) >= 8
+
+
+def test_unli_fixed_values_are_marked(rows):
+    values = {"bleached_to_bleached": 0.97, "fact_to_bleached": 0.97, "paraphrase": 0.97}
+    values |= {"embellished": 0.9, "contradicted": 0.02}
+    found = rows["unli", "train"]
+    for row in found:
+        origin, _, kind = row.source.partition("/")
+        if kind in values:
+            assert row.label == values[kind]
+        assert (origin == "prior") == (kind == "unlisted")
+        assert ("counts" in row.model_extra) == kind.startswith("share")
+    assert {r.source.partition("/")[2] for r in found} >= {*values, "unlisted", "share_given"}
+
+
+def test_relation_classes_and_kinds_are_balanced(rows):
+    for split in SPLITS:
+        labels = [r.label for r in rows["relation", split]]
+        assert 0.3 < labels.count("entailment") / len(labels) < 0.55
+        assert 0.3 < labels.count("neutral") / len(labels) < 0.55
+        assert labels.count("contradiction") / len(labels) > 0.1
+    kinds = {r.source for r in rows["relation", "train"]}
+    assert {"kb/paraphrase", "kb/bleached_premise", "kb/unlisted", "kb/embellished"} <= kinds
+
+
+def test_a_kind_has_one_label(rows):
+    for split in SPLITS:
+        labels = {}
+        for row in rows["relation", split]:
+            assert labels.setdefault(row.source, row.label) == row.label
+        contradicting = {source for source, label in labels.items() if label == "contradiction"}
+        assert contradicting <= {"kb/other_value", "kb/page_contradicted"}
+
+
+def test_no_pair_has_two_labels(rows):
+    labels = {}
+    for row in rows["relation", "train"]:
+        key = (row.premise, row.hypothesis)
+        assert labels.setdefault(key, row.label) == row.label
+
+
+def test_only_functional_properties_contradict(rows, people):
+    """One of the contradicting facts is true of the person and the other is not."""
+    by_iri = {person.iri: person for person in people}
+    for split in SPLITS:
+        found = [r for r in rows["relation", split] if r.label == "contradiction"]
+        assert found
+        for row in found:
+            prop = row.facts[-1].partition("=")[0].partition(".")[0]
+            assert prop in FUNCTIONAL
+            true = {str(fact) for fact in facts_of(by_iri[row.person], prop)}
+            about = [f for f in row.facts if f.startswith(prop)]
+            assert {f in true for f in about} == {True, False}
+
+
+def test_bleached_claims_entail_no_fact(rows):
+    """The pairs that Core's informativeness needs: bleached premise, fact as hypothesis."""
+    found = [r for r in rows["relation", "train"] if r.source == "kb/bleached_premise"]
+    assert len(found) > 30
+    assert all(len(r.facts) == 1 and r.label == "neutral" for r in found)
+
+
+def test_lss_is_a_subsequence_and_aligns(rows):
+    empty = full = 0
+    for split in SPLITS:
+        for row in rows["lss", split]:
+            lss = row.annotations[0].lss
+            assert is_subsequence(lss, row.claim)
+            assert keep_targets(row)[2] == 0
+            empty += not lss
+            full += lss == row.claim
+    assert empty > 10
+    assert full > 10
+
+
+def test_lss_rating_follows_what_is_kept(rows):
+    for row in rows["lss", "train"]:
+        annotation = row.annotations[0]
+        assert (annotation.rating == 1) == (annotation.lss == "")
+        assert (annotation.rating == 5) == (annotation.lss == row.claim)
+
+
+def test_generations_keep_each_sentence_and_its_truth(rows):
+    for split in SPLITS:
+        found = rows["generations", split]
+        assert {r.kind for r in found} == {"normal", "uninformative", "repetitive"}
+        for row in found:
+            assert row.text == " ".join(s.text for s in row.sentences)
+            if row.kind == "uninformative":
+                assert 8 <= len(row.sentences) <= 20
+            if row.kind != "normal":
+                assert all(s.true for s in row.sentences)
+                assert len({s.text for s in row.sentences}) == len(row.sentences)
+    normal = [
+        s.true for r in rows["generations", "train"] if r.kind == "normal" for s in r.sentences
+    ]
+    assert 0.2 < normal.count(False) / len(normal) < 0.4
+
+
+def test_truth_of_normal_sentences_is_the_knowledge_base_s(rows, people):
+    """A birth year or place that a sentence names is the person's exactly if it is marked true."""
+    by_iri = {person.iri: person for person in people}
+    checked = 0
+    for row in rows["generations", "train"]:
+        dates = by_iri[row.person].facts.get("P569", ())
+        if row.kind != "normal" or len(dates) != 1:
+            continue
+        for sentence in row.sentences:
+            years = re.findall(r"\b(1[5-9]\d\d)\b(?!s)", sentence.text)
+            if len(years) == 1 and not re.search(r"\d{1,2} \w+ \d{4}|\w+ \d+, \d", sentence.text):
+                checked += 1
+                assert (int(years[0]) == dates[0].year) == sentence.true, sentence
+    assert checked > 20

@@ -1,0 +1,110 @@
+"""The wordings of kb_pairs: wide, apart by split, and sayable in every voice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from data_builders.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
+from data_builders.kb_pairs.wording import Voice, bank, speak, unlisted, with_article
+
+
+def _lines(value):
+    if isinstance(value, dict):
+        return [line for item in value.values() for line in _lines(item)]
+    return list(value)
+
+
+def _plain(template):
+    """A template without its slots and in one tense: what a reader would call the wording."""
+    text = re.sub(r"\[[^|\]]*\|([^\]]*)\]", r"\1", template)
+    text = re.sub(r"\{was!?\}", "was", text).replace("{has}", "had")
+    return re.sub(r"\{(?!X|he\}|his\}|him\}|s\})[^}]*\}", "*", text).lower()
+
+
+@pytest.fixture(scope="module")
+def wordings():
+    """Split to all its wordings; ``pages`` beside the splits."""
+    files = ("facts", "compounds", "clauses", "bleached", "embellishments")
+    found = {
+        split: {_plain(line) for name in files for line in _lines(bank(name)[split])}
+        | {_plain(text) for entry in unlisted(split) for text in entry.paraphrases}
+        for split in SPLITS
+    }
+    return found | {"pages": {_plain(line) for line in _lines(bank("pages"))}}
+
+
+def test_splits_share_no_wording(wordings):
+    names = sorted(wordings)
+    for index, left in enumerate(names):
+        for right in names[index + 1 :]:
+            assert not wordings[left] & wordings[right], (left, right)
+
+
+def test_evaluation_text_repeats_no_training_bleached_sentence(rows):
+    """Also in the texts themselves, whoever they are about."""
+
+    def bleached_texts(split):
+        return {
+            s.text.replace(r.topic, "X").replace(r.topic.split()[-1], "X").lower()
+            for r in rows["generations", split]
+            if r.kind == "uninformative"
+            for s in r.sentences
+        }
+
+    assert not bleached_texts("train") & (bleached_texts("dev") | bleached_texts("test"))
+
+
+def test_the_bank_is_as_wide_as_promised():
+    facts = bank("facts")
+    for prop in SPLIT_PROPERTIES["train"]:
+        lines = [t for key, ts in facts["train"].items() if key.startswith(prop) for t in ts]
+        assert len(lines) >= 25, prop
+        assert len(set(lines)) == len(lines), prop
+    for split in ("dev", "test"):
+        assert all(len(templates) >= 5 for templates in facts[split].values())
+    assert len(bank("bleached")["train"]) >= 200
+    assert min(len(bank("bleached")[split]) for split in ("dev", "test")) >= 40
+    assert len(unlisted("train")) >= 80
+    assert len(_lines(bank("embellishments")["train"])) >= 40
+    assert all(0.02 <= entry.prior <= 0.1 for split in SPLITS for entry in unlisted(split))
+
+
+def test_every_template_can_be_said(rows):
+    """No slot is left open anywhere."""
+    for (kind, split), found in rows.items():
+        for row in found:
+            for field in ("premise", "hypothesis", "claim", "reference", "text"):
+                said = getattr(row, field, None) or ""
+                assert not set(said) & set("{}[]|"), (kind, split, said)
+
+
+@pytest.mark.parametrize(
+    ("template", "voice", "expected"),
+    [
+        ("{X} {was} {a v}.", Voice("full", False), "Marie Curie is an actor."),
+        ("{X} {was} {a v}.", Voice("surname", True), "Curie was an actor."),
+        ("{X} {was} {a v}.", Voice("pronoun", True), "she was an actor."),
+        ("{X} {was} {a v}.", Voice("they", False), "they were an actor."),
+        ("{X's} job [is|was] {v}.", Voice("they", False), "their job was actor."),
+        (
+            "The job of {X} [is|was] {v}.",
+            Voice("pronoun", False),
+            "The job of Marie Curie is actor.",
+        ),
+        ("{X}, {a v}, [works|worked].", Voice("pronoun", True), "Marie Curie, an actor, worked."),
+        (
+            "As {a v}, {X} gave {Xm} {his} all.",
+            Voice("pronoun"),
+            "As an actor, she gave her her all.",
+        ),
+    ],
+)
+def test_templates_speak_in_every_voice(curie, template, voice, expected):
+    assert speak(template, curie, voice, {"v": "actor"}) == expected
+
+
+def test_articles():
+    words = ["actor", "painter", "university teacher", "honest man", "American", "European"]
+    assert [with_article(word).split()[0] for word in words] == ["an", "a", "a", "an", "an", "a"]
