@@ -13,7 +13,6 @@ from pathlib import Path
 
 import torch
 from transformers import (
-    AutoModel,
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -95,13 +94,6 @@ def load_classifier(
         ignore_mismatched_sizes=True,
         use_safetensors=True,
         dtype=torch.float32,
-    )
-
-
-def load_encoder(base: str, revision: str | None = None) -> PreTrainedModel:
-    """The bare encoder, without a head."""
-    return AutoModel.from_pretrained(
-        resolve_base(base), revision=revision, use_safetensors=True, dtype=torch.float32
     )
 
 

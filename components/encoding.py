@@ -131,12 +131,9 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
         yield order[start : start + batch_size]
 
 
-def pad(
-    rows: Sequence[Sequence[int]], value: int, left: bool = False, to_multiple: int = 1
-) -> torch.Tensor:
+def pad(rows: Sequence[Sequence[int]], value: int, left: bool = False) -> torch.Tensor:
     """Stack rows of ids of different length into a tensor of shape (rows, longest)."""
     width = max(len(row) for row in rows)
-    width = -(-width // to_multiple) * to_multiple
     gaps = [[value] * (width - len(row)) for row in rows]
     joined = [[*g, *r] if left else [*r, *g] for g, r in zip(gaps, rows, strict=True)]
     return torch.tensor(joined, dtype=torch.long)

@@ -108,14 +108,9 @@ class Pipeline:
         for verifier in self.verify:
             for row, found in enumerate(verifier(documents, claims, passages)):
                 verdicts[row].extend(found)
-            if self.select is None:
-                continue
-            if verifier.judges_sets:
-                again = verifier(documents, kept, passages)
-            else:
-                again = [[] for _ in documents]
-            for row, found in enumerate(again):
-                core_verdicts[row].extend(found)
+            if self.select is not None and verifier.judges_sets:
+                for row, found in enumerate(verifier(documents, kept, passages)):
+                    core_verdicts[row].extend(found)
         return verdicts, core_verdicts
 
     def _scores(

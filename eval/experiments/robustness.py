@@ -117,7 +117,7 @@ class Robustness:
         digests = inputs(config)
         key = config_hash(config, digests)
         documents = self._documents()
-        samples = self._sample(sorted({d.topic for d in documents}), output, config, digests)
+        samples = self._sample(sorted({d.topic for d in documents}), output, digests)
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
         results, rows = [], []
         # The control answers whether the table can fail; the given texts are enough for that.
@@ -163,9 +163,7 @@ class Robustness:
             raise UserError(f"{', '.join(self.generations)}: no generation of kind {missing[0]!r}")
         return [document for own in found.values() for document in own]
 
-    def _sample(
-        self, topics: list[str], output: Path, config: dict, digests: dict[str, str]
-    ) -> list[Document]:
+    def _sample(self, topics: list[str], output: Path, digests: dict[str, str]) -> list[Document]:
         """One text a topic from the adversary, kept in a journal while it grows."""
         if self.adversary is None:
             return []
