@@ -44,6 +44,7 @@ class Component(BaseModel):
         chunk_words: long premises are cut into windows of this many words; the best window counts.
         max_length: input length in tokens.
         temperature: logits are divided by it before softmax or sigmoid (calibration, dev split).
+        shift: added to the divided logit of a single output (Platt scaling).
         metrics: values on ``metrics_split`` as the fit measured them.
     """
 
@@ -61,6 +62,7 @@ class Component(BaseModel):
     chunk_words: Annotated[int, Field(gt=0)] | None = None
     max_length: Annotated[int, Field(gt=0)]
     temperature: Annotated[float, Field(gt=0)] = 1.0
+    shift: float = 0.0
     base: dict
     data: list[DataFile] = []
     metrics: dict[str, float] = {}
