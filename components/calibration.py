@@ -1,36 +1,67 @@
-"""Calibration: one temperature on the logits, fitted on the dev split, and the error it leaves."""
+"""Calibration on the dev split, and the error it leaves.
+
+A temperature for classes (Guo et al. 2017), Platt scaling for one logit (Platt 1999). Both keep the
+order of the predictions.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 
-def probabilities(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """Class probabilities of shape (n, classes), or of shape (n,) for a single logit."""
+def probabilities(logits: np.ndarray, temperature: float = 1.0, shift: float = 0.0) -> np.ndarray:
+    """Class probabilities of shape (n, classes), or of shape (n,) for a single logit.
+
+    Args:
+        logits: shape (n, classes) or (n,).
+        temperature: divides the logits.
+        shift: added to a single logit after that; classes have none.
+    """
     scaled = np.asarray(logits, dtype=np.float64) / temperature
-    return expit(scaled) if scaled.ndim == 1 else softmax(scaled, axis=1)
+    return expit(scaled + shift) if scaled.ndim == 1 else softmax(scaled, axis=1)
 
 
 def fit_temperature(logits: np.ndarray, target: np.ndarray) -> float:
     """The temperature in [0.05, 20] with the least negative log-likelihood (Guo et al. 2017).
 
     Args:
-        logits: shape (n, classes) with class indices as target, or (n,) with probabilities.
-        target: shape (n,).
+        logits: shape (n, classes), class 0 being entailment.
+        target: class indices of shape (n,). The index ``classes`` stands for any class but 0 (a
+            two-class row), whose likelihood is 1 - p(class 0).
     """
     logits = np.asarray(logits, dtype=np.float64)
 
     def loss(log_temperature: float) -> float:
-        scaled = logits / np.exp(log_temperature)
-        if logits.ndim == 1:
-            positive, negative = -np.logaddexp(0, -scaled), -np.logaddexp(0, scaled)
-            return float(-(target * positive + (1 - target) * negative).mean())
-        return float(-log_softmax(scaled, axis=1)[np.arange(len(target)), target].mean())
+        log_p = log_softmax(logits / np.exp(log_temperature), axis=1)
+        either = logsumexp(log_p[:, 1:], axis=1, keepdims=True)
+        rows = np.arange(len(target))
+        return float(-np.concatenate([log_p, either], axis=1)[rows, target].mean())
 
     found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20)), method="bounded")
     return float(np.exp(found.x))
+
+
+def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
+    """Platt scaling of one logit: the (temperature, shift) of the least cross-entropy.
+
+    ``p = sigmoid(logit / temperature + shift)``; the order of the predictions stays. A slope that
+    is not positive (predictions that do not help) leaves (1, 0).
+
+    Args:
+        logits: shape (n,).
+        target: probabilities of shape (n,); Platt's own smoothing is for 0 and 1 only and left out.
+    """
+    logits = np.asarray(logits, dtype=np.float64)
+    target = np.asarray(target, dtype=np.float64)
+
+    def loss(slope_shift: np.ndarray) -> float:
+        scaled = slope_shift[0] * logits + slope_shift[1]
+        return float((np.logaddexp(0, scaled) - target * scaled).mean())
+
+    slope, shift = minimize(loss, x0=np.asarray([1.0, 0.0]), method="BFGS").x
+    return (1 / float(slope), float(shift)) if 0.05 < slope < 20 else (1.0, 0.0)
 
 
 def expected_calibration_error(

@@ -42,6 +42,8 @@ class Component(BaseModel):
         chat: whether the prompt goes through the tokenizer's chat template.
         keep_threshold: an LSS tagger keeps a word whose probability is at least this.
         chunk_words: long premises are cut into windows of this many words; the best window counts.
+        focus_words: longer premises are first reduced to the sentences that share most with the
+            hypothesis, at most this many words.
         max_length: input length in tokens.
         temperature: logits are divided by it before softmax or sigmoid (calibration, dev split).
         shift: added to the divided logit of a single output (Platt scaling).
@@ -60,6 +62,7 @@ class Component(BaseModel):
     decoding: dict = {}
     keep_threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
     chunk_words: Annotated[int, Field(gt=0)] | None = None
+    focus_words: Annotated[int, Field(gt=0)] | None = None
     max_length: Annotated[int, Field(gt=0)]
     temperature: Annotated[float, Field(gt=0)] = 1.0
     shift: float = 0.0

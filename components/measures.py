@@ -88,7 +88,11 @@ def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
 def unli_measures(
     predicted: np.ndarray, label: np.ndarray, groups: Sequence[object], resamples: int = RESAMPLES
 ) -> Measures:
-    """Pearson, Spearman, mean squared error and ECE of probabilities, both of shape (n,)."""
+    """Pearson, Spearman, mean squared error (the Brier score of soft labels) and ECE.
+
+    Args:
+        predicted, label: probabilities, both of shape (n,).
+    """
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
         p, y = predicted[rows], label[rows]
@@ -108,10 +112,11 @@ def relation_measures(
     groups: Sequence[object],
     resamples: int = RESAMPLES,
 ) -> Measures:
-    """Accuracy, macro-F1, entailment AUROC and ECE.
+    """Accuracy, macro-F1, entailment AUROC, ECE and Brier score.
 
     With any two-class row (``not_entailment``) only the entailment measures are given, and ECE is
     that of the entailment probability; otherwise ECE is that of the predicted class's probability.
+    The Brier score is the entailment probability's mean squared error in both.
 
     Args:
         predicted: probabilities of shape (n, 3) in the order entailment, neutral, contradiction.
@@ -123,7 +128,10 @@ def relation_measures(
     guess = predicted.argmax(axis=1)
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
-        found = {"entailment_auroc": auroc(score[rows], entailed[rows])}
+        found = {
+            "entailment_auroc": auroc(score[rows], entailed[rows]),
+            "brier": float(np.mean((score[rows] - entailed[rows]) ** 2)),
+        }
         if gold is None:
             return found | {"ece": expected_calibration_error(score[rows], entailed[rows] * 1.0)}
         g, y = guess[rows], gold[rows]

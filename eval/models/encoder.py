@@ -6,7 +6,7 @@ padding, the answer to a pair does not depend on what else is asked, or on what 
 already answered (up to the last bits of a float32).
 
 A long premise is cut into windows (``chunk_words`` of ``component.json``) and the best window
-counts, as in FactReasoner (2502.18573) and WiCE.
+counts, as in FactReasoner (2502.18573) and WiCE, or reduced to one extract (``focus_words``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from transformers import (
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
 from components.encoding import encode_pairs, encode_words, first_tokens, row_features
-from components.windows import best_windows, chunk_premise, windows_of
+from components.windows import best_windows, chunk_premise, focus_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
 from records import UserError
@@ -204,7 +204,8 @@ class _Encoder:
         """Per pair the answer of the window with the highest first value, shape (n, width)."""
         if not pairs:
             return np.empty((0, width))
-        rows, windows = windows_of(pairs, self.component.chunk_words)
+        component = self.component
+        rows, windows = windows_of(pairs, component.chunk_words, component.focus_words)
         answers = np.asarray(self._judge(windows))  # (windows, width)
         return answers[best_windows(answers[:, 0], rows)]
 
@@ -246,7 +247,8 @@ class Unli(_Encoder):
         return self._best_of_windows(pairs, 1)[:, 0]
 
     def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
-        return list(probabilities(logits[:, 0], self.component.temperature)[:, None])
+        found = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
+        return list(found[:, None])
 
 
 class Subsequence(NamedTuple):
@@ -282,7 +284,9 @@ class LssTagger(_Encoder):
 
         ``None`` stands for a claim that does not fit the model's input.
         """
-        chunks = [chunk_premise(ref, self.component.chunk_words) for _, ref in pairs]
+        component = self.component
+        extracts = [focus_premise(ref, claim, component.focus_words) for claim, ref in pairs]
+        chunks = [chunk_premise(extract, component.chunk_words) for extract in extracts]
         inputs = [(claim, c) for cs, (claim, _) in zip(chunks, pairs, strict=True) for c in cs]
         answers = iter(self._judge(inputs))
         found = []

@@ -49,12 +49,12 @@ def test_relation_three_classes_and_two():
     predicted = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
     labels = ["entailment", "neutral", "contradiction", "neutral"]
     three = relation_measures(predicted, labels, range(4), resamples=5)
-    assert list(three) == ["accuracy", "macro_f1", "entailment_auroc", "ece"]
+    assert list(three) == ["accuracy", "macro_f1", "entailment_auroc", "brier", "ece"]
     assert three["accuracy"]["value"] == 0.75
     assert three["macro_f1"]["value"] == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
     assert three["entailment_auroc"]["value"] == 1
     two = relation_measures(predicted, ["entailment", *["not_entailment"] * 3], range(4), 5)
-    assert list(two) == ["entailment_auroc", "ece"]
+    assert list(two) == ["entailment_auroc", "brier", "ece"]
 
 
 def test_calibration_error_has_equal_mass_bins():

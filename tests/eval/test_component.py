@@ -87,13 +87,13 @@ def test_unli(component, unli):
 
 
 def test_relation(component, relation):
-    keys = "accuracy macro_f1 entailment_auroc ece"
+    keys = "accuracy macro_f1 entailment_auroc brier ece"
     check(component(relation, RELATION), "relation", 24, 0, keys)
 
 
 def test_wice_has_two_classes_and_its_own_groups(component, relation):
     found = component(relation, WICE)
-    check(found, "relation", 12, 0, "entailment_auroc ece")
+    check(found, "relation", 12, 0, "entailment_auroc brier ece")
 
 
 def test_lss_counts_unaligned_annotations_but_keeps_their_rows(component, lss):

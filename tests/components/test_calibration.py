@@ -1,0 +1,37 @@
+"""Calibration recovers what was done to the logits, and never changes their order."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+from components.calibration import (
+    expected_calibration_error,
+    fit_platt,
+    fit_temperature,
+    probabilities,
+)
+
+
+def test_platt_recovers_slope_and_shift():
+    generator = np.random.default_rng(0)
+    truth = generator.normal(size=4000)
+    temperature, shift = fit_platt(2 * truth + 1, expit(truth))
+    assert (temperature, shift) == (pytest.approx(2, rel=0.01), pytest.approx(-0.5, abs=0.01))
+    calibrated = probabilities(2 * truth + 1, temperature, shift)
+    assert expected_calibration_error(calibrated, expit(truth)) < 0.001
+    assert np.all(np.diff(calibrated[np.argsort(truth)]) >= 0)
+
+
+def test_platt_leaves_predictions_that_do_not_help():
+    generator = np.random.default_rng(0)
+    logits = generator.normal(size=500)
+    assert fit_platt(logits, expit(-logits)) == (1.0, 0.0)
+
+
+def test_two_class_rows_fit_the_temperature_by_their_marginal_likelihood():
+    generator = np.random.default_rng(0)
+    truth = generator.normal(size=(6000, 3)) * 2
+    target = np.asarray([generator.choice(3, p=p) for p in softmax(truth, axis=1)])
+    two_class = np.where(target == 0, 0, 3)
+    assert fit_temperature(3 * truth, target) == pytest.approx(3, rel=0.05)
+    assert fit_temperature(3 * truth, two_class) == pytest.approx(3, rel=0.1)
