@@ -97,8 +97,34 @@ def _to_generation(row: dict, number: int) -> dict:
     return row if text is None else {"topic": topic, "text": text}
 
 
-def _to_relation(row: dict, number: int) -> dict:
-    """WiCE rows (``claim``, ``evidence``); otherwise ours."""
+def _citations(row: dict) -> list[dict]:
+    """AmbigBio's generations: each citation is a pair with the verdict of its NLI model.
+
+    A citation that stands behind no words (an empty ``claim``) makes no pair.
+    """
+    name = row.get("name") or row.get("topic")
+    pairs = []
+    for citation in row["citations"]:
+        passage, entailed = citation["passage"], citation["entailed"]
+        if entailed not in (0, 1):
+            raise ValueError(f"citations: entailed: expected 0 or 1, got {entailed!r}")
+        premise = passage if isinstance(passage, str) else "\n".join(passage)
+        pairs.append(
+            {
+                "premise": premise,
+                "hypothesis": citation["claim"],
+                "label": "entailment" if entailed else "not_entailment",
+                "source": "citations",
+                "group": str(name) if name else premise,
+            }
+        )
+    return [pair for pair in pairs if pair["hypothesis"].strip()]
+
+
+def _to_relation(row: dict, number: int) -> dict | list[dict]:
+    """WiCE rows (``claim``, ``evidence``), AmbigBio's (``citations``); otherwise ours."""
+    if isinstance(row.get("citations"), list) and "premise" not in row:
+        return _citations(row)
     if "evidence" in row and "claim" in row and "premise" not in row:
         label = row.get("label")
         if label not in WICE_LABELS:
@@ -138,7 +164,7 @@ def _to_lss(row: dict, number: int) -> dict:
     return row
 
 
-_ADAPTERS: dict[type[Record], Callable[[dict, int], dict]] = {
+_ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
     Document: _to_document,
     Generation: _to_generation,
     RelationPair: _to_relation,
@@ -146,8 +172,11 @@ _ADAPTERS: dict[type[Record], Callable[[dict, int], dict]] = {
 }
 
 
-def adapt(row: dict, kind: type[Record], number: int) -> dict:
+def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
     """Give ``row`` the field names of ``kind`` if it is a known project's row.
+
+    Returns:
+        One row; for a project that keeps many records in a row, as many as there are.
 
     Raises:
         ValueError: the row is recognised but incomplete or inconsistent; the message starts with
@@ -155,9 +184,10 @@ def adapt(row: dict, kind: type[Record], number: int) -> dict:
     """
     adapter = _ADAPTERS.get(kind)
     if adapter is None:
-        return row
+        return [row]
     try:
-        return adapter(row, number)
+        found = adapter(row, number)
+        return found if isinstance(found, list) else [found]
     except KeyError as error:
         raise ValueError(f"{error.args[0]}: field required") from None
     except (AttributeError, IndexError, TypeError) as error:

@@ -116,7 +116,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
             faults.append(f"{where}: {row}")
             continue
         try:
-            records.append(kind.model_validate(adapt(row, kind, number)))
+            records.extend(kind.model_validate(found) for found in adapt(row, kind, number))
         except ValidationError as error:
             faults.extend(_faults(where, error))
         except ValueError as error:

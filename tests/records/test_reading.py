@@ -186,3 +186,21 @@ def test_an_incomplete_foreign_row_is_named_with_its_line(tmp_path, kind, row, m
     path = lines(tmp_path / "rows.jsonl", row)
     with pytest.raises(BadInput, match=rf"rows\.jsonl:1: .*{message}"):
         read_records(path, kind)
+
+
+def test_citations_of_a_generation_become_relation_pairs(tmp_path):
+    path = tmp_path / "generations.jsonl"
+    citations = [
+        {"claim": "Ada was born in 1815.", "passage": ["Ada (1815).", "More."], "entailed": 1},
+        {"claim": "She died in 1900.", "passage": "Ada (1815).", "entailed": 0},
+        {"claim": "", "passage": ["Ada (1815)."], "entailed": 0},
+    ]
+    path.write_text(json.dumps({"name": "Ada", "output": "…", "citations": citations}) + "\n")
+    rows = read_records(path, RelationPair)
+    assert [row.label for row in rows] == ["entailment", "not_entailment"]
+    assert rows[0].premise == "Ada (1815).\nMore."
+    assert {(row.source, row.model_extra["group"]) for row in rows} == {("citations", "Ada")}
+    citations[0]["entailed"] = "yes"
+    path.write_text(json.dumps({"name": "Ada", "output": "…", "citations": citations}) + "\n")
+    with pytest.raises(BadInput, match=":1: citations: entailed"):
+        read_records(path, RelationPair)
