@@ -10,19 +10,24 @@ from __future__ import annotations
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import torch
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     AutoTokenizer,
+    BitsAndBytesConfig,
     GgufConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    T5Config,
 )
 
+from components.checkpoint import require_whole
 from records import UserError, sha256_file
 
 PACKAGE = "package:"
@@ -85,6 +90,7 @@ def load_classifier(
     labels: list[str],
     revision: str | None = None,
     tokens: bool = False,
+    strict: bool = False,
 ) -> PreTrainedModel:
     """An encoder with a classification head.
 
@@ -97,9 +103,11 @@ def load_classifier(
         base: name of the base model.
         labels: names of the outputs, in order; a single one makes a regression head of one logit.
         tokens: classify every token instead of the whole sequence.
+        strict: the base is a finished checkpoint: nothing may start afresh or be left over.
 
     Raises:
-        UserError: weights of the encoder are missing from the base or unknown to its architecture.
+        UserError: weights of the encoder are missing from the base or unknown to its architecture;
+            with ``strict`` any weights.
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     path = resolve_base(base)
@@ -116,6 +124,8 @@ def load_classifier(
         output_loading_info=True,
     )
     fresh = set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
+    if strict:
+        require_whole(base, fresh, info["unexpected_keys"])
     _check_encoder(base, model, fresh, set(info["unexpected_keys"]))
     output = _output_layer(model, len(labels))
     if output is None or any(name.startswith(output) for name in fresh):
@@ -178,12 +188,40 @@ def _optional(key: str) -> bool:
     return ".pooler." in key or key.endswith("position_ids")
 
 
+Bits = Literal[4, 8]
+
+
 def load_causal(
-    base: str, revision: str | None = None, dtype: torch.dtype = torch.float32
+    base: str,
+    revision: str | None = None,
+    dtype: torch.dtype = torch.float32,
+    quantize: Bits | None = None,
 ) -> PreTrainedModel:
-    """A causal language model; a GGUF file is dequantised so that it can be trained and saved."""
+    """A causal language model; a GGUF file is dequantised so that it can be trained and saved.
+
+    Args:
+        base: name of the base model.
+        revision: revision of a hub model.
+        dtype: of the weights that are not quantised.
+        quantize: keep the linear layers in 4 bits (NF4, double quantisation; Dettmers et al. 2023)
+            or in 8 (Dettmers et al. 2022), on a CUDA GPU.
+
+    Raises:
+        UserError: ``quantize`` without CUDA or bitsandbytes, or for a GGUF file.
+    """
     path = resolve_base(base)
-    if isinstance(path, Path) and path.suffix == ".gguf":
+    gguf = isinstance(path, Path) and path.suffix == ".gguf"
+    if quantize is not None:
+        _check_quantize(base, gguf)
+        options = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+        options |= {"bnb_4bit_compute_dtype": torch.bfloat16}
+        config = BitsAndBytesConfig(
+            load_in_4bit=quantize == 4, load_in_8bit=quantize == 8, **options
+        )
+        return AutoModelForCausalLM.from_pretrained(
+            path, revision=revision, use_safetensors=True, dtype=dtype, quantization_config=config
+        )
+    if gguf:
         return AutoModelForCausalLM.from_pretrained(
             path.parent,
             gguf_file=path.name,
@@ -193,3 +231,54 @@ def load_causal(
     return AutoModelForCausalLM.from_pretrained(
         path, revision=revision, use_safetensors=True, dtype=dtype
     )
+
+
+def _check_quantize(base: str, gguf: bool) -> None:
+    if gguf:
+        raise UserError(f"base model {base}: a GGUF file cannot be quantised again; leave quantize")
+    if not torch.cuda.is_available():
+        raise UserError("quantize needs a CUDA GPU, and none is here; leave it null")
+    if find_spec("bitsandbytes") is None:
+        raise UserError("quantize needs bitsandbytes; run `pip install bitsandbytes`, or leave it")
+
+
+def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
+    """A sequence-to-sequence model in fp32, T5 as a rule.
+
+    Raises:
+        UserError: weights are missing from the base or unknown to its architecture.
+    """
+    model, info = AutoModelForSeq2SeqLM.from_pretrained(
+        resolve_base(base),
+        revision=revision,
+        use_safetensors=True,
+        dtype=torch.float32,
+        output_loading_info=True,
+    )
+    require_whole(base, info["missing_keys"], info["unexpected_keys"])
+    return model
+
+
+def random_t5(
+    tokenizer: PreTrainedTokenizerBase, sizes: dict[str, int | float | str]
+) -> PreTrainedModel:
+    """A T5 with random weights over a tokenizer's vocabulary (Raffel et al. 2020, 1910.10683).
+
+    Args:
+        tokenizer: with pad and end tokens; the pad token starts the output, as in T5.
+        sizes: fields of ``T5Config``, e.g. d_model, d_ff, num_layers, num_heads.
+
+    Raises:
+        UserError: a field that ``T5Config`` does not have.
+    """
+    unknown = sorted(set(sizes) - set(T5Config().to_dict()))
+    if unknown:
+        raise UserError(f"--model.t5: T5Config has no field {', '.join(unknown)}; remove it")
+    config = T5Config(
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+        **sizes,
+    )
+    return AutoModelForSeq2SeqLM.from_config(config)

@@ -46,8 +46,8 @@ def fit_temperature(logits: np.ndarray, target: np.ndarray) -> float:
 def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     """Platt scaling of one logit: the (temperature, shift) of the least cross-entropy.
 
-    ``p = sigmoid(logit / temperature + shift)``; the order of the predictions stays. A slope that
-    is not positive (predictions that do not help) leaves (1, 0).
+    ``p = sigmoid(logit / temperature + shift)``, temperature in [0.01, 20], so that the order of
+    the predictions stays even where they are worse than their mean.
 
     Args:
         logits: shape (n,).
@@ -60,8 +60,9 @@ def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
         scaled = slope_shift[0] * logits + slope_shift[1]
         return float((np.logaddexp(0, scaled) - target * scaled).mean())
 
-    slope, shift = minimize(loss, x0=np.asarray([1.0, 0.0]), method="BFGS").x
-    return (1 / float(slope), float(shift)) if 0.05 < slope < 20 else (1.0, 0.0)
+    bounds = [(0.05, 100), (-50, 50)]
+    slope, shift = minimize(loss, x0=np.asarray([1.0, 0.0]), method="L-BFGS-B", bounds=bounds).x
+    return 1 / float(slope), float(shift)
 
 
 def expected_calibration_error(
@@ -74,7 +75,23 @@ def expected_calibration_error(
         observed: outcomes in [0, 1], shape (n,).
         bins: number of bins of (nearly) equal size.
     """
+    table = reliability_bins(predicted, observed, bins)
+    gaps = [size * abs(p - y) for p, y, size in table]
+    return float(sum(gaps) / len(predicted)) if len(predicted) else float("nan")
+
+
+def reliability_bins(predicted: np.ndarray, observed: np.ndarray, bins: int = 15) -> np.ndarray:
+    """The points of a reliability plot: equal-mass bins by ascending prediction.
+
+    Args:
+        predicted: probabilities, shape (n,).
+        observed: outcomes in [0, 1], shape (n,).
+        bins: number of bins of (nearly) equal size; fewer where there are fewer rows.
+
+    Returns:
+        Mean predicted, mean observed and number of rows of each bin, shape (min(bins, n), 3).
+    """
     order = np.argsort(predicted, kind="stable")
     parts = [part for part in np.array_split(order, bins) if len(part)]
-    gaps = [len(part) * abs(predicted[part].mean() - observed[part].mean()) for part in parts]
-    return float(sum(gaps) / len(predicted)) if len(predicted) else float("nan")
+    table = [(predicted[part].mean(), observed[part].mean(), len(part)) for part in parts]
+    return np.asarray(table, dtype=np.float64).reshape(-1, 3)

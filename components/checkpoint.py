@@ -7,6 +7,7 @@ LoRA), the tokenizer, ``component.json`` and a model card. This file writes and 
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,12 +43,15 @@ class Component(BaseModel):
         chat: whether the prompt goes through the tokenizer's chat template.
         keep_threshold: an LSS tagger keeps a word whose probability is at least this.
         chunk_words: long premises are cut into windows of this many words; the best window counts.
-        focus_words: longer premises are first reduced to the sentences that share most with the
+        focus_words: longer premises (windows) are reduced to the sentences that share most with the
             hypothesis, at most this many words.
+        mark_new: words of the hypothesis (claim) that the premise lacks are marked with ``*``.
         max_length: input length in tokens.
         temperature: logits are divided by it before softmax or sigmoid (calibration, dev split).
         shift: added to the divided logit of a single output (Platt scaling).
         metrics: values on ``metrics_split`` as the fit measured them.
+        evaluation: options under which they were measured: how rows were chosen and batched, and
+            what only the measures depend on. `python -m train test` takes them up again.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -63,6 +67,7 @@ class Component(BaseModel):
     keep_threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
     chunk_words: Annotated[int, Field(gt=0)] | None = None
     focus_words: Annotated[int, Field(gt=0)] | None = None
+    mark_new: bool = False
     max_length: Annotated[int, Field(gt=0)]
     temperature: Annotated[float, Field(gt=0)] = 1.0
     shift: float = 0.0
@@ -70,6 +75,7 @@ class Component(BaseModel):
     data: list[DataFile] = []
     metrics: dict[str, float] = {}
     metrics_split: str = "dev"
+    evaluation: dict = {}
     seed: int | None = None
     versions: dict[str, str] = {}
 
@@ -113,6 +119,26 @@ def read_component(folder: str | Path, expected: str | None = None) -> Component
     return component
 
 
+def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterable[str]) -> None:
+    """Refuse weights that do not fill the model, or do not belong to it.
+
+    Args:
+        folder: the checkpoint, for the message.
+        missing: names of weights that the model has and the files do not, or in another shape.
+        unexpected: names of weights that only the files have.
+
+    Raises:
+        UserError: there are any.
+    """
+    for keys, fault in ((sorted(missing), "lack"), (sorted(unexpected), "have unknown")):
+        if keys:
+            more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+            raise UserError(
+                f"{folder}: its *.safetensors {fault} {', '.join(keys[:3])}{more}; export the "
+                "checkpoint again, or mend config.json where it describes another model"
+            )
+
+
 def _check_labels(folder: Path, component: Component) -> None:
     config = AutoConfig.from_pretrained(folder)
     found = [config.id2label[index] for index in sorted(config.id2label)]
@@ -131,22 +157,3 @@ def write_component(folder: str | Path, component: Component, card: str) -> None
     write_text(folder / "README.md", card)
     # Last: a folder with a component.json is a whole checkpoint.
     write_json(folder / "component.json", component.model_dump(mode="json"))
-
-
-def model_card(component: Component, name: str, intended: str, command: str) -> str:
-    """A Hub model card for a checkpoint."""
-    metrics = "\n".join(f"| {key} | {value:.4f} |" for key, value in component.metrics.items())
-    data = "\n".join(
-        f"| {d.split} | {d.path} | {d.rows} | `{d.sha256[:16]}…` |" for d in component.data
-    )
-    base = component.base.get("id")
-    front = ["---", "library_name: transformers" if component.labels else "library_name: peft"]
-    front += [] if str(base).startswith("package:") else [f"base_model: {base}"]
-    front += ["tags:", "- factuality", f"- {component.component}", "---"]
-    return "\n".join(front) + (
-        f"\n\n# {name}\n\n{intended}\n\n"
-        f"Base model: `{base}`. Trained with\n\n```\n{command}\n```\n\n"
-        f"## Measures on the {component.metrics_split} split\n\n"
-        f"| measure | value |\n|---|---|\n{metrics}\n\n"
-        f"## Data\n\n| split | file | rows | SHA-256 |\n|---|---|---|---|\n{data}\n"
-    )

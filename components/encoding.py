@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from transformers import BatchEncoding, PreTrainedTokenizerBase
 
+from components.overlap import NEW, focus_premise, new_words
 from components.words import Word
 
 Pair = tuple[str, str]
@@ -65,16 +67,25 @@ def row_features(encoding: Mapping[str, list], row: int) -> dict[str, list[int]]
 
 def encode_words(
     tokenizer: PreTrainedTokenizerBase,
-    examples: Sequence[tuple[list[Word], str]],
+    words: Sequence[Word],
+    reference: str,
     max_length: int,
+    focus_words: int | None = None,
+    mark_new: bool = False,
 ) -> BatchEncoding:
-    """Encode (claim words, reference) for a keep/drop tagger; the claim comes first, whole.
+    """Encode one claim's words and a reference for a keep/drop tagger; the claim is first, whole.
 
-    ``encoding.word_ids(i)`` with ``encoding.sequence_ids(i) == 0`` leads back to the claim's words.
+    ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0`` leads back to the claim's words.
+
+    Args:
+        focus_words, mark_new: as in ``components.windows.windows_of``.
     """
+    texts = [word.text for word in words]
+    extract = focus_premise(reference, " ".join(texts), focus_words)
+    new = new_words(texts, reference) if mark_new else [False] * len(texts)
     return tokenizer(
-        [[word.text for word in words] for words, _ in examples],
-        [reference.split() or [""] for _, reference in examples],
+        [[text + NEW if is_new else text for text, is_new in zip(texts, new, strict=True)]],
+        [extract.split() or [""]],
         is_split_into_words=True,
         truncation="only_second",
         max_length=max_length,
@@ -92,10 +103,48 @@ def first_tokens(encoding: BatchEncoding, row: int, count: int) -> list[int | No
 
 
 def fill_prompt(template: str, **fields: str) -> str:
-    """Put the fields into ``{name}`` places; other braces in the template stay as they are."""
-    for name, value in fields.items():
-        template = template.replace("{" + name + "}", value)
-    return template
+    """Put the fields into ``{name}`` places; other braces in the template stay as they are.
+
+    In one pass, so that a field whose text has such a place is not filled itself.
+    """
+    places = "|".join(map(re.escape, fields))
+    return re.sub(rf"\{{({places})\}}", lambda place: fields[place[1]], template)
+
+
+def encode_grounded(
+    tokenizer: PreTrainedTokenizerBase,
+    template: str,
+    reference: str,
+    claim: str,
+    max_length: int,
+) -> list[int] | None:
+    """Token ids of a prompt with ``{reference}`` and ``{claim}``; only the reference is cut.
+
+    Args:
+        tokenizer: a fast tokenizer.
+        template: the prompt.
+        reference, claim: what goes into it.
+        max_length: length in tokens, special tokens included.
+
+    Returns:
+        The ids, or ``None`` when claim and template alone do not fit.
+    """
+
+    def encode(text: str) -> list[int]:
+        prompt = fill_prompt(template, reference=text, claim=claim)
+        return tokenizer(prompt, verbose=False)["input_ids"]
+
+    ids = encode(reference)
+    if len(ids) <= max_length:
+        return ids
+    pieces = tokenizer(
+        reference, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )["offset_mapping"]
+    left = len(pieces)
+    while left and len(ids) > max_length:
+        left = max(0, left - (len(ids) - max_length))
+        ids = encode(reference[: pieces[left - 1][1]] if left else "")
+    return ids if len(ids) <= max_length else None
 
 
 def encode_completion(

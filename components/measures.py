@@ -7,6 +7,7 @@ are bootstrapped over groups (premises, references or topics), not over rows.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,10 +17,12 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from components.calibration import expected_calibration_error
 from components.checkpoint import RELATIONS
-from components.words import align, is_subsequence, split_words
+from components.words import align, is_subsequence, keep_targets, split_words
+from records import LssExample
 
 Measures = dict[str, dict]
 RESAMPLES = 1000
+_ROUGE = rouge_scorer.RougeScorer(["rougeL"])
 
 
 def bootstrap(
@@ -150,76 +153,141 @@ def relation_measures(
     return bootstrap(statistics, groups, resamples=resamples)
 
 
-def sentence_bleu_of(claim: str, lss: str) -> float:
-    """metric(claim, LSS) of 2308.12157, section 5: BLEU of the LSS's words against the claim's.
+def sentence_bleu_of(reference: str, text: str) -> float:
+    """metric(claim, LSS) of 2308.12157, section 5: BLEU of a text's words against a reference's.
 
-    NLTK's sentence BLEU, smoothing method 4, 0 for an empty LSS.
+    NLTK's sentence BLEU, smoothing method 4, 0 for an empty text.
     """
-    hypothesis = [word.text for word in split_words(lss)]
+    hypothesis = [word.text for word in split_words(text)]
     if not hypothesis:
         return 0.0
-    reference = [word.text for word in split_words(claim)]
+    words = [word.text for word in split_words(reference)]
     smooth = SmoothingFunction().method4
-    return float(sentence_bleu([reference], hypothesis, smoothing_function=smooth))
+    return float(sentence_bleu([words], hypothesis, smoothing_function=smooth))
+
+
+def _prf(hits: int, predicted: int, gold: int) -> tuple[float, float, float]:
+    """Precision, recall and F1; all 1 where both sides are empty, all 0 where one is."""
+    if not predicted or not gold:
+        return (float(predicted == gold),) * 3
+    return hits / predicted, hits / gold, 2 * hits / (predicted + gold)
 
 
 def word_f1(keep: Sequence[bool], gold: Sequence[bool]) -> float:
     """F1 of the kept words; 1 when both keep nothing."""
-    hit = sum(k and g for k, g in zip(keep, gold, strict=True))
-    total = sum(keep) + sum(gold)
-    return 2 * hit / total if total else 1.0
+    return _prf(sum(k and g for k, g in zip(keep, gold, strict=True)), sum(keep), sum(gold))[2]
+
+
+def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, float]]:
+    """Precision, recall and F1 over the claim's words, one a human LSS that aligns with them."""
+    words, golds, _ = keep_targets(record)
+    kept = align(text, words)
+    if kept is None:  # words that the claim does not have: all wrong
+        return [(0.0, 0.0, 0.0)] * len(golds)
+    return [
+        _prf(sum(k and g for k, g in zip(kept, gold, strict=True)), sum(kept), sum(gold))
+        for gold in golds
+    ]
+
+
+def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
+    """Precision, recall and F1 over two texts' words without their order, one a reference."""
+    bag = Counter(word.text.lower() for word in split_words(text))
+    golds = [Counter(word.text.lower() for word in split_words(gold)) for gold in references]
+    return [_prf((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
+
+
+def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
+    """The measures of one prediction, NaN where the record has no reference for them."""
+    texts = [a.lss_star if star else a.lss for a in record.annotations]
+    references = [reference for reference in texts if reference is not None]
+    scores = _bag_scores(references, text) if star else _word_scores(record, text)
+    columns = zip(*scores, strict=True) if scores else [()] * 3
+    found = dict(zip(("word_precision", "word_recall", "word_f1"), columns, strict=True))
+    row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}
+    same = [reference == text for reference in references]
+    overlaps = {
+        "rouge_l": [_ROUGE.score(gold, text)["rougeL"].fmeasure for gold in references],
+        "bleu": [sentence_bleu_of(gold, text) for gold in references],
+    }
+    for name, values in overlaps.items():
+        # Equal texts overlap whole, also where there is no word to count (nothing, other scripts).
+        scored = [max(v, float(equal)) for v, equal in zip(values, same, strict=True)]
+        row[f"{name}_best"] = max(scored, default=math.nan)
+        row[f"{name}_mean"] = float(np.mean(scored)) if scored else math.nan
+    return row | {"subsequence_share": float(is_subsequence(text, record.claim))}
 
 
 def lss_measures(
-    claims: Sequence[str],
+    records: Sequence[LssExample],
     predicted: Sequence[str],
-    gold_keeps: Sequence[list[list[bool]]],
-    gold_texts: Sequence[list[str]],
-    ratings: Sequence[float | None],
-    groups: Sequence[object],
+    star: bool = False,
     resamples: int = RESAMPLES,
 ) -> Measures:
-    """Measures of predicted LSS.
+    """Measures of predicted LSS, or LSS*; intervals over references.
+
+    - ``pearson_bleu_rating``, ``spearman_bleu_rating``: of metric(claim, prediction) = BLEU with
+      the mean human rating, over the claims that have one (2308.12157, section 5).
+    - ``word_precision``, ``word_recall``, ``word_f1``: over the claim's words, the mean over its
+      human LSS that align with it. An LSS* may have other words than the claim, so there they are
+      over the words of both texts, in any order.
+    - ``rouge_l_best``, ``bleu_best`` and ``…_mean``: against the closest human LSS of the claim and
+      in the mean over all of them.
+    - ``subsequence_share``: share of predictions that are subsequences of their claim.
 
     Args:
-        claims, predicted: the claim and the predicted LSS as text.
-        gold_keeps: per claim, the aligned annotations' keep decisions (may be empty).
-        gold_texts: per claim, the annotations' LSS as text.
-        ratings: mean human rating 1-5 of each claim, ``None`` where the source has none.
-
-    Word F1 and ROUGE-L are the mean over the annotations of a claim. ``subsequence_share`` is the
-    share of predictions that are subsequences of the claim.
+        records: claims with their annotations.
+        predicted: one text a claim.
+        star: compare with the annotations' ``lss_star``; annotations without one are left out.
+        resamples: draws for the intervals; 0 for none.
     """
-    scorer = rouge_scorer.RougeScorer(["rougeL"])
-    bleu = np.asarray([sentence_bleu_of(c, p) for c, p in zip(claims, predicted, strict=True)])
-    rating = np.asarray([np.nan if r is None else r for r in ratings], dtype=float)
-    f1, rouge, inside = [], [], []
-    for claim, guess, keeps, texts in zip(claims, predicted, gold_keeps, gold_texts, strict=True):
-        kept = align(guess, split_words(claim))
-        inside.append(float(is_subsequence(guess, claim)))
-        # Words that the claim does not have count as wrong: no F1 for a made-up subsequence.
-        scores = [word_f1(kept, gold) if kept is not None else 0.0 for gold in keeps]
-        f1.append(np.mean(scores) if scores else np.nan)
-        pairs = [
-            1.0 if not (t or guess) else scorer.score(t, guess)["rougeL"].fmeasure for t in texts
-        ]
-        rouge.append(np.mean(pairs) if pairs else np.nan)
-    columns = {"word_f1": np.asarray(f1), "rouge_l": np.asarray(rouge)}
-    share = np.asarray(inside)
+    rows = [_lss_row(r, text, star) for r, text in zip(records, predicted, strict=True)]
+    columns = {name: np.asarray([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    bleu = np.asarray(
+        [sentence_bleu_of(r.claim, text) for r, text in zip(records, predicted, strict=True)]
+    )
+    ratings = [[a.rating for a in r.annotations if a.rating is not None] for r in records]
+    rating = np.asarray([np.mean(values) if values else math.nan for values in ratings])
 
-    def statistics(rows: np.ndarray) -> dict[str, float]:
-        rated = rows[~np.isnan(rating[rows])]
-        means = {
-            name: float(np.mean(column[rows][~np.isnan(column[rows])]))
-            if np.any(~np.isnan(column[rows]))
-            else float("nan")
-            for name, column in columns.items()
-        }
+    def mean_of(values: np.ndarray) -> float:
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if len(known) else math.nan
+
+    def statistics(chosen: np.ndarray) -> dict[str, float]:
+        rated = chosen[~np.isnan(rating[chosen])]
         return {
             "pearson_bleu_rating": _correlation(pearsonr, bleu[rated], rating[rated]),
             "spearman_bleu_rating": _correlation(spearmanr, bleu[rated], rating[rated]),
-            **means,
-            "subsequence_share": float(share[rows].mean()),
+            **{name: mean_of(column[chosen]) for name, column in columns.items()},
+        }
+
+    return bootstrap(statistics, [record.reference for record in records], resamples=resamples)
+
+
+def target_measures(
+    negative_log_likelihood: np.ndarray,
+    tokens: np.ndarray,
+    hits: np.ndarray,
+    weight: np.ndarray,
+    groups: Sequence[object],
+    resamples: int = RESAMPLES,
+) -> Measures:
+    """Corpus-level perplexity and token accuracy of given targets (teacher forcing).
+
+    Args:
+        negative_log_likelihood: natural-log NLL summed over a target, (n,).
+        tokens: tokens of a target, (n,).
+        hits: how many of them are the model's likeliest, (n,).
+        weight: of a target, (n,); 0 leaves it out.
+    """
+
+    def statistics(rows: np.ndarray) -> dict[str, float]:
+        total = (weight * tokens)[rows].sum()
+        if not total:
+            return {"perplexity": math.nan, "token_accuracy": math.nan}
+        return {
+            "perplexity": float(np.exp((weight * negative_log_likelihood)[rows].sum() / total)),
+            "token_accuracy": float((weight * hits)[rows].sum() / total),
         }
 
     return bootstrap(statistics, groups, resamples=resamples)
@@ -245,6 +313,36 @@ def adversary_measures(
         return {
             "perplexity": float(np.exp(nll / tokens[rows].sum())),
             "bits_per_byte": float(nll / math.log(2) / size[rows].sum()),
+        }
+
+    return bootstrap(statistics, groups, resamples=resamples)
+
+
+def preference_measures(
+    chosen: np.ndarray,
+    rejected: np.ndarray,
+    groups: Sequence[object],
+    label_smoothing: float = 0.0,
+    resamples: int = RESAMPLES,
+) -> Measures:
+    """DPO loss, reward accuracy and reward margin (2305.18290, section 4).
+
+    ``reward_accuracy`` is the share of pairs whose chosen text has the larger implicit reward;
+    a tie, as before the first step, is none.
+
+    Args:
+        chosen, rejected: implicit rewards beta ln(pi / pi_ref) in nats, both of shape (n,).
+        label_smoothing: as in the loss.
+    """
+    margin = chosen - rejected
+    loss = (1 - label_smoothing) * np.logaddexp(0, -margin)
+    loss = loss + label_smoothing * np.logaddexp(0, margin)
+
+    def statistics(rows: np.ndarray) -> dict[str, float]:
+        return {
+            "dpo_loss": float(loss[rows].mean()),
+            "reward_accuracy": float((margin[rows] > 0).mean()),
+            "reward_margin": float(margin[rows].mean()),
         }
 
     return bootstrap(statistics, groups, resamples=resamples)

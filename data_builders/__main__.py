@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
@@ -15,6 +18,7 @@ from records.errors import run_door
 BUILDERS = {
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",
+    "preferences": "data_builders.preferences:Preferences",
 }
 
 
@@ -23,11 +27,18 @@ def _builder(name: str) -> type:
     return getattr(import_module(module), attribute)
 
 
+def _summary(name: str) -> str:
+    """First line of the builder's docstring, read from its source: some import a language model."""
+    module, _, attribute = BUILDERS[name].partition(":")
+    tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
+    found = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == attribute)
+    return ast.get_docstring(found).splitlines()[0]
+
+
 def _overview() -> str:
     lines = ["usage: python -m data_builders NAME --config FILE [--key value …]", "", "datasets:"]
     for name in sorted(BUILDERS):
-        first = (_builder(name).__doc__ or "").strip().splitlines()
-        lines.append(f"  {name:14} {first[0] if first else ''}")
+        lines.append(f"  {name:14} {_summary(name)}")
     return "\n".join([*lines, "", "NAME --help shows the options of one dataset."])
 
 

@@ -94,25 +94,31 @@ def _relation(checkpoint: str, data: str, batch_size: int) -> Judged:
 def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     """Intervals over references. A claim that does not fit the model's input has failed."""
     from eval.models.encoder import LssTagger
+    from eval.models.seq2seq import LssSeq2Seq
 
-    engine = LssTagger(checkpoint, batch_size, dtype="float32")
+    component = read_component(checkpoint, "lss")
+    engine_class = LssSeq2Seq if component.architecture == "seq2seq" else LssTagger
+    engine = engine_class(checkpoint, batch_size, dtype="float32")
     examples = _read(data, "lss", checkpoint)
     found = engine.subsequences([(example.claim, example.reference) for example in examples])
     rows = [(e, guess.text) for e, guess in zip(examples, found, strict=True) if guess is not None]
     _some_judged(rows, examples, "claim", engine.component.max_length)
-    targets = [keep_targets(example) for example, _ in rows]
-    ratings = [[a.rating for a in e.annotations if a.rating is not None] for e, _ in rows]
-    lost = sum(unaligned for _, _, unaligned in targets)
-    print(f"{lost} annotations are no subsequence of their claim; no word F1", file=sys.stderr)
-    measures = lss_measures(
-        claims=[example.claim for example, _ in rows],
-        predicted=[text for _, text in rows],
-        gold_keeps=[keeps for _, keeps, _ in targets],
-        gold_texts=[[a.lss for a in example.annotations] for example, _ in rows],
-        ratings=[float(np.mean(r)) if r else None for r in ratings],
-        groups=[example.reference for example, _ in rows],
-    )
-    return len(examples), len(examples) - len(rows), measures
+    judged, texts = [example for example, _ in rows], [text for _, text in rows]
+    star = component.component == "lss_star"
+    if star:
+        _some_stars(judged, data, checkpoint)
+    else:
+        lost = sum(keep_targets(example)[2] for example in judged)
+        print(f"{lost} annotations are no subsequence of their claim; no word F1", file=sys.stderr)
+    return len(examples), len(examples) - len(rows), lss_measures(judged, texts, star)
+
+
+def _some_stars(examples: Sequence[LssExample], data: str, checkpoint: str) -> None:
+    if all(a.lss_star is None for example in examples for a in example.annotations):
+        raise UserError(
+            f"{data}: no annotation has an lss_star, but {checkpoint} is an lss_star component; "
+            "give a file with them or a checkpoint of an lss component"
+        )
 
 
 def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None = None) -> Judged:
@@ -158,7 +164,7 @@ def judge(
     Args:
         checkpoint: folder of the trained component; its component.json says which kind it is.
         data: JSONL, CSV or Parquet file of that component's records. Relation models also take
-            WiCE's rows, LSS taggers also WiCE's token rows.
+            WiCE's rows, LSS models also WiCE's token rows.
         prompt: for adversaries, the prompt template to use instead of the checkpoint's own;
             "{topic}" in it is replaced.
         batch_size: rows judged together; changes the speed, not the result.

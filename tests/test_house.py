@@ -14,6 +14,7 @@ from eval import __main__ as evaluation
 from eval import core, score
 from eval.experiments import robustness
 from train import __main__ as train
+from train import sweep_file
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("records", "components", "train", "data_builders", "eval")
@@ -67,7 +68,11 @@ def test_every_module_imports(path):
 def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     room = path.relative_to(ROOT / "configs").parts[0]
-    if room == "train":
+    if path.parent.name == "sweeps":
+        sweep = sweep_file.read_sweep(path)
+        (config,) = [part for part in sweep.command if part.endswith(".yaml")]
+        assert (ROOT / config).is_file()
+    elif room == "train":
         with pytest.raises(SystemExit) as left:
             train.main(["fit", "--config", str(path), "--print_config"])
         assert left.value.code == 0
@@ -110,7 +115,7 @@ def test_every_command_of_the_readme_exists(command):
         return
     door, name = words[2], words[3]
     known = {
-        "train": {"fit", "validate", "test", "predict"},
+        "train": {"fit", "validate", "test", "predict", "sweep", "push"},
         "data_builders": set(data_builders.BUILDERS),
         "eval": set(evaluation.COMMANDS),
     }
@@ -136,7 +141,7 @@ def test_the_python_example_of_the_readme_imports_from_another_directory(tmp_pat
 
 
 def test_the_doors_show_their_help():
-    for door in ("data_builders", "eval"):
+    for door in ("train", "data_builders", "eval"):
         done = subprocess.run(
             [sys.executable, "-m", door, "--help"], cwd=ROOT, capture_output=True, text=True
         )

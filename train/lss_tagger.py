@@ -17,7 +17,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from components.base import load_classifier
 from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
-from components.windows import focus_premise
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
 from train.module import ComponentModule, Item, rows_of, to_numpy
@@ -40,6 +39,8 @@ class LssTagger(ComponentModule):
         max_length: input length in tokens; the reference is cut, the claim stays whole.
         focus_words: reduce a longer reference to the sentences that share most with the claim, at
             most this many words, in training and in use; null keeps it whole.
+        mark_new: mark the words of the claim that the reference does not have, in training and in
+            use.
         lr: peak learning rate.
         weight_decay: AdamW's weight decay, on weight matrices only.
         warmup_ratio: share of all steps over which the learning rate rises from 0.
@@ -53,6 +54,11 @@ class LssTagger(ComponentModule):
         "Finds the longest subsequence of a claim that a reference supports: the sigmoid of the "
         "logit at the first token of each word of the claim is the probability to keep the word."
     )
+    limits = (
+        "It compares words: a claim that says the same in other words loses words it should keep. "
+        "What the reference contradicts and what it does not mention are both dropped, and a long "
+        "reference is cut. The keep threshold was tuned on its dev split."
+    )
 
     def __init__(
         self,
@@ -60,6 +66,7 @@ class LssTagger(ComponentModule):
         revision: str | None = None,
         max_length: int = 256,
         focus_words: int | None = None,
+        mark_new: bool = False,
         lr: float = 1e-4,
         weight_decay: float = 0.01,
         warmup_ratio: float = 0.1,
@@ -67,6 +74,7 @@ class LssTagger(ComponentModule):
     ):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
         self.focus_words = focus_words
+        self.mark_new = mark_new
         self.keep_threshold = 0.5
 
     def configure_model(self) -> None:
@@ -87,8 +95,14 @@ class LssTagger(ComponentModule):
             if train and not keeps:
                 continue
             try:
-                reference = focus_premise(record.reference, record.claim, self.focus_words)
-                encoding = encode_words(self.tokenizer, [(words, reference)], self.max_length)
+                encoding = encode_words(
+                    self.tokenizer,
+                    words,
+                    record.reference,
+                    self.max_length,
+                    self.focus_words,
+                    self.mark_new,
+                )
             except Exception:  # the tokenizer's own type of error is not public
                 raise UserError(
                     f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
@@ -155,16 +169,18 @@ class LssTagger(ComponentModule):
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         rows = rows_of(records, items)
-        ratings = [[a.rating for a in r.annotations if a.rating is not None] for r in rows]
-        return lss_measures(
-            claims=[record.claim for record in rows],
-            predicted=self._texts(rows, outputs),
-            gold_keeps=[keep_targets(record)[1] for record in rows],
-            gold_texts=[[a.lss for a in record.annotations] for record in rows],
-            ratings=[float(np.mean(values)) if values else None for values in ratings],
-            groups=[record.reference for record in rows],
-            resamples=0,
-        )
+        return lss_measures(rows, self._texts(rows, outputs), resamples=0)
+
+    def probabilities_of(
+        self, records: Sequence, items: Sequence[Item], outputs: Sequence
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Each word's probability to be kept, and the share of annotations that keep it."""
+        judged = [(o, item.target[1]) for o, item in zip(outputs, items, strict=True)]
+        known = [(expit(output), soft) for output, soft in judged if soft is not None]
+        if not known:
+            return np.empty(0), np.empty(0)
+        predicted, observed = zip(*known, strict=True)
+        return np.concatenate(predicted), np.concatenate(observed)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         rows = rows_of(records, items)
@@ -176,4 +192,5 @@ class LssTagger(ComponentModule):
             "labels": LABELS,
             "keep_threshold": self.keep_threshold,
             "focus_words": self.focus_words,
+            "mark_new": self.mark_new,
         }

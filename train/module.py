@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,8 +24,10 @@ from components.encoding import pad
 from components.measures import Measures
 from records import UserError, write_jsonl
 from records.types import Record
+from train.checks import broken_loss, broken_outputs, check_monitor
+from train.distributed import clip_by_norm, decays, gather
 
-SMALLER_IS_BETTER = {"loss", "mse", "ece", "perplexity", "bits_per_byte"}
+SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,16 @@ class ComponentModule(LightningModule):
         component: its name in ``component.json``.
         architecture: its architecture in ``component.json``.
         intended: what it is for; the first sentences of the model card.
+        limits: what it cannot do; the next section of the model card.
+        judged_with: options on which the measures depend but the component's use does not.
     """
 
     record_type: type[Record]
     component: str
     architecture: str
     intended: str
+    limits: str = ""
+    judged_with: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -87,8 +93,13 @@ class ComponentModule(LightningModule):
         self.warmup_ratio = warmup_ratio
         self.monitor = monitor
         self.temperature = 1.0
+        # What a checkpoint folder brought is not fitted again on another split.
+        self.calibrated = False
+        self.measured: Measures = {}
         self.model: torch.nn.Module | None = None
         self._gathered: dict[int, object] = {}
+        self._losses: dict[int, tuple[float, int]] = {}
+        self._last_rows: list[int] = []
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -116,6 +127,20 @@ class ComponentModule(LightningModule):
         """Whether the largest or the smallest value of the monitored measure is the best."""
         return "min" if self.monitor.rpartition("/")[2] in SMALLER_IS_BETTER else "max"
 
+    def setup(self, stage: str) -> None:
+        """Settle and check the monitored measure before any training.
+
+        Raises:
+            UserError: dev cannot have it.
+        """
+        if stage == "fit" and self.monitor.startswith("dev/"):
+            data = self.trainer.datamodule
+            self.settle_monitor(data.records["dev"], data.sources["dev"])
+            check_monitor(self.monitor, data.records["dev"], data.sources["dev"], data.paths["dev"])
+
+    def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
+        """Change ``monitor`` where dev cannot have it but has one as good, if there is any."""
+
     # What a component implements
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
@@ -142,6 +167,15 @@ class ComponentModule(LightningModule):
         """The component's measures over rows of one split."""
         raise NotImplementedError
 
+    def probabilities_of(
+        self, records: Sequence, items: Sequence[Item], outputs: Sequence
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Predicted probabilities and what was observed, in [0, 1] and both of shape (n,).
+
+        They make the reliability plot; ``None`` where the component gives no probability.
+        """
+        return None
+
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         """One dictionary a record, for ``python -m train predict``."""
         raise NotImplementedError
@@ -156,8 +190,36 @@ class ComponentModule(LightningModule):
         """Write the weights as safetensors."""
         self.model.save_pretrained(folder)
 
+    def report(
+        self, records: Sequence, items: Sequence[Item], outputs: Sequence, sources: Sequence[str]
+    ) -> Measures:
+        """The measures over a split and, where it has several sources, ``SOURCE/measure`` of each.
+
+        Args:
+            records, items, outputs: of the whole split.
+            sources: the name of its source for each record.
+        """
+        found = self.measures(records, items, outputs)
+        names = list(dict.fromkeys(sources))
+        for name in names if len(names) > 1 else []:
+            rows = {row: place for place, row in enumerate(places_of(sources, name))}
+            chosen = [index for index, item in enumerate(items) if item.row in rows]
+            if chosen:
+                part = self.measures(
+                    [records[row] for row in rows],
+                    [replace(items[index], row=rows[items[index].row]) for index in chosen],
+                    [outputs[index] for index in chosen],
+                )
+                found |= {f"{name}/{measure}": value for measure, value in part.items()}
+        return found
+
     def collate(self, items: Sequence[Item], indices: Sequence[int]) -> dict:
-        """Pad items to the longest of them: tensors of shape (items, longest)."""
+        """Pad items to the longest of them: tensors of shape (items, longest).
+
+        Padding has an attention mask of 0, so its id is never attended to or learnt. The id is the
+        tokenizer's own where it has one, because RoBERTa and MPNet count positions by
+        ``input_ids != pad_id``; a tokenizer without a pad token (GPT-2) gets 0.
+        """
         filler = {"input_ids": self.tokenizer.pad_token_id or 0}
         inputs = {
             name: pad([item.inputs[name] for item in items], filler.get(name, 0))
@@ -173,20 +235,61 @@ class ComponentModule(LightningModule):
         }
 
     def training_step(self, batch: dict, batch_idx: int) -> Tensor:
-        loss, _ = self.model_step(batch)
-        self.log("train/loss", loss, prog_bar=True, batch_size=len(batch["indices"]))
+        """This process's part of the loss.
+
+        Raises:
+            UserError: the loss is NaN or infinite; the weights are as before this step.
+        """
+        loss, outputs = self.model_step(batch)
+        loss = loss * batch["share"]
+        mean = self.trainer.strategy.reduce(loss.detach().clone(), reduce_op="mean")
+        if not math.isfinite(mean):
+            rows = batch["indices"] if not math.isfinite(loss) else []
+            at = [rows[place] for place in broken_outputs(outputs)] if rows else []
+            raise self._broken(float(mean), at or rows)
+        self._last_rows = batch["indices"]
+        self.log("train/loss", mean, prog_bar=True, batch_size=len(batch["indices"]))
         return loss
 
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip, and refuse a gradient that is no number before it reaches the weights.
+
+        Raises:
+            UserError: the norm of the gradient is NaN or infinite.
+        """
+        by_norm = gradient_clip_algorithm in (None, "norm")
+        # A gradient scaler skips such steps by itself, and DeepSpeed keeps its gradients.
+        by_others = self.trainer.precision == "16-mixed" or "deepspeed" in str(
+            type(self.trainer.strategy)
+        )
+        if not by_norm or by_others:
+            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+            return
+        norm = float(clip_by_norm(self.trainer, optimizer, gradient_clip_val))
+        if not math.isfinite(norm):
+            raise self._broken(norm, self._last_rows)
+
+    def _broken(self, value: float, rows: Sequence[int]) -> UserError:
+        places = self.trainer.datamodule.places("train", rows)
+        return broken_loss(value, self.trainer.global_step, places, self.trainer.precision)
+
     def validation_step(self, batch: dict, batch_idx: int) -> None:
-        self._evaluation_step(batch, "dev")
+        self._evaluation_step(batch)
 
     def test_step(self, batch: dict, batch_idx: int) -> None:
-        self._evaluation_step(batch, "test")
+        self._evaluation_step(batch)
 
-    def _evaluation_step(self, batch: dict, split: str) -> None:
+    def predict_step(self, batch: dict, batch_idx: int) -> None:
+        self._evaluation_step(batch)
+
+    def _evaluation_step(self, batch: dict) -> None:
         loss, outputs = self.model_step(batch)
-        size = len(batch["indices"])
-        self.log(f"{split}/loss", loss, on_step=False, on_epoch=True, batch_size=size)
+        self._losses[batch["indices"][0]] = float(loss), len(batch["indices"])
         self._gathered.update(zip(batch["indices"], outputs, strict=True))
 
     def on_validation_epoch_end(self) -> None:
@@ -196,54 +299,60 @@ class ComponentModule(LightningModule):
         self._log_measures("test", calibrate=False)
 
     def _log_measures(self, split: str, calibrate: bool) -> None:
-        records, items, outputs = self._take(split)
-        if calibrate:
+        records, items, outputs, loss = self._take(split)
+        if calibrate and not self.calibrated:
             self.calibrate(records, items, outputs)
-        found = self.measures(records, items, outputs)
-        # A measure without a value (a constant prediction has no correlation) is logged as NaN:
-        # the best weights are then sought among later steps.
-        values = {
-            f"{split}/{name}": math.nan if m["value"] is None else m["value"]
-            for name, m in found.items()
-        }
-        self.log_dict(values, prog_bar=True)
-
-    def predict_step(self, batch: dict, batch_idx: int) -> None:
-        _, outputs = self.model_step(batch)
-        self._gathered.update(zip(batch["indices"], outputs, strict=True))
+        found = self.report(records, items, outputs, self.trainer.datamodule.sources[split])
+        self.measured = found
+        self.log(f"{split}/loss", loss)
+        for name, measure in found.items():
+            # A measure without a value (a constant prediction has no correlation) is logged as NaN:
+            # the best weights are then sought among later steps.
+            value = math.nan if measure["value"] is None else measure["value"]
+            self.log(f"{split}/{name}", value, prog_bar="/" not in name)
 
     def on_predict_epoch_end(self) -> None:
         """Write ``predictions.jsonl`` into the run's folder."""
-        split = self.trainer.datamodule.predict_split
-        path = Path(self.trainer.default_root_dir) / "predictions.jsonl"
-        write_jsonl(path, self.predictions(*self._take(split)))
-        print(f"predictions: {path}")
+        records, items, outputs, _ = self._take(self.trainer.datamodule.predict_split)
+        if self.trainer.is_global_zero:
+            path = Path(self.trainer.default_root_dir) / "predictions.jsonl"
+            write_jsonl(path, self.predictions(records, items, outputs))
+            print(f"predictions: {path}")
 
-    def _take(self, split: str) -> tuple[Sequence, list[Item], list]:
-        """The records of a split and what was gathered for them, in the file's order."""
-        data = self.trainer.datamodule
-        indices = sorted(self._gathered)
-        outputs = [self._gathered[index] for index in indices]
-        self._gathered = {}
-        return data.records[split], [data.items[split][index] for index in indices], outputs
+    def _take(self, split: str) -> tuple[Sequence, list[Item], list, float]:
+        """What all processes gathered for a split, in the file's order, and its mean loss."""
+        data, world = self.trainer.datamodule, self.trainer.world_size
+        outputs = gather(self._gathered, world)
+        losses = gather(self._losses, world).values()
+        self._gathered, self._losses = {}, {}
+        # Over items: the last batch is smaller, and a batch may have been judged twice.
+        loss = sum(mean * count for mean, count in losses) / sum(count for _, count in losses)
+        items = [data.items[split][index] for index in outputs]
+        return data.records[split], items, list(outputs.values()), loss
 
     def configure_optimizers(self) -> dict:
         """AdamW with linear warm-up and linear decay to 0; no decay on biases and norms."""
         steps = self.trainer.estimated_stepping_batches
         if math.isinf(steps):
             raise UserError("training has no end: give --trainer.max_steps or --trainer.max_epochs")
-        weights = [p for p in self.parameters() if p.requires_grad]
-        groups = [
-            {"params": [p for p in weights if p.ndim > 1], "weight_decay": self.weight_decay},
-            {"params": [p for p in weights if p.ndim <= 1], "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW([g for g in groups if g["params"]], lr=self.lr)
+        weights = [(name, p) for name, p in self.named_parameters() if p.requires_grad]
+        decayed = {"params": [p for name, p in weights if decays(name)]}
+        others = {"params": [p for name, p in weights if not decays(name)], "weight_decay": 0.0}
+        groups = [decayed | {"weight_decay": self.weight_decay}, others]
+        # Fused, a step on the CPU takes a fifth of the time; a gradient scaler cannot clip with it.
+        fused = self.trainer.precision != "16-mixed"
+        optimizer = torch.optim.AdamW([g for g in groups if g["params"]], lr=self.lr, fused=fused)
         warmup = round(self.warmup_ratio * steps)
         schedule = get_linear_schedule_with_warmup(optimizer, warmup, max(1, int(steps)))
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
+
+
+def places_of(names: Sequence[str], name: str) -> list[int]:
+    """Where a name stands among the names."""
+    return [place for place, other in enumerate(names) if other == name]
 
 
 def rows_of(records: Sequence, items: Sequence[Item]) -> list:

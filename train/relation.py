@@ -20,6 +20,7 @@ from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
 from records import RelationPair
+from train.checks import judged_by
 from train.module import ComponentModule, Item, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
@@ -63,6 +64,8 @@ class Relation(ComponentModule):
         chunk_words: words of a window of a long premise on dev and in use; null for one window.
         focus_words: reduce a longer premise to the sentences that share most with the hypothesis,
             at most this many words, in training and in use; null keeps it whole.
+        mark_new: mark the words of the hypothesis that the premise does not have, in training and
+            in use.
         lr: peak learning rate.
         weight_decay: AdamW's weight decay, on weight matrices only.
         warmup_ratio: share of all steps over which the learning rate rises from 0.
@@ -78,6 +81,11 @@ class Relation(ComponentModule):
         "Judges whether a premise entails a hypothesis, contradicts it or neither. Long premises "
         "are cut into windows, and the window that entails the hypothesis most counts."
     )
+    limits = (
+        "It judges the premise it is given, not the world, and misses evidence that is spread over "
+        "several windows. Numbers, negations and names that differ in one word are where such "
+        "models err most. It is calibrated for text like its dev split only."
+    )
 
     def __init__(
         self,
@@ -86,6 +94,7 @@ class Relation(ComponentModule):
         max_length: int = 256,
         chunk_words: int | None = 150,
         focus_words: int | None = None,
+        mark_new: bool = False,
         lr: float = 1e-4,
         weight_decay: float = 0.01,
         warmup_ratio: float = 0.1,
@@ -94,18 +103,20 @@ class Relation(ComponentModule):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
         self.chunk_words = chunk_words
         self.focus_words = focus_words
+        self.mark_new = mark_new
 
-    def setup(self, stage: str) -> None:
+    def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         """Fall back to the entailment AUROC where dev cannot have the monitored measure."""
-        two_class = any(r.label == "not_entailment" for r in self.trainer.datamodule.dev_records())
-        if stage != "fit" or not two_class:
-            return
-        if self.monitor in {"dev/macro_f1", "dev/accuracy"}:
-            print(f"relation: dev is two-class, {self.monitor} gives way to dev/entailment_auroc")
+        head, _, measure = self.monitor.rpartition("/")
+        judged = judged_by(self.monitor, records, sources)
+        two_class = any(record.label == "not_entailment" for record in judged)
+        if measure in {"macro_f1", "accuracy"} and two_class:
+            better = f"{head}/entailment_auroc"
+            print(f"relation: dev is two-class, {self.monitor} gives way to {better}")
             for callback in self.trainer.callbacks:
                 if getattr(callback, "monitor", None) == self.monitor:
-                    callback.monitor = "dev/entailment_auroc"
-            self.monitor = "dev/entailment_auroc"
+                    callback.monitor = better
+            self.monitor = better
 
     def configure_model(self) -> None:
         if self.model is None:
@@ -115,7 +126,7 @@ class Relation(ComponentModule):
     def encode(self, records: Sequence[RelationPair], train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]
         chunk_words = None if train else self.chunk_words
-        rows, windows = windows_of(pairs, chunk_words, self.focus_words)
+        rows, windows = windows_of(pairs, chunk_words, self.focus_words, self.mark_new)
         encoding = encode_pairs(self.tokenizer, windows, self.max_length)
         return [
             Item(
@@ -153,6 +164,14 @@ class Relation(ComponentModule):
         groups = [record.premise for record in rows]
         return relation_measures(predicted, [r.label for r in rows], groups, resamples=0)
 
+    def probabilities_of(
+        self, records: Sequence, items: Sequence[Item], outputs: Sequence
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The entailment probability, and 1 where the label is entailment, else 0."""
+        items, predicted = self._judged(items, outputs)
+        entailed = [r.label == "entailment" for r in rows_of(records, items)]
+        return predicted[:, 0], np.asarray(entailed, dtype=np.float64)
+
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         items, predicted = self._judged(items, outputs)
         return [
@@ -166,4 +185,5 @@ class Relation(ComponentModule):
             "labels": RELATIONS,
             "chunk_words": self.chunk_words,
             "focus_words": self.focus_words,
+            "mark_new": self.mark_new,
         }

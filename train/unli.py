@@ -44,6 +44,11 @@ class Unli(ComponentModule):
         "Judges how likely a hypothesis is given a premise: p(hypothesis | premise) is the sigmoid "
         "of its single logit divided by the temperature, plus the shift."
     )
+    limits = (
+        "Its labels are annotators' or a knowledge base's shares, not frequencies in the world: it "
+        "orders hypotheses better than it states odds. It does not know whether a premise is true, "
+        "cuts long premises, and is calibrated for text like its dev split only."
+    )
 
     def __init__(
         self,
@@ -93,6 +98,13 @@ class Unli(ComponentModule):
         target = np.asarray([item.target for item in items])
         groups = [record.premise for record in rows_of(records, items)]
         return unli_measures(predicted, target, groups, resamples=0)
+
+    def probabilities_of(
+        self, records: Sequence, items: Sequence[Item], outputs: Sequence
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """p(hypothesis | premise) and the label."""
+        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
+        return predicted, np.asarray([item.target for item in items], dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)

@@ -31,7 +31,7 @@ from transformers import (
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
 from components.encoding import encode_pairs, encode_words, first_tokens, row_features
-from components.windows import best_windows, chunk_premise, focus_premise, windows_of
+from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
 from records import UserError
@@ -205,7 +205,9 @@ class _Encoder:
         if not pairs:
             return np.empty((0, width))
         component = self.component
-        rows, windows = windows_of(pairs, component.chunk_words, component.focus_words)
+        rows, windows = windows_of(
+            pairs, component.chunk_words, component.focus_words, component.mark_new
+        )
         answers = np.asarray(self._judge(windows))  # (windows, width)
         return answers[best_windows(answers[:, 0], rows)]
 
@@ -252,9 +254,12 @@ class Unli(_Encoder):
 
 
 class Subsequence(NamedTuple):
-    """What a tagger keeps of a claim: per word of ``split_words(claim)``, and as text."""
+    """What is kept of a claim: per word of ``split_words(claim)``, and as text.
 
-    keep: list[bool]
+    ``keep`` is ``None`` for an LSS* with words of its own.
+    """
+
+    keep: list[bool] | None
     text: str
 
 
@@ -271,8 +276,8 @@ class LssTagger(_Encoder):
     def _check(self) -> None:
         if self.component.architecture != "token_classifier":
             raise UserError(
-                f"{self.checkpoint}: {self.component.architecture} LSS models cannot be run yet; "
-                "give a token_classifier checkpoint"
+                f"{self.checkpoint}: a {self.component.architecture} is no tagger; use "
+                "eval.models.seq2seq.LssSeq2Seq, or give a token_classifier checkpoint"
             )
         if "keep" not in self.component.labels or len(self.component.labels) > 2:
             raise UserError(
@@ -284,9 +289,7 @@ class LssTagger(_Encoder):
 
         ``None`` stands for a claim that does not fit the model's input.
         """
-        component = self.component
-        extracts = [focus_premise(ref, claim, component.focus_words) for claim, ref in pairs]
-        chunks = [chunk_premise(extract, component.chunk_words) for extract in extracts]
+        chunks = [chunk_premise(ref, self.component.chunk_words) for _, ref in pairs]
         inputs = [(claim, c) for cs, (claim, _) in zip(chunks, pairs, strict=True) for c in cs]
         answers = iter(self._judge(inputs))
         found = []
@@ -311,12 +314,17 @@ class LssTagger(_Encoder):
         return found
 
     def _encode(self, inputs: Sequence[Pair]) -> list[_Row]:
-        rows = []
+        rows, component = [], self.component
         for claim, reference in inputs:
             words = split_words(claim)
             try:
                 encoded = encode_words(
-                    self._tokenizer, [(words, reference)], self.component.max_length
+                    self._tokenizer,
+                    words,
+                    reference,
+                    component.max_length,
+                    component.focus_words,
+                    component.mark_new,
                 )
             except Exception:  # the tokenizer's only complaint: the claim alone is too long
                 rows.append(_Row({"input_ids": [self._tokenizer.pad_token_id or 0]}))

@@ -22,10 +22,12 @@ def test_platt_recovers_slope_and_shift():
     assert np.all(np.diff(calibrated[np.argsort(truth)]) >= 0)
 
 
-def test_platt_leaves_predictions_that_do_not_help():
+def test_platt_flattens_predictions_that_do_not_help_and_keeps_their_order():
     generator = np.random.default_rng(0)
     logits = generator.normal(size=500)
-    assert fit_platt(logits, expit(-logits)) == (1.0, 0.0)
+    temperature, shift = fit_platt(logits, expit(-logits))
+    assert temperature == pytest.approx(20)
+    assert np.all(np.diff(probabilities(np.sort(logits), temperature, shift)) > 0)
 
 
 def test_two_class_rows_fit_the_temperature_by_their_marginal_likelihood():

@@ -4,7 +4,12 @@ import json
 
 import pytest
 
-from components.checkpoint import Component, model_card, read_component, write_component
+from components.checkpoint import (
+    Component,
+    read_component,
+    require_whole,
+    write_component,
+)
 from records import UserError
 
 LABELS = ["entailment", "neutral", "contradiction"]
@@ -98,7 +103,9 @@ def test_a_broken_file_is_named_with_its_line(folder):
         read_component(folder)
 
 
-def test_the_card_shows_metrics_and_data():
-    card = model_card(component(metrics={"accuracy": 0.5}), "tiny", "For tests.", "python -m x")
-    assert "| accuracy | 0.5000 |" in card
-    assert card.startswith("---\nlibrary_name: transformers\nbase_model: tiny\n")
+def test_weights_must_fill_the_model(tmp_path):
+    require_whole(tmp_path, [], [])
+    with pytest.raises(UserError, match=r"lack a, b, c and 1 more; export the checkpoint again"):
+        require_whole(tmp_path, "dcba", "x")
+    with pytest.raises(UserError, match="have unknown x; "):
+        require_whole(tmp_path, [], ["x"])

@@ -50,6 +50,7 @@ def test_batches_hold_every_index_once_with_like_lengths():
 
 def test_prompts_fill_names_and_leave_other_braces():
     assert fill_prompt("{topic}: {x}", topic="{Ann}") == "{Ann}: {x}"
+    assert fill_prompt("{a} {b}", a="{b}", b="x") == "{b} x"  # a field is not filled itself
 
 
 def test_padding_left_and_right():

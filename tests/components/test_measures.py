@@ -15,6 +15,7 @@ from components.measures import (
     sentence_bleu_of,
     unli_measures,
 )
+from records import LssExample
 
 
 def test_auroc_counts_ties_as_half():
@@ -77,20 +78,63 @@ def test_bleu_of_lss():
     assert 0 < sentence_bleu_of("Ann won the race today .", "Ann won the race") < 1
 
 
+def lss_example(claim, *lss, ratings=(), stars=()):
+    annotations = [{"lss": text} for text in lss]
+    for annotation, rating in zip(annotations, ratings, strict=False):
+        annotation["rating"] = rating
+    for annotation, star in zip(annotations, stars, strict=False):
+        annotation["lss_star"] = star
+    return LssExample(reference=claim, claim=claim, annotations=annotations)
+
+
 def test_lss_measures():
-    found = lss_measures(
-        claims=["Ann won the race", "Bob lost it", "Eve ran"],
-        predicted=["Ann won the race", "", "Mallory ran"],
-        gold_keeps=[[[True] * 4], [[False] * 3], [[True, True]]],
-        gold_texts=[["Ann won the race"], [""], ["Eve ran"]],
-        ratings=[5, 1, None],
-        groups=range(3),
-        resamples=5,
-    )
+    records = [
+        lss_example("Ann won the race", "Ann won the race", ratings=[5]),
+        lss_example("Bob lost it", "", ratings=[1]),
+        lss_example("Eve ran", "Eve ran"),
+    ]
+    found = lss_measures(records, ["Ann won the race", "", "Mallory ran"], resamples=5)
+    assert list(found) == [
+        "pearson_bleu_rating", "spearman_bleu_rating", "word_precision", "word_recall", "word_f1",
+        "rouge_l_best", "rouge_l_mean", "bleu_best", "bleu_mean", "subsequence_share",
+    ]  # fmt: skip
     assert found["pearson_bleu_rating"]["value"] == pytest.approx(1)
     assert found["word_f1"]["value"] == pytest.approx(2 / 3)
     assert found["subsequence_share"]["value"] == pytest.approx(2 / 3)
-    assert found["rouge_l"]["value"] == pytest.approx((1 + 1 + 0.5) / 3)
+    assert found["rouge_l_best"]["value"] == pytest.approx((1 + 1 + 0.5) / 3)
+
+
+def test_lss_against_the_best_and_the_mean_human():
+    record = lss_example("Ann won the long race", "Ann won the long race", "Ann won", "Bob slept")
+    found = lss_measures([record], ["Ann won"], resamples=0)
+    value = {name: measure["value"] for name, measure in found.items()}
+    # "Bob slept" is no subsequence and has no words of the claim to be compared with.
+    assert value["word_precision"] == 1
+    assert value["word_recall"] == pytest.approx((2 / 5 + 1) / 2)
+    assert value["word_f1"] == pytest.approx((4 / 7 + 1) / 2)
+    assert value["rouge_l_best"] == value["bleu_best"] == 1
+    assert value["rouge_l_mean"] == pytest.approx((4 / 7 + 1 + 0) / 3)
+    assert value["bleu_mean"] < 1
+
+
+def test_lss_of_other_scripts_and_of_nothing():
+    record = lss_example("Анна выиграла гонку", "Анна выиграла", "")
+    found = lss_measures([record], ["Анна выиграла"], resamples=0)
+    assert found["rouge_l_best"]["value"] == 1
+    assert found["word_f1"]["value"] == pytest.approx(0.5)
+    assert lss_measures([record], [""], resamples=0)["word_f1"]["value"] == pytest.approx(0.5)
+
+
+def test_lss_star_is_compared_with_lss_star():
+    records = [
+        lss_example("Ann won the race", "Ann won", stars=["Ann has won"]),
+        lss_example("Bob slept", "Bob slept"),
+    ]
+    found = lss_measures(records, ["Ann has won", "Bob sleeps"], star=True, resamples=0)
+    assert found["word_f1"]["value"] == found["rouge_l_mean"]["value"] == 1
+    assert found["subsequence_share"]["value"] == 0
+    plain = lss_measures(records, ["Ann has won", "Bob slept"], resamples=0)
+    assert plain["word_f1"]["value"] == 0.5
 
 
 def test_perplexity_is_corpus_level():

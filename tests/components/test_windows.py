@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from components.windows import best_windows, chunk_premise, focus_premise, windows_of
+from components.windows import best_windows, chunk_premise, windows_of
 
 
 def test_chunks_cover_every_word_and_overlap():
@@ -31,35 +31,9 @@ def test_rows_need_not_follow_each_other():
     assert best_windows(np.asarray([0.1, 0.2, 0.3]), [0, 2, 2]).tolist() == [0, 2]
 
 
-PREMISE = (
-    "The weather was mild that spring. Ada Lovelace was born in London in 1815. Many people lived "
-    "in the city. Her mother promoted her interest in mathematics. Trains came later."
-)
-
-
-def test_focus_keeps_the_sentences_that_the_hypothesis_needs_in_their_order():
-    found = focus_premise(PREMISE, "Ada studied mathematics with her mother in London.", 15)
-    assert found.split("\n") == [
-        "Ada Lovelace was born in London in 1815.",
-        "Her mother promoted her interest in mathematics.",
-    ]
-
-
-def test_focus_leaves_what_fits_and_cuts_what_shares_nothing():
-    assert focus_premise(PREMISE, "Ada.", None) == PREMISE
-    assert focus_premise(PREMISE, "Ada.", 500) == PREMISE
-    assert focus_premise(PREMISE, "Xyz!", 3) == "The weather was"
-    assert focus_premise("word " * 40, "word", 7).split() == ["word"] * 7
-
-
-def test_focus_prefers_rare_words_and_never_overflows():
-    premise = "\n".join([f"The river {i} is long." for i in range(20)] + ["Zanzibar is an island."])
-    assert "Zanzibar" in focus_premise(premise, "The river of Zanzibar", 8)
-    for words in (1, 5, 9, 30):
-        assert len(focus_premise(premise, "The river of Zanzibar", words).split()) <= words
-
-
-def test_windows_are_cut_from_the_extract():
-    rows, windows = windows_of([(PREMISE, "mathematics interest mother")], 4, 7)
+def test_each_window_has_its_own_extract_and_marks():
+    premise = "Ada lived here. Bob painted walls. Cyn was born in Rome. Dan left early on."
+    rows, windows = windows_of([(premise, "Cyn painted Rome")], 9, 4, mark_new=True)
     assert rows == [0, 0, 0]
-    assert windows[0][0] == "Her mother promoted her"
+    assert windows[0] == ("Bob painted walls.\nCyn", "Cyn painted Rome*")
+    assert windows[-1] == ("born in Rome.", "Cyn* painted* Rome")

@@ -97,7 +97,8 @@ def test_wice_has_two_classes_and_its_own_groups(component, relation):
 
 
 def test_lss_counts_unaligned_annotations_but_keeps_their_rows(component, lss):
-    keys = "pearson_bleu_rating spearman_bleu_rating word_f1 rouge_l subsequence_share"
+    keys = "pearson_bleu_rating spearman_bleu_rating word_precision word_recall word_f1 "
+    keys += "rouge_l_best rouge_l_mean bleu_best bleu_mean subsequence_share"
     found = component(lss, LSS)
     check(found, "lss", 10, 0, keys)
     assert found["metrics"]["subsequence_share"]["value"] == 1.0
@@ -106,8 +107,8 @@ def test_lss_counts_unaligned_annotations_but_keeps_their_rows(component, lss):
 def test_lss_rows_that_do_not_fit_have_failed(component, lss):
     endless = {**LSS[0], "claim": "endless " * 80}
     assert component(lss, [*LSS, endless])["failed"] == 1
-    without = component(lss, LSS)["metrics"]["rouge_l"]["value"]
-    assert component(lss, [*LSS, endless])["metrics"]["rouge_l"]["value"] == without
+    without = component(lss, LSS)["metrics"]["rouge_l_best"]["value"]
+    assert component(lss, [*LSS, endless])["metrics"]["rouge_l_best"]["value"] == without
 
 
 def test_wice_token_rows_have_no_rating(component, lss):

@@ -120,7 +120,11 @@ def test_test_without_test_data(arguments: Callable, capsys: pytest.CaptureFixtu
     assert "--data.test" in complaint(asked, capsys)
 
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs/train").rglob("*.yaml"))
+CONFIGS = [
+    path
+    for path in sorted((Path(__file__).parents[2] / "configs/train").rglob("*.yaml"))
+    if path.parent.name != "sweeps"  # tests/train/test_sweep.py
+]
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -28,14 +28,10 @@ from records import Generation, LssExample, RelationPair, UnliPair, UserError, r
 from train.__main__ import main
 
 TOKENIZER = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
-CLASSIFIER = {"config.json", "model.safetensors", "component.json", "README.md", *TOKENIZER}
-ADAPTER = {
-    "adapter_config.json",
-    "adapter_model.safetensors",
-    "component.json",
-    "README.md",
-    *TOKENIZER,
-}
+CARD = {"README.md", "curves.png"}
+CLASSIFIER = {"config.json", "model.safetensors", "component.json", *TOKENIZER, *CARD}
+CLASSIFIER |= {"reliability.png"}
+ADAPTER = {"adapter_config.json", "adapter_model.safetensors", "component.json", *TOKENIZER, *CARD}
 
 
 def files(folder: Path) -> set[str]:
@@ -65,7 +61,7 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
         tokenizer, [(r.premise, r.hypothesis) for r in rows], component.max_length
     )
     logits = np.asarray([forward(model, encoding, row)[0] for row in range(len(rows))])
-    predicted = expit(logits / component.temperature)
+    predicted = expit(logits / component.temperature + component.shift)
     gold = [row.label for row in rows]
     assert component.metrics["pearson"] == pytest.approx(pearsonr(predicted, gold)[0], abs=1e-5)
     assert component.metrics["pearson"] > 0.8  # it has learnt its ten rows
@@ -104,7 +100,7 @@ def test_lss_tagger_exports_what_it_measured(arguments: Callable, tmp_path: Path
     scores = []
     for record in read_records(tmp_path / "lss.jsonl", LssExample):
         words, keeps, _ = keep_targets(record)
-        encoding = encode_words(tokenizer, [(words, record.reference)], component.max_length)
+        encoding = encode_words(tokenizer, words, record.reference, component.max_length)
         logits = forward(model, encoding, 0)[:, 0]
         places = first_tokens(encoding, 0, len(words))
         keep = [expit(logits[place]) >= component.keep_threshold for place in places]
@@ -150,7 +146,7 @@ def test_no_step_exports_the_untrained_control(
     main(arguments("unli", "--trainer.max_steps", "0"))
 
     folder = tmp_path / "checkpoints/run"
-    assert files(folder) == CLASSIFIER
+    assert files(folder) == CLASSIFIER - {"curves.png"}  # no step, no curve
     assert "mse" in read_component(folder, "unli").metrics
     exported = AutoModelForSequenceClassification.from_pretrained(folder).bert.state_dict()
     base = AutoModelForSequenceClassification.from_pretrained(tiny_bert).bert.state_dict()

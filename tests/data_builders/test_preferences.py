@@ -1,0 +1,238 @@
+"""Preferences of a metric: sampled, scored and paired, with tiny real checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from data_builders.__main__ import main
+from data_builders.preferences import Preferences, best_and_worst, split_topics
+from eval.aggregate import DocumentScore
+from eval.models.causal import CausalLM
+from eval.pipeline import Pipeline, Scored
+from eval.score import main as score
+from records import Document, Preference, UserError, read_records, write_jsonl
+from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama, unli
+
+__all__ = ["adversary", "make_checkpoint", "relation", "tiny_llama", "unli"]  # fixtures
+
+TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in ("Lee", "Ray", "Roe")]
+ENTAILMENT = "eval.models.encoder.Entailment"
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch, relation, unli, adversary):
+    """The builder's configuration, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("passages.jsonl", [{"id": t, "title": t, "text": f"{t} won."} for t in TOPICS])
+    write_jsonl("topics.jsonl", [{"topic": t, "text": "x"} for t in TOPICS for _ in range(2)])
+    entailment = {"class_path": ENTAILMENT, "init_args": {"checkpoint": str(relation)}}
+    selector = {"entailment": entailment, "bleached": ["{topic} is someone."], "epsilon": 0.0}
+    selector["unli"] = {
+        "class_path": "eval.models.encoder.Unli",
+        "init_args": {"checkpoint": str(unli)},
+    }
+    # What the random relation model entails is chance; this threshold halves its answers.
+    verifier = {"entailment": entailment, "threshold": 0.075}
+    pipeline = {
+        "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
+        "select": {"class_path": "eval.select.core.Core", "init_args": selector},
+        "retrieve": {
+            "class_path": "eval.retrieve.bm25.BM25",
+            "init_args": {"passages": "passages.jsonl", "k": 1},
+        },
+        "verify": [{"class_path": "eval.verify.nli.NLI", "init_args": verifier}],
+    }
+    Path("pipeline.yaml").write_text(yaml.safe_dump({"pipeline": pipeline}), encoding="utf-8")
+    content = {
+        "output": "out",
+        "topics": ["topics.jsonl"],
+        "generator": str(adversary),
+        "pipeline": "pipeline.yaml",
+        "samples": 3,
+        "temperature": 2.0,
+        "max_new_tokens": 40,
+        "min_gap": 0.01,
+        "shares": [2, 1],
+    }
+    Path("config.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return "config.yaml"
+
+
+def build(config: str, *more: str, output: str = "out") -> Path:
+    assert main(["preferences", "--config", config, "--output", output, *more]) == 0
+    return Path(output)
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
+    folder = build(config)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md",
+        "manifest.json",
+        "preferences_dev.jsonl",
+        "preferences_train.jsonl",
+        "samples.jsonl",
+    ]
+    samples = lines(folder / "samples.jsonl")
+    assert [row["topic"] for row in samples] == [t for t in TOPICS for _ in range(3)]
+    pairs = []
+    for split in ("train", "dev"):
+        rows = read_records(folder / f"preferences_{split}.jsonl", Preference)
+        assert rows
+        pairs += [(split, row) for row in rows]
+    splits = split_topics(TOPICS, (2, 1), 0)
+    for split, row in pairs:
+        own = {s["text"]: s["score"] for s in samples if s["topic"] == row.topic}
+        known = [value for value in own.values() if value is not None]
+        assert row.prompt == f"Tell me of {row.topic}."
+        assert splits[row.topic] == split
+        assert own[row.chosen] == row.score_chosen == max(known)
+        assert own[row.rejected] == row.score_rejected == min(known)
+        assert row.score_chosen - row.score_rejected >= 0.01
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    dropped = {k: v for k, v in manifest["dropped"].items() if k.startswith("topic")}
+    assert len(pairs) + sum(dropped.values()) == len(TOPICS)
+    assert manifest["config"]["generator"]["chat"] is False
+    assert manifest["config"]["pipeline"]["select"]["class_path"] == "eval.select.core.Core"
+
+
+@pytest.mark.parametrize("selection", ["none", "core"])
+def test_scores_are_those_of_eval_score(config, selection):
+    folder = build(config, "--selection", selection)
+    samples = lines(folder / "samples.jsonl")
+    documents = [Document(id=str(i), **row) for i, row in enumerate(samples)]
+    write_jsonl("documents.jsonl", [d.model_dump(exclude={"score"}) for d in documents])
+    score(["--config", "pipeline.yaml", "--documents", "documents.jsonl", "--output", "scored"])
+    for row, found in zip(samples, read_records("scored/scored.jsonl", Found), strict=True):
+        (own,) = [s for s in found.scores if s.selection == selection]
+        assert row["score"] == own.precision
+
+
+class Found(Scored):
+    """A line of `scored.jsonl`, with the name that the reader asks for."""
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_other_texts(config):
+    one, two = build(config, output="one"), build(config, output="two")
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+    other = build(config, "--seed", "1", output="three")
+    name = "samples.jsonl"
+    assert (one / name).read_bytes() != (other / name).read_bytes()
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("place", ["sampling", "scoring"])
+def test_a_killed_build_goes_on(config, monkeypatch, place):
+    whole = build(config, output="whole")
+    monkeypatch.setattr("data_builders.preferences.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.preferences.DOCUMENTS_A_WRITE", 4)
+    owner, name = (CausalLM, "sample") if place == "sampling" else (Pipeline, "score")
+    real, calls = getattr(owner, name), Counter()
+
+    def dies(self, *args, **options):
+        calls[name] += 1
+        if calls[name] == 3:
+            raise Killed
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(owner, name, dies)
+    with pytest.raises(Killed):
+        build(config, output="killed")
+    assert list(Path("killed").glob(".*.partial.jsonl"))
+    assert not Path("killed/manifest.json").exists()
+    calls.clear()
+    calls[name] = 10
+    resumed = build(config, output="killed")
+    assert calls[name] - 10 == (3 if place == "sampling" else 5)  # of five, and of seven
+    for path in whole.iterdir():
+        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
+    assert sorted(p.name for p in resumed.iterdir()) == sorted(p.name for p in whole.iterdir())
+
+
+def test_failed_and_abstaining_texts_are_counted_and_never_scored():
+    builder = Preferences("out", ["x"], "x", "x")
+    dropped: Counter[str] = Counter()
+    document = Document(id="1", topic="Ann", text="Ann won.")
+    empty = {"claims": [], "selections": [], "passages": [], "verdicts": []}
+
+    def scored(**score):
+        plain = {
+            "assessor": "nli", "name": "default", "selection": "none", "responded": True,
+            "claims": 2, "kept": 2, "supported": 1, "contradicted": 0, "undecided": 0, "failed": 0,
+            "precision": 0.5, "factscore": 0.1, "empty_selection": False,
+        }  # fmt: skip
+        return Scored(document=document, scores=[DocumentScore(**(plain | score))], **empty)
+
+    assert builder._value(scored(), dropped) == 0.5
+    assert builder._value(scored(failed=1, precision=1.0), dropped) == 1.0
+    assert builder._value(scored(failed=2, precision=None, factscore=None), dropped) is None
+    assert builder._value(scored(responded=False, precision=None, factscore=None), dropped) is None
+    assert {reason: count for reason, count in dropped.items() if count} == {
+        "claim without a verdict, left out of its text's score": 1,
+        "text of which no claim could be judged": 1,
+        "text that abstains": 1,
+    }
+
+
+def test_the_best_and_the_worst_of_a_topic():
+    dropped: Counter[str] = Counter()
+    texts = ["a", "b", "c", "d", "e"]
+    found = best_and_worst(texts, [0.5, None, 0.9, 0.9, 0.5], 0.1, dropped)
+    assert found == ("c", "a", 0.9, 0.5)  # of equal scores the first
+    assert best_and_worst(texts, [0.5, None, None, None, None], 0.1, dropped) is None
+    assert best_and_worst(texts, [0.5, 0.55, None, 0.5, 0.5], 0.1, dropped) is None
+    assert sorted(dropped.values()) == [1, 1]
+
+
+def test_topics_are_split_by_the_seed_alone():
+    one = split_topics(TOPICS, (2, 1), 0)
+    assert one == split_topics(TOPICS[::-1], (2, 1), 0)
+    assert Counter(one.values()) == {"train": 6, "dev": 3}
+    assert one != split_topics(TOPICS, (2, 1), 1)
+
+
+def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
+    Path("topics.txt").write_text("\n".join([*TOPICS, "", TOPICS[0]]), encoding="utf-8")
+    more = ["--generator", str(tiny_llama), "--prompt", "Who is {topic}?"]
+    folder = build(config, "--topics", '["topics.txt"]', *more)
+    (row, *_) = read_records(folder / "preferences_train.jsonl", Preference)
+    assert row.prompt == f"Who is {row.topic}?"
+    assert len(lines(folder / "samples.jsonl")) == 3 * len(TOPICS)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--samples", "1"], "samples: at least 2"),
+        (["--min_gap", "0"], "min_gap: above 0"),
+        (["--topics", '["nosuch.jsonl"]'], "nosuch.jsonl: no such file"),
+        (["--pipeline", "nosuch.yaml"], "nosuch.yaml: no such file"),
+        (["--prompt", "Who?"], "has no {topic}"),
+        (["--min_gap", "1.5"], "no pair for train and dev"),
+        (["--verdict", "nli.grouped"], "the pipeline gives nli.default"),
+    ],
+)
+def test_mistakes_say_what_to_change(config, options, said):
+    with pytest.raises(UserError) as error:
+        build(config, *options)
+    assert said in str(error.value)
+
+
+def test_core_needs_a_selector(config):
+    given = yaml.safe_load(Path("pipeline.yaml").read_text(encoding="utf-8"))
+    del given["pipeline"]["select"]
+    Path("pipeline.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
+    with pytest.raises(UserError, match="no `select` stage"):
+        build(config, "--selection", "core")

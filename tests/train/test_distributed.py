@@ -1,0 +1,98 @@
+"""Two processes train and judge what one does: DDP over gloo on the CPU."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, T5Config, T5Model
+
+from components.checkpoint import read_component
+from tests.conftest import SIZE
+from tests.train.conftest import unli_rows
+from train.__main__ import main
+from train.distributed import decays, gather, plain_name
+
+ROOT = Path(__file__).parents[2]
+DDP = ["--trainer.strategy", "ddp", "--trainer.devices", "2", "--data.batch_size", "2"]
+
+
+@pytest.fixture(scope="module")
+def still_bert(save_bert: Callable[..., Path], word_tokenizer: Callable) -> str:
+    """A base encoder without dropout: its noise would differ between the processes."""
+    off = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    tokenizer = word_tokenizer(pairs=True)
+    return str(save_bert(BertModel, tokenizer, max_position_embeddings=64, **off))
+
+
+def curve(path: Path, name: str) -> list[float]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return [float(row[name]) for row in csv.DictReader(file) if row[name]]
+
+
+def test_two_processes_are_one(
+    arguments: Callable, write: Callable, tmp_path: Path, still_bert: str
+) -> None:
+    # Eleven rows in steps of four: the last step of an epoch has three, and dev three batches.
+    rows = [*unli_rows(), {"premise": "ada .", "hypothesis": "she was .", "label": 0.7}]
+    file = write("eleven", rows)
+    options = ["--model.base", still_bert, "--data.train", file, "--data.dev", file]
+    options += ["--data.eval_batch_size", "4", "--trainer.log_every_n_steps", "1"]
+    options += ["--save_every", "1", "--model.lr", "0.003"]
+    main(arguments("unli", *options, run="one"))
+    # One process breaks after two steps; two go on from its checkpoint, in the middle of an epoch.
+    crash = '[{"class_path": "tests.train.test_resume.Crash", "init_args": {"step": 2}}]'
+    with pytest.raises(RuntimeError, match="crash"):
+        main(arguments("unli", *options, "--trainer.callbacks", crash, run="two"))
+    last = tmp_path / "runs/two/last.ckpt"
+    command = arguments("unli", *options, *DDP, "--ckpt_path", str(last), run="two")
+    done = subprocess.run(
+        [sys.executable, "-m", "train", *command],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+    one, two = (load_file(tmp_path / f"checkpoints/{r}/model.safetensors") for r in ("one", "two"))
+    assert all(torch.allclose(one[name], two[name], atol=1e-5) for name in one)
+    first, second = (read_component(tmp_path / f"checkpoints/{r}").metrics for r in ("one", "two"))
+    assert second == pytest.approx(first, abs=1e-4)
+    for name in ("train/loss", "dev/loss", "dev/pearson"):
+        left, right = (curve(tmp_path / f"runs/{r}/metrics.csv", name) for r in ("one", "two"))
+        assert len(left) == (6 if name == "train/loss" else 2)
+        assert right == pytest.approx(left, abs=1e-4), name
+    # Rank 0 alone exports and says so.
+    assert done.stdout.count("checkpoint: ") == 1
+
+
+def test_gathering_is_by_index_whatever_the_order() -> None:
+    assert list(gather({5: "b", 2: "a"}, world=1).items()) == [(2, "a"), (5, "b")]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: BertModel(BertConfig(vocab_size=20, **SIZE)),
+        lambda: GPT2Model(GPT2Config(vocab_size=20, n_embd=8, n_head=2, n_layer=1)),
+        lambda: T5Model(T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1)),
+    ],
+    ids=["bert", "gpt2", "t5"],
+)
+def test_weight_decay_by_name_is_that_of_matrices(model: Callable) -> None:
+    found = {name: (decays(name), p.ndim > 1) for name, p in model().named_parameters()}
+    assert all(by_name == by_shape for by_name, by_shape in found.values()), found
+
+
+def test_names_without_wrappers() -> None:
+    wrapped = "model._fsdp_wrapped_module.encoder._checkpoint_wrapped_module.norm.weight"
+    assert plain_name(wrapped) == "model.encoder.norm.weight"
+    assert not decays(wrapped)

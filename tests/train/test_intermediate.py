@@ -1,0 +1,55 @@
+"""What starts from another component, and what reads its input in a way of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from components.checkpoint import read_component
+from eval.component import judge
+from train.__main__ import main
+
+READING = ["--model.focus_words", "6", "--model.mark_new", "true", "--trainer.max_steps", "3"]
+
+
+@pytest.mark.parametrize("component", ["relation", "lss"])
+def test_eval_reads_extracts_and_marks_as_training_did(
+    component: str, arguments: Callable, tmp_path: Path
+) -> None:
+    main(arguments(component, *READING))
+    folder = tmp_path / "checkpoints/run"
+    exported = read_component(folder, component)
+    assert (exported.focus_words, exported.mark_new) == (6, True)
+    found = judge(str(folder), str(tmp_path / f"{component}.jsonl"))["metrics"]
+    assert set(exported.metrics) <= set(found)
+    for name, value in exported.metrics.items():
+        assert found[name]["value"] == pytest.approx(value, abs=1e-5), name
+
+
+def test_unli_starts_from_the_encoder_of_our_relation_model(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    main(arguments("relation", "--trainer.max_steps", "2", run="nli"))
+    nli = tmp_path / "checkpoints/nli"
+    options = ["--model.base", str(nli), "--trainer.max_steps", "0"]
+    main(arguments("unli", *options, run="unli"))
+    assert "its head for probability starts afresh" in capsys.readouterr().out
+    before = load_file(nli / "model.safetensors")
+    after = load_file(tmp_path / "checkpoints/unli/model.safetensors")
+    assert after["classifier.weight"].shape[0] == 1
+    encoder = [name for name in before if not name.startswith("classifier")]
+    assert encoder
+    assert all(torch.equal(before[name], after[name]) for name in encoder)
+
+
+def test_platt_scaling_of_unli_is_exported_and_applied(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("unli"))
+    folder = tmp_path / "checkpoints/run"
+    exported = read_component(folder, "unli")
+    assert (exported.temperature, exported.shift) != (1.0, 0.0)
+    found = judge(str(folder), str(tmp_path / "unli.jsonl"))["metrics"]
+    assert found["ece"]["value"] == pytest.approx(exported.metrics["ece"], abs=1e-6)

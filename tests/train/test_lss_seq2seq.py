@@ -1,0 +1,253 @@
+"""LSS and LSS* by generation: targets, balancing, loss, and train → export → judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM
+
+from components.base import random_t5
+from components.checkpoint import read_component
+from eval.component import judge
+from records import LssExample, UserError
+from tests.train.conftest import lss_rows
+from train.__main__ import main
+from train.lss_seq2seq import LssSeq2Seq
+
+SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "dropout_rate": 0}
+DECODING = '{"num_beams": 2, "max_new_tokens": 16}'
+CLAIM = "ada lovelace was a mathematician and poet born in paris ."
+
+
+@pytest.fixture(scope="session")
+def tiny_t5(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random base T5 with its tokenizer."""
+    folder = tmp_path_factory.mktemp("t5")
+    torch.manual_seed(0)
+    tokenizer = word_tokenizer(pairs=True)
+    random_t5(tokenizer, SIZES).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def run(arguments: Callable, tiny_t5: str) -> Callable[..., list[str]]:
+    """The command line of a small run."""
+
+    def _run(*more: str, **options: str) -> list[str]:
+        given = arguments("lss", "--model.decoding", DECODING, *more, **options)
+        given[given.index("--model") + 1] = "train.lss_seq2seq.LssSeq2Seq"
+        given[given.index("--model.base") + 1] = tiny_t5
+        return given
+
+    return _run
+
+
+def example(*lss: str, claim: str = CLAIM, **more: object) -> LssExample:
+    annotations = [{"lss": text} for text in lss]
+    return LssExample(reference="she was a poet .", claim=claim, annotations=annotations, **more)
+
+
+def text_of(module: LssSeq2Seq, ids: list[int]) -> str:
+    return module.tokenizer.decode(ids, skip_special_tokens=True)
+
+
+def test_exports_what_eval_measures(run: Callable, tmp_path: Path) -> None:
+    main(run("--trainer.max_steps", "12"))
+
+    folder = tmp_path / "checkpoints/run"
+    component = read_component(folder, "lss")
+    assert (component.component, component.architecture) == ("lss", "seq2seq")
+    assert component.decoding == {"num_beams": 2, "max_new_tokens": 16, "constrained": True}
+    assert "{reference}" in component.prompt_template
+    assert component.metrics["subsequence_share"] == 1.0
+    assert component.metrics["perplexity"] < 100
+    found = judge(str(folder), str(tmp_path / "lss.jsonl"))
+    assert (found["n"], found["failed"]) == (10, 0)
+    for name, measure in found["metrics"].items():
+        assert component.metrics.get(name) == pytest.approx(measure["value"], abs=1e-9), name
+    assert "trained from random weights" not in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_learns_and_predicts(run: Callable, tmp_path: Path, write: Callable) -> None:
+    rows = [row | {"annotations": row["annotations"][:1]} for row in lss_rows()[:5]] * 2
+    file = write("one", rows)
+    options = ["--data.train", file, "--data.dev", file, "--trainer.max_steps", "80"]
+    options += ["--trainer.val_check_interval", "40"]
+    main(run(*options))
+    metrics = read_component(tmp_path / "checkpoints/run").metrics
+    assert metrics["perplexity"] < 1.3
+    assert metrics["word_f1"] > 0.9
+
+    main(run(*options, "--ckpt_path", "best", command="predict"))
+    lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [row["claim"] for row in found] == [CLAIM] * 10
+    right = [f["lss"] == row["annotations"][0]["lss"] for f, row in zip(found, rows, strict=True)]
+    assert sum(right) >= 8
+
+
+def test_lss_star_is_free(
+    run: Callable, tmp_path: Path, write: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    rows = lss_rows()
+    for row in rows:
+        row["annotations"][0]["lss_star"] = "she is a poet and a person"
+    file = write("star", rows)
+    data = ["--data.train", file, "--data.dev", file, "--trainer.max_steps", "60"]
+    main(run("--model.star", "true", "--trainer.val_check_interval", "60", *data))
+
+    component = read_component(tmp_path / "checkpoints/run", "lss")
+    assert component.component == "lss_star"
+    assert component.decoding["constrained"] is False
+    assert component.metrics["word_f1"] > 0.9
+    assert component.metrics["subsequence_share"] < 0.5
+    found = judge(str(tmp_path / "checkpoints/run"), file)
+    assert found["metrics"]["bleu_best"]["value"] == pytest.approx(component.metrics["bleu_best"])
+    runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
+    folder = str(tmp_path / "checkpoints/run")
+    main(["test", "--ckpt_path", folder, "--data.test", file, *runs])
+    assert "these are the measures of component.json" in capsys.readouterr().out
+    with pytest.raises(UserError, match="no annotation has an lss_star"):
+        judge(str(tmp_path / "checkpoints/run"), write("plain", lss_rows()))
+
+
+def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> None:
+    given = run("--model.tokenizer", tiny_bert, "--model.t5", json.dumps(SIZES))
+    given[given.index("--model.base") + 1] = "null"
+    main([*given, "--trainer.max_steps", "2"])
+
+    folder = tmp_path / "checkpoints/run"
+    component = read_component(folder, "lss")
+    assert "random T5" in component.base["id"]
+    assert "trained from random weights" in (folder / "README.md").read_text(encoding="utf-8")
+    config = AutoModelForSeq2SeqLM.from_pretrained(folder).config
+    assert (config.d_model, config.decoder_start_token_id, config.eos_token_id) == (32, 0, 3)
+    assert judge(str(folder), str(tmp_path / "lss.jsonl"))["n"] == 10
+
+
+def test_a_crash_changes_nothing(run: Callable, tmp_path: Path) -> None:
+    options = ["--save_every", "1", "--trainer.max_steps", "8", "--trainer.val_check_interval", "4"]
+    main(run(*options, run="whole"))
+    arguments = '{"step": 5, "validating": false}'
+    crash = f'[{{"class_path": "tests.train.test_resume.Crash", "init_args": {arguments}}}]'
+    with pytest.raises(RuntimeError, match="crash"):
+        main(run(*options, "--trainer.callbacks", crash, run="crash"))
+    last = str(tmp_path / "runs/crash/last.ckpt")
+    main(run(*options, "--ckpt_path", last, run="crash"))
+
+    whole, crashed = (tmp_path / "checkpoints" / name for name in ("whole", "crash"))
+    name = "model.safetensors"
+    assert (whole / name).read_bytes() == (crashed / name).read_bytes()
+    assert read_component(whole).metrics == read_component(crashed).metrics
+
+
+def test_every_annotation_is_a_target_and_every_claim_counts_once(tiny_t5: str) -> None:
+    module = LssSeq2Seq(tiny_t5, max_length=64)
+    records = [
+        example("ada was a poet", "ada was a poet", "ada lovelace was"),
+        example("something else entirely", "she slept"),  # no subsequence of the claim
+        example(""),
+    ]
+    items = module.encode(records, train=True)
+    targets = [(item.row, text_of(module, item.target.ids), item.weight) for item in items]
+    assert targets == [
+        (0, "ada was a poet", pytest.approx(2 / 3)),
+        (0, "ada lovelace was", pytest.approx(1 / 3)),
+        (2, "", 1.0),
+    ]
+    assert [item.target.decode for item in items] == [True, False, True]
+    judged = module.encode(records, train=False)
+    assert [(item.row, item.weight) for item in judged][2:] == [(1, 0.0), (2, 1.0)]
+    with pytest.raises(UserError, match="no annotation has"):
+        module.encode(records[1:2], train=True)
+
+
+def test_the_reference_is_cut_never_the_claim(tiny_t5: str) -> None:
+    module = LssSeq2Seq(tiny_t5, max_length=40)
+    record = example("ada was a poet")
+    short = module.encode([record], train=True)[0]
+    long = record.model_copy(update={"reference": "paris " * 100 + "{claim}"})
+    ids = module.encode([long], train=True)[0].inputs["input_ids"]
+    text = text_of(module, ids)
+    assert len(ids) == 40
+    assert CLAIM in text
+    assert text.endswith(text_of(module, short.inputs["input_ids"])[-40:])
+    with pytest.raises(UserError, match=r"raise --model\.max_length"):
+        LssSeq2Seq(tiny_t5, max_length=12).encode([record], train=False)
+
+
+def test_balance(tiny_t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PL_GLOBAL_SEED", "3")
+    records = [example(CLAIM)] * 7 + [example("ada was a poet"), example("")]
+
+    def rows(balance: str) -> list[int]:
+        items = LssSeq2Seq(tiny_t5, balance=balance).encode(records, train=True)
+        return [item.row for item in items]
+
+    assert rows("none") == list(range(9))
+    dropped = rows("drop")
+    assert len(dropped) == 4
+    assert dropped[2:] == [7, 8]
+    assert dropped == rows("drop")
+    repeated = rows("repeat")
+    assert repeated[:7] == list(range(7))
+    assert sorted((repeated.count(7), repeated.count(8))) == [3, 4]
+    # Dev is judged as it is.
+    items = LssSeq2Seq(tiny_t5, balance="drop").encode(records, train=False)
+    assert len(items) == 9
+
+
+def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
+    module = LssSeq2Seq(tiny_t5, max_length=64)
+    module.configure_model()
+    module.train()
+    module.model.eval()  # no dropout
+    items = module.encode([example("ada was", "ada was a poet"), example("")], train=True)
+    loss, outputs = module.model_step(module.collate(items, [0, 1, 2]))
+
+    total, count = 0.0, 0.0
+    for item, output in zip(items, outputs, strict=True):
+        labels = torch.tensor([item.target.ids])
+        with torch.inference_mode():
+            ids = torch.tensor([item.inputs["input_ids"]])
+            log_p = module.model(input_ids=ids, labels=labels).logits[0].log_softmax(-1)
+        nll = -float(log_p[range(labels.shape[1]), labels[0]].sum())
+        assert output.tolist()[:2] == [pytest.approx(nll, rel=1e-5), labels.shape[1]]
+        assert len(output) == 3  # nothing is decoded in training
+        total += item.weight * nll
+        count += item.weight * labels.shape[1]
+    assert float(loss.detach()) == pytest.approx(total / count, rel=1e-5)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"base": None}, "--model.tokenizer and --model.t5"),
+    ({"t5": SIZES}, "leave out --model.tokenizer"),
+    ({"prompt_template": "{claim}"}, "lacks {reference}"),
+    ({"decoding": {"beams": 3}}, "has no beams"),
+    ({"decoding": {"num_beams": 0}}, "at least 1"),
+    ({"decoding": {"constrained": True}, "star": True}, "is free"),
+])  # fmt: skip
+def test_mistakes_are_named(tiny_t5: str, options: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        LssSeq2Seq(**({"base": tiny_t5} | options))
+
+
+def test_an_unknown_size_is_named(tiny_bert: str) -> None:
+    module = LssSeq2Seq(None, tokenizer=tiny_bert, t5={"d_modell": 8})
+    with pytest.raises(UserError, match="no field d_modell"):
+        module.configure_model()
+
+
+def test_the_folder_is_judged_as_on_export(
+    run: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    main(run("--trainer.max_steps", "2"))
+    folder = str(tmp_path / "checkpoints/run")
+    runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
+    main(["test", "--ckpt_path", folder, "--data.test", str(tmp_path / "lss.jsonl"), *runs])
+    assert "these are the measures of component.json" in capsys.readouterr().out

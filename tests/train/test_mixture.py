@@ -1,0 +1,288 @@
+"""Mixtures of files: weights, held-back groups, measures of each source, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.checkpoint import read_component
+from components.measures import relation_measures
+from records import RelationPair, UserError, read_records
+from records.errors import run_door
+from tests.train.conftest import relation_rows, unli_rows
+from train.__main__ import main
+from train.batches import FixedBatches, TrainBatches, epoch_order
+from train.data import PairData
+from train.mixture import group_of, held_back, source_names
+from train.module import ComponentModule, Item
+
+
+def pairs(count: int, name: str) -> list[dict]:
+    """Three-class rows with a premise each."""
+    labels = ["entailment", "neutral", "contradiction"]
+    return [
+        {"premise": f"ada {name} {i} .", "hypothesis": "she was .", "label": labels[i % 3]}
+        for i in range(count)
+    ]
+
+
+def orders(parts: list, epochs: int) -> list[list[int]]:
+    def order(epoch: int) -> list[int]:
+        return epoch_order(parts, 1, epoch, np.random.default_rng([1, epoch])).tolist()
+
+    return [order(epoch) for epoch in range(epochs)]
+
+
+def test_a_weight_is_how_often_a_row_is_seen() -> None:
+    parts = [(range(10), 3.0), (range(10, 30), 0.5), (range(30, 34), 1.25)]
+    first, second = orders(parts, 2)
+
+    for order in (first, second):
+        seen = Counter(order)
+        assert all(seen[i] == 3 for i in range(10))
+        assert sum(seen[i] for i in range(10, 30)) == 10
+        assert max(seen[i] for i in range(10, 30)) == 1
+        assert sorted(seen[i] for i in range(30, 34)) == [1, 1, 1, 2]
+    # The half moves on: two epochs see the whole file, and the order is the epoch's own.
+    assert Counter(i for i in first + second if 10 <= i < 30) == Counter(range(10, 30))
+    assert first != second
+    assert orders(parts, 2) == [first, second]
+
+
+def test_copies_of_a_row_stand_apart() -> None:
+    (order,) = orders([(range(100), 3.0), (range(100, 200), 3.0)], 1)
+
+    places = {index: [p for p, other in enumerate(order) if other == index] for index in set(order)}
+    thirds = [sorted(place // 200 for place in found) for found in places.values()]
+    assert all(found == [0, 1, 2] for found in thirds)
+
+
+def test_a_fraction_survives_a_resume() -> None:
+    class Echo:
+        def collate(self, items: list, indices: list[int]) -> dict:
+            return {"indices": indices}
+
+    def loader() -> TrainBatches:
+        items = [Item(i, {"input_ids": [1] * (1 + i % 5)}, 0) for i in range(40)]
+        mixture = [(np.arange(10), 2.5), (np.arange(10, 40), 0.5)]
+        return TrainBatches(Echo(), items, 4, parts=mixture)
+
+    whole = loader()
+    assert len(whole) == len(list(whole)) == 10
+    whole.set_epoch(1)
+    found = iter(whole)
+    next(found)
+    again = loader()
+    again.load_state_dict(whole.state_dict())
+    again.set_epoch(1)
+    assert list(again) == list(found)
+
+
+def test_fixed_batches_are_shared_out_in_step() -> None:
+    items = [Item(i, {"input_ids": [1] * (1 + i)}, 0) for i in range(10)]
+    whole = FixedBatches(None, items, 3).batches
+    shared = [FixedBatches(None, items, 3, rank, 3).batches for rank in range(3)]
+
+    assert [len(batches) for batches in shared] == [2, 2, 2]  # of 4 batches, two come twice
+    assert all(batch in whole for batches in shared for batch in batches)
+    assert {i for batches in shared for batch in batches for i in batch} == set(range(10))
+    assert [len(FixedBatches(None, items[:2], 3, rank, 3)) for rank in range(3)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "said"),
+    [
+        ({"a.jsonl": 0}, "d", "weight of a.jsonl"),
+        ({"a.jsonl": float("nan")}, "d", "weight of a.jsonl"),
+        (["a.jsonl", "a.jsonl"], "d", "twice"),
+        ("a.jsonl", 0.0, "between 0 and 1"),
+        ("a.jsonl", 1, "between 0 and 1"),
+    ],
+)
+def test_bad_mixtures(train: object, dev: object, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        PairData(train=train, dev=dev)
+
+
+def test_the_group_of_a_row_decides_where_it_is_held_back(tmp_path: Path) -> None:
+    rows = [RelationPair(**row) for row in pairs(400, "x")]
+    dev = [row for row in rows if held_back(row, 1, 0.25)]
+
+    assert 70 < len(dev) < 130
+    twin = RelationPair(premise=dev[0].premise, hypothesis="other", label="neutral", source="b")
+    assert held_back(twin, 1, 0.25)
+    assert [held_back(r, 2, 0.25) for r in rows] != [held_back(r, 1, 0.25) for r in rows]
+    grouped = [RelationPair(**row, group="g") for row in pairs(9, "y")]
+    assert {group_of(row) for row in grouped} == {"g"}
+    assert len({held_back(row, 1, 0.5) for row in grouped}) == 1
+
+
+def test_names_of_sources() -> None:
+    def rows(*sources: str | None) -> list[RelationPair]:
+        made = {"premise": "a", "hypothesis": "b", "label": "neutral"}
+        return [RelationPair(**made, source=source) for source in sources]
+
+    names = source_names
+    assert names(["x/a.jsonl", "b.jsonl"], [rows("wice", "wice"), rows("p", None)]) == ["wice", "b"]
+    assert names(["x/train.jsonl", "y/train.jsonl"], [rows(None)] * 2) == ["x_train", "y_train"]
+    assert names(["a.jsonl", "b.jsonl"], [rows("s"), rows("s")]) == ["a", "b"]
+    assert names(["x/t.csv", "x/t.tsv"], [rows(None)] * 2) == ["t_1", "t_2"]
+    assert names(["two words.jsonl"], [rows("a/b c")]) == ["a_b_c"]
+
+
+def test_a_weighted_mixture_with_held_back_groups(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    one, two = write("one", pairs(60, "one")), write("two", pairs(60, "two"))
+    mixture = f"{{{one}: 2, {two}: 0.5}}"
+    options = ["--data.train", mixture, "--data.dev", "0.3", "--trainer.max_epochs", "2"]
+    options += ["--trainer.val_check_interval", "1.0", "--trainer.check_val_every_n_epoch", "1"]
+    main(arguments("relation", *options, "--trainer.max_steps", "-1"))
+
+    component = read_component(tmp_path / "checkpoints/run")
+    counts = {(file.split, file.path): file.rows for file in component.data}
+    assert counts["train", "one.jsonl"] + counts["dev", "one.jsonl"] == 60
+    assert counts["dev", "one.jsonl"] > 5
+    assert len({file.sha256 for file in component.data}) == 2
+    names = {name for name in component.metrics if "/" not in name}
+    assert {"accuracy", "macro_f1", "entailment_auroc", "ece"} <= names
+    assert set(component.metrics) == names | {f"{s}/{n}" for s in ("one", "two") for n in names}
+    # The overall accuracy is that of the two sources together.
+    weights = [counts["dev", f"{source}.jsonl"] for source in ("one", "two")]
+    parts = [component.metrics[f"{source}/accuracy"] for source in ("one", "two")]
+    assert component.metrics["accuracy"] == pytest.approx(np.average(parts, weights=weights))
+    config = (tmp_path / "runs/run/config.yaml").read_text(encoding="utf-8")
+    assert f"{one}: 2.0" in config
+
+
+def test_a_yaml_mixture_parses_and_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture, tiny_bert: str
+) -> None:
+    path = tmp_path / "mixture.yaml"
+    path.write_text(
+        f"model: {{class_path: train.relation.Relation, init_args: {{base: {tiny_bert}}}}}\n"
+        "data:\n  class_path: train.data.PairData\n  init_args:\n"
+        "    train: {data/a.jsonl: 3, b.x.jsonl: 0.5}\n    dev: 0.15\n",
+        encoding="utf-8",
+    )
+    for more in ([], ["--data.train", "{c.jsonl: 1.5}", "--data.dev", "d.jsonl"]):
+        with pytest.raises(SystemExit) as stop:
+            main(["fit", "--config", str(path), *more, "--print_config"])
+        assert stop.value.code == 0
+    first, second = capsys.readouterr().out.split("# lightning")[-2:]
+    assert "data/a.jsonl: 3.0" in first
+    assert "dev: 0.15" in first
+    assert "c.jsonl: 1.5" in second
+    assert "a.jsonl" not in second
+    assert "dev: d.jsonl" in second
+
+
+def test_report_adds_each_source() -> None:
+    class Judge(ComponentModule):
+        def measures(self, records: list, items: list[Item], outputs: list) -> dict:
+            rows = [records[item.row] for item in items]
+            predicted = np.asarray(outputs)
+            return relation_measures(predicted, [r.label for r in rows], rows, resamples=0)
+
+    module = Judge("none", None, 8, 0.1, 0.0, 0.0, "dev/accuracy")
+    records = [RelationPair(**row) for row in pairs(6, "x")]
+    items = [Item(row, {}, 0) for row in range(6)]
+    outputs = np.eye(3)[[0, 1, 2, 0, 0, 0]]
+    found = module.report(records, items, outputs, ["a", "b"] * 3)
+
+    assert found["accuracy"]["value"] == pytest.approx(4 / 6)
+    assert found["a/accuracy"]["value"] == pytest.approx(2 / 3)  # rows 0, 2, 4
+    assert found["b/accuracy"]["value"] == pytest.approx(2 / 3)
+    assert "a/accuracy" not in module.report(records, items, outputs, ["a"] * 6)
+
+
+def test_a_source_can_be_monitored(arguments: Callable, write: Callable, tmp_path: Path) -> None:
+    two_class = [
+        {**row, "label": ["entailment", "not_entailment"][i % 2], "source": "wice"}
+        for i, row in enumerate(pairs(8, "w"))
+    ]
+    dev = f"[{write('plain', relation_rows())}, {write('other', two_class)}]"
+    options = ["--data.dev", dev, "--trainer.max_steps", "3"]
+    main(arguments("relation", *options, "--model.monitor", "dev/wice/macro_f1"))
+
+    metrics = read_component(tmp_path / "checkpoints/run").metrics
+    assert {"entailment_auroc", "wice/entailment_auroc", "plain/macro_f1"} <= set(metrics)
+    assert "macro_f1" not in metrics  # of two-class and three-class rows together
+    assert (tmp_path / "runs/run/best.ckpt").is_file()
+    assert "dev/wice/entailment_auroc" in (tmp_path / "runs/run/metrics.csv").read_text()
+
+
+def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:
+    with pytest.raises(SystemExit) as stop:
+        run_door(partial(main, arguments))
+    assert stop.value.code == 2
+    (line,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
+    return line
+
+
+def with_label(rows: list[dict], label: object) -> list[dict]:
+    return [{**row, "label": label} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("component", "rows", "option", "said"),
+    [
+        ("unli", with_label(unli_rows(), 0.5), "train", "have the label 0.5"),
+        ("relation", with_label(relation_rows(), "neutral"), "train", "have the label neutral"),
+        ("unli", with_label(unli_rows(), 0.5), "dev", "dev/pearson would not exist"),
+        ("unli", [], "train", "empty"),
+        ("unli", [], "dev", "empty"),
+        ("unli", unli_rows()[:5], "held", "no row is left for"),  # one premise: one group
+    ],
+)
+def test_data_that_cannot_be_learnt_or_judged(
+    arguments: Callable,
+    write: Callable,
+    capsys: pytest.CaptureFixture,
+    component: str,
+    rows: list[dict],
+    option: str,
+    said: str,
+) -> None:
+    path = write("bad", rows)
+    options = [f"--data.{option}", path]
+    if option == "held":
+        options = ["--data.train", path, "--data.dev", "0.2"]
+    error = complaint(arguments(component, *options), capsys)
+    assert said in error
+    assert "bad.jsonl" in error
+
+
+def test_a_monitored_source_must_exist(
+    arguments: Callable, write: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    wanted = ["--model.monitor", "dev/wice/entailment_auroc"]
+    assert "single file" in complaint(arguments("relation", *wanted), capsys)
+    dev = f"[{write('a', relation_rows())}, {write('b', relation_rows())}]"
+    error = complaint(arguments("relation", *wanted, "--data.dev", dev), capsys)
+    assert "has a, b" in error
+
+
+def test_a_weight_too_small_for_its_file(
+    arguments: Callable, write: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    few = write("few", unli_rows()[:3])
+    mixture = json.dumps({write("many", unli_rows()): 1, few: 0.1})
+    error = complaint(arguments("unli", "--data.train", mixture), capsys)
+    assert "not a single row an epoch" in error
+    assert few in error
+
+
+def test_rows_are_named_as_in_their_file(write: Callable) -> None:
+    paths = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))]
+    data = PairData(train=paths, dev=0.3)
+    rows = read_records(paths[1], RelationPair)
+    part = data._part("train", paths[1], rows, "b")
+    assert [rows[number - 1] for number in part.numbers] == part.rows
+    assert 0 < len(part.rows) < 30

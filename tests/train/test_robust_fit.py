@@ -1,0 +1,135 @@
+"""A fit that breaks says where, and leaves what it had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch.callbacks import Callback
+from transformers import RobertaConfig, RobertaForSequenceClassification
+
+from records import UnliPair
+from records.errors import run_door
+from tests.conftest import SIZE
+from train.__main__ import main
+from train.checks import broken_loss, broken_outputs
+from train.unli import Unli
+
+
+class Poison(Callback):
+    """Makes weights infinite before a step, or gradients after its backward pass."""
+
+    def __init__(self, step: int, gradient: bool = False):
+        self.step, self.gradient = step, gradient
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        if trainer.global_step == self.step and not self.gradient:
+            with torch.no_grad():
+                pl_module.model.classifier.weight.fill_(torch.inf)
+
+    def on_after_backward(self, trainer, pl_module) -> None:
+        if trainer.global_step == self.step and self.gradient:
+            pl_module.model.classifier.weight.grad.fill_(torch.nan)
+
+
+def poison(step: int, gradient: bool) -> str:
+    arguments = f'{{"step": {step}, "gradient": {str(gradient).lower()}}}'
+    return f'[{{"class_path": "tests.train.test_robust_fit.Poison", "init_args": {arguments}}}]'
+
+
+@pytest.mark.parametrize(
+    ("gradient", "clip"), [(False, "1.0"), (True, "null")], ids=["loss", "gradient"]
+)
+def test_a_broken_step_stops_the_fit_and_spares_the_checkpoint(
+    arguments: Callable,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    gradient: bool,
+    clip: str,
+) -> None:
+    options = ["--save_every", "1", "--trainer.gradient_clip_val", clip]
+    main(arguments("unli", *options, run="whole"))
+    capsys.readouterr()
+    broken = arguments("unli", *options, "--trainer.callbacks", poison(4, gradient), run="broken")
+    with pytest.raises(SystemExit) as stop:
+        run_door(partial(main, broken))
+
+    assert stop.value.code == 2
+    (said,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
+    assert said.startswith("error: step 4: the loss or its gradient is ")
+    assert f"{tmp_path / 'unli.jsonl'}:" in said  # the rows of the step
+    assert "--model.lr" in said
+    last = tmp_path / "runs/broken/last.ckpt"
+    state = torch.load(last, weights_only=True)
+    assert state["global_step"] == 4
+    assert all(torch.isfinite(weight).all() for weight in state["state_dict"].values())
+    main(arguments("unli", *options, "--ckpt_path", str(last), run="broken"))
+    one, two = (
+        (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
+        for run in ("whole", "broken")
+    )
+    assert one == two
+
+
+def test_the_rows_at_fault_are_named() -> None:
+    outputs = [np.zeros(3), np.asarray([0.0, np.nan]), np.asarray([-np.inf]), np.asarray([np.inf])]
+    assert broken_outputs(outputs) == [1, 3]
+    assert broken_outputs([(1.0, 2), (float("nan"), 3)]) == [1]
+    assert broken_outputs(["text", None]) == []
+    said = str(broken_loss(float("nan"), 7, [f"a.jsonl:{i}" for i in range(5)], "bf16-mixed"))
+    assert "step 7" in said
+    assert "a.jsonl:0, a.jsonl:1, a.jsonl:2 and 2 more" in said
+    assert "--trainer.precision 32-true" in said
+    assert "another process" in str(broken_loss(float("nan"), 7, [], "32-true"))
+
+
+def records() -> list[UnliPair]:
+    return [
+        UnliPair(premise="ada was a poet .", hypothesis="she was .", label=0.5),
+        UnliPair(premise="ada " * 20, hypothesis="she wrote the .", label=0.5),
+    ]
+
+
+def logits(module: Unli, batch: dict) -> np.ndarray:
+    with torch.inference_mode():
+        return np.asarray(module.model_step(batch)[1])
+
+
+def test_without_a_pad_token_padding_is_masked(tiny_bert: str) -> None:
+    # The filler is 0; whatever stands there changes nothing.
+    module = Unli(base=tiny_bert, max_length=48)
+    module.configure_model()
+    module.eval()
+    module.tokenizer.pad_token = None
+    assert module.tokenizer.pad_token_id is None
+    items = module.encode(records(), train=False)
+    batch = module.collate(items, [0, 1])
+    filler = batch["inputs"]["attention_mask"] == 0
+    assert filler.any()
+    assert (batch["inputs"]["input_ids"][filler] == 0).all()
+    before = logits(module, batch)
+    batch["inputs"]["input_ids"][filler] = 7
+    assert logits(module, batch) == pytest.approx(before, abs=1e-6)
+
+
+def test_a_pad_id_other_than_0_is_the_filler(word_tokenizer: Callable, tmp_path: Path) -> None:
+    # RoBERTa numbers the tokens that are not pad_id, as MPNet does.
+    tokenizer = word_tokenizer(pairs=True)
+    tokenizer.pad_token = "[UNK]"  # id 1, as RoBERTa's
+    tokenizer.save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    sizes = {"max_position_embeddings": 64, "type_vocab_size": 2, "num_labels": 1}
+    config = RobertaConfig(vocab_size=len(tokenizer), pad_token_id=1, **SIZE, **sizes)
+    RobertaForSequenceClassification(config).save_pretrained(tmp_path)
+    module = Unli(base=str(tmp_path), max_length=48)
+    module.configure_model()
+    module.eval()
+    items = module.encode(records(), train=False)
+    batch = module.collate(items, [0, 1])
+    assert (batch["inputs"]["input_ids"][batch["inputs"]["attention_mask"] == 0] == 1).all()
+    alone = [logits(module, module.collate([item], [0]))[0] for item in items]
+    assert logits(module, batch) == pytest.approx(alone, abs=1e-5)

@@ -1,0 +1,304 @@
+"""The model card of a checkpoint: what it is for, how it was trained, measured and calibrated.
+
+``README.md`` with a Hub header (``model-index`` from the measures), and beside it the training
+curves and the reliability plot as PNG files whose bytes depend on the numbers alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from huggingface_hub import EvalResult, ModelCardData
+from huggingface_hub.utils import HFValidationError, validate_repo_id
+from matplotlib.figure import Figure
+
+from components.calibration import expected_calibration_error, reliability_bins
+from components.checkpoint import Component
+from components.measures import Measures
+
+CURVES, RELIABILITY = "curves.png", "reliability.png"
+
+_PIPELINES = {
+    "sequence_classifier": "text-classification",
+    "token_classifier": "token-classification",
+    "seq2seq": "text2text-generation",
+    "causal_lora": "text-generation",
+}
+# The Hub's names of our measures, where it has one.
+_METRIC_IDS = {
+    "pearson": "pearsonr",
+    "spearman": "spearmanr",
+    "macro_f1": "f1",
+    "word_f1": "f1",
+    "entailment_auroc": "roc_auc",
+    "brier": "brier_score",
+    "rouge_l_best": "rouge",
+    "rouge_l_mean": "rouge",
+    "bleu_best": "bleu",
+    "bleu_mean": "bleu",
+}
+_PROBABILITIES = {
+    "unli": "values of p(hypothesis | premise)",
+    "relation": "probabilities of entailment",
+    "token_classifier": "probabilities to keep a word",
+}
+_PAIR = '[("Ada Lovelace was an English mathematician.", "She was a poet.")]'
+_TAG = '[("Ada was a poet born in Paris.", "Ada Lovelace was born in London.")]'
+# Engine of `eval.models`, and what to print of it.
+_USES = {
+    "unli": ("encoder", "Unli", f"likelihood({_PAIR})", "p(hypothesis | premise)"),
+    "relation": (
+        "encoder",
+        "Entailment",
+        f"relations({_PAIR})",
+        "entailment, neutral, contradiction",
+    ),
+    "token_classifier": ("encoder", "LssTagger", f"subsequences({_TAG})", "(claim, reference)"),
+    "seq2seq": ("seq2seq", "LssSeq2Seq", f"subsequences({_TAG})", "(claim, reference)"),
+    "causal_lora": ("causal", "CausalLM", 'sample(["Ada Lovelace"], n=2)', "two texts a topic"),
+}
+# An absolute path inside an argument, which may be a list or a mapping of paths.
+_ABSOLUTE = re.compile(r"(?<![\w.~/:-])/[^\s,:=\[\]{}'\"]+")
+
+Probabilities = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a card tells beyond ``component.json``.
+
+    Attributes:
+        intended, limits: of the module.
+        command: the arguments of ``python -m train`` as they were typed.
+        monitor: dev measure by which the best weights were chosen.
+        curves: ``metrics.csv`` of the run; ``None`` where no step was taken.
+        measures: on the dev split.
+        rows: dev rows of each source.
+        before, after: predicted and observed dev probabilities without and with calibration, for
+            components that give any.
+    """
+
+    intended: str
+    limits: str
+    command: Sequence[str]
+    monitor: str
+    curves: Path | None
+    measures: Measures
+    rows: Mapping[str, int]
+    before: Probabilities | None
+    after: Probabilities | None
+
+
+def write_card(folder: Path, place: Path, component: Component, training: Training) -> str:
+    """Draw a card's pictures into a folder and return its text.
+
+    Args:
+        folder: where the pictures go.
+        place: the checkpoint's final folder, whose name is the model's.
+        component: what ``component.json`` says.
+        training: the rest.
+    """
+    parts = [f"# {place.name}", training.intended]
+    if training.limits:
+        parts += ["## Limits", training.limits]
+    parts += ["## Use", _usage(component, place), "## Training", _training(component, training)]
+    points = read_curves(training.curves, training.monitor) if training.curves else {}
+    if points:
+        draw_curves(points, training.monitor, folder / CURVES)
+        parts.append(f"![Loss and {training.monitor} by step]({CURVES})")
+    parts += [f"## Measures on the {component.metrics_split} split", _measures(training)]
+    if training.after is not None and len(training.after[0]):
+        stages = {"before": training.before} if _is_fitted(training) else {}
+        draw_reliability(stages | {"after": training.after}, folder / RELIABILITY)
+        parts += ["## Calibration", _calibration(component, training)]
+        parts.append(f"![Observed against predicted probability]({RELIABILITY})")
+    parts += ["## Data", _data(component)]
+    return f"---\n{header(component, place.name)}\n---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def header(component: Component, name: str) -> str:
+    """The card's YAML header, without its fences.
+
+    Datasets and licence are left out: local files are no hub datasets, and nobody said which
+    licence holds.
+    """
+    base = component.base.get("id", "")
+    style = [component.style] if component.style else []
+    data = ModelCardData(
+        library_name="peft" if component.architecture == "causal_lora" else "transformers",
+        pipeline_tag=_PIPELINES.get(component.architecture),
+        base_model=base if is_hub_id(base) else None,
+        tags=["factuality", component.component, *style],
+        model_name=name if component.metrics else None,
+        eval_results=_results(component) or None,
+    )
+    return data.to_yaml()
+
+
+def is_hub_id(base: str) -> bool:
+    """Whether a base model's name can be looked up on the Hub: no package, no folder of here."""
+    try:
+        validate_repo_id(base)
+    except HFValidationError:
+        return False
+    return not Path(base).exists()
+
+
+def _results(component: Component) -> list[EvalResult]:
+    files = [file for file in component.data if file.split == component.metrics_split]
+    whole = ", ".join(dict.fromkeys(Path(file.path).stem for file in files)) or "unnamed"
+    found = []
+    for key, value in component.metrics.items():
+        source, _, measure = key.rpartition("/")
+        found.append(
+            EvalResult(
+                task_type=_PIPELINES.get(component.architecture, "text-generation"),
+                task_name=component.component,
+                dataset_type=source or whole,
+                dataset_name=source or whole,
+                dataset_split=component.metrics_split,
+                metric_type=_METRIC_IDS.get(measure, measure),
+                metric_name=measure,
+                metric_value=value,
+            )
+        )
+    return found
+
+
+def _usage(component: Component, place: Path) -> str:
+    use = _USES.get(component.component) or _USES.get(component.architecture)
+    if use is None:
+        return "`python -m eval` takes the folder by its path."
+    module, engine, call, says = use
+    return (
+        f"```python\nfrom eval.models.{module} import {engine}\n\n"
+        f'model = {engine}("{portable(str(place))}")\n'
+        f"# {says}\nprint(model.{call})\n```"
+    )
+
+
+def _training(component: Component, training: Training) -> str:
+    base = component.base.get("id", "")
+    revision = component.base.get("revision")
+    at = f" at revision `{revision}`" if revision else ""
+    command = shlex.join(portable(argument) for argument in training.command)
+    return (
+        f"Base model: `{portable(base)}`{at}. Seed {component.seed}. The weights are those with "
+        f"the best `{training.monitor}`.\n\n```\npython -m train {command}\n```"
+    )
+
+
+def portable(argument: str) -> str:
+    """An argument without this machine's folders: relative to here, or the file's name alone."""
+
+    def shorten(match: re.Match) -> str:
+        path = Path(match.group())
+        if path.is_relative_to(Path.cwd()):
+            return str(path.relative_to(Path.cwd()))
+        return path.name
+
+    return _ABSOLUTE.sub(shorten, argument)
+
+
+def _measures(training: Training) -> str:
+    intervals = any(m["ci95"] for m in training.measures.values())
+    lines = [f"| measure | value |{' 95 % interval |' if intervals else ''} n |"]
+    lines.append(f"|---|---|{'---|' if intervals else ''}---|")
+    total = sum(training.rows.values())
+    for name, measure in training.measures.items():
+        if measure["value"] is None:
+            continue
+        low_high = measure["ci95"]
+        between = f" {low_high[0]:.4f} to {low_high[1]:.4f} |" if low_high else " |"
+        count = training.rows.get(name.rpartition("/")[0], total)
+        lines.append(f"| {name} | {measure['value']:.4f} |{between if intervals else ''} {count} |")
+    return "\n".join(lines)
+
+
+def _calibration(component: Component, training: Training) -> str:
+    stages = [("before", training.before), ("after", training.after)]
+    fitted = f"temperature {component.temperature:.4f}, shift {component.shift:.4f}"
+    if _is_fitted(training):
+        first = f"Fitted on the {component.metrics_split} split: {fitted}."
+    else:
+        first, stages = "No temperature was fitted.", [("as it is", training.after)]
+    kinds = _PROBABILITIES.get(component.component) or _PROBABILITIES.get(component.architecture)
+    lines = ["| | ECE | Brier score |", "|---|---|---|"]
+    for name, (predicted, observed) in stages:
+        ece = expected_calibration_error(predicted, observed)
+        lines.append(f"| {name} | {ece:.4f} | {np.mean((predicted - observed) ** 2):.4f} |")
+    return (
+        f"{first} Over {len(training.after[0])} {kinds or 'probabilities'} of that same split, in "
+        "(at most) 15 bins of equal size:\n\n" + "\n".join(lines)
+    )
+
+
+def _is_fitted(training: Training) -> bool:
+    return not np.array_equal(training.before[0], training.after[0])
+
+
+def _data(component: Component) -> str:
+    rows = [f"| {d.split} | {d.path} | {d.rows} | `{d.sha256}` |" for d in component.data]
+    return "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
+
+
+Points = dict[str, list[tuple[int, float]]]
+
+
+def read_curves(path: Path, monitor: str) -> Points:
+    """(step, value) points of the losses and the monitored measure, from ``metrics.csv``."""
+    points: Points = {}
+    if not path.is_file():
+        return points
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            for name in ("train/loss", "dev/loss", monitor):
+                if row.get(name) and math.isfinite(float(row[name])):
+                    points.setdefault(name, []).append((int(row["step"]), float(row[name])))
+    return points
+
+
+def draw_curves(points: Points, monitor: str, path: Path) -> None:
+    """The losses above, the monitored measure below, against the step."""
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    for name, style in (("train/loss", "-"), ("dev/loss", "o-")):
+        if name in points:
+            above.plot(*zip(*points[name], strict=True), style, label=name, markersize=4)
+    if above.lines:
+        above.legend()
+    above.set_ylabel("loss")
+    below.plot(*zip(*points.get(monitor, [(0, math.nan)]), strict=True), "o-", color="C2", ms=4)
+    below.set(xlabel="step", ylabel=monitor)
+    save(figure, path)
+
+
+def draw_reliability(stages: Mapping[str, Probabilities], path: Path) -> None:
+    """Mean observed against mean predicted probability in equal-mass bins.
+
+    Args:
+        stages: predicted and observed probabilities by name of the line, drawn in this order.
+        path: the PNG to write.
+    """
+    figure = Figure(figsize=(4.8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="calibrated")
+    for (name, (predicted, observed)), style in zip(stages.items(), ("o-", "s--"), strict=False):
+        table = reliability_bins(predicted, observed)
+        axes.plot(table[:, 0], table[:, 1], style, label=name, markersize=4)
+    axes.set(xlabel="predicted probability", ylabel="observed", xlim=(0, 1), ylim=(0, 1))
+    axes.set_aspect("equal")
+    axes.legend()
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a PNG without the name and version of what drew it."""
+    figure.savefig(path, dpi=100, metadata={"Software": None})

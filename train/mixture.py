@@ -1,0 +1,103 @@
+"""Which rows of which files make a split: weights, held-back groups, and names of sources."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from records import UserError
+from records.types import Record
+
+Train = dict[str, float] | list[str] | str
+Dev = float | list[str] | str
+Paths = list[str] | str
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows that one file gives to a split.
+
+    Attributes:
+        path: the file.
+        weight: how many times its rows are seen an epoch.
+        rows: the records.
+        numbers: 1-based place of each row in its file.
+        source: name under which they are judged.
+    """
+
+    path: str
+    weight: float
+    rows: list[Record]
+    numbers: list[int]
+    source: str
+
+
+def weights_of(train: Train) -> dict[str, float]:
+    """Path → weight, 1 where none is given.
+
+    Raises:
+        UserError: no file, a file named twice, or a weight that is not positive.
+    """
+    if not isinstance(train, Mapping):
+        paths = [train] if isinstance(train, str) else list(train)
+        if len(set(paths)) < len(paths):
+            raise UserError("--data.train names a file twice; say how often as a weight: {FILE: 2}")
+        train = dict.fromkeys(paths, 1.0)
+    for path, weight in train.items():
+        if not (math.isfinite(weight) and weight > 0):
+            raise UserError(f"--data.train: the weight of {path} must be positive, not {weight}")
+    return {path: float(weight) for path, weight in train.items()}
+
+
+def share_of(dev: Dev) -> float | None:
+    """The share of groups to hold back, or ``None`` where dev is files.
+
+    Raises:
+        UserError: a share outside (0, 1).
+    """
+    if not isinstance(dev, (int, float)):
+        return None
+    if not 0 < dev < 1:
+        raise UserError(f"--data.dev {dev}: a share to hold back lies between 0 and 1")
+    return float(dev)
+
+
+def group_of(record: Record) -> str:
+    """What must not stand on both sides of a split: the row's own ``group``, else its text."""
+    own = (record.model_extra or {}).get("group")
+    if own is not None:
+        return str(own)
+    fields = ("premise", "reference", "topic", "prompt")
+    return next(getattr(record, name) for name in fields if hasattr(record, name))
+
+
+def held_back(record: Record, seed: int, share: float) -> bool:
+    """Whether the record's group is dev; the same answer for the group in every file."""
+    digest = hashlib.sha256(f"{seed}\n{group_of(record)}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64
+
+
+def source_names(paths: Sequence[str], rows: Sequence[Sequence[Record]]) -> list[str]:
+    """One name a file: its rows' ``source`` where they all agree, else its stem; all different.
+
+    Args:
+        paths: the files.
+        rows: all records of each.
+    """
+    plain = [re.sub(r"[^\w.-]+", "_", Path(path).stem) for path in paths]
+    folders = [re.sub(r"[^\w.-]+", "_", f"{Path(p).parent.name}_{Path(p).stem}") for p in paths]
+    names = []
+    for stem, records in zip(plain, rows, strict=True):
+        declared = {getattr(record, "source", None) for record in records}
+        agreed = declared.pop() if len(declared) == 1 else None
+        names.append(re.sub(r"[^\w.-]+", "_", agreed or stem))
+    numbered = [f"{name}_{number}" for number, name in enumerate(names, 1)]
+    for finer in (plain, folders, numbered):
+        seen = Counter(names)
+        names = [b if seen[a] > 1 else a for a, b in zip(names, finer, strict=True)]
+    return names

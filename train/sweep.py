@@ -1,0 +1,274 @@
+"""``python -m train sweep``: a hyperparameter search from one wandb sweep file, run here by Optuna.
+
+The same YAML works with ``wandb sweep`` and ``wandb agent`` (``train/sweep_file.py``). Here every
+trial is its command in a process of its own, and its value is the measure in the ``component.json``
+that it exports. The search of Core (2407.03572, section 5.1), dev perplexity against learning rate,
+is such a file.
+
+A killed sweep goes on: finished trials are kept in SQLite, a trial that was running resumes from
+its ``last.ckpt``, and each draw depends on the seed and the trial's number, not on when it is made.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import optuna
+from jsonargparse import ArgumentParser
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from components.checkpoint import read_component
+from records import UserError, sha256_text
+from train.sweep_file import Sweep, command_of, count_of, read_sweep, sampler_of, space_of
+from train.sweep_report import show, write_report
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended: with a value, or with the reason why it has none.
+
+    Attributes:
+        began: whether training began; before that, what fails is the command or the data.
+    """
+
+    value: float | None = None
+    reason: str = ""
+    began: bool = True
+
+
+class Trials:
+    """Runs the trials of a sweep, each in its own folders below ``output``.
+
+    Args:
+        sweep: what to run.
+        output: holds ``runs/NUMBER``, ``checkpoints/NUMBER`` and ``logs/NUMBER.log``.
+    """
+
+    def __init__(self, sweep: Sweep, output: Path):
+        self.sweep, self.output = sweep, output
+
+    def run(self, number: int, parameters: dict[str, object]) -> Outcome:
+        """Run or resume one trial, unless its checkpoint is there already."""
+        name = f"{number:03d}"
+        export, log = self.output / f"checkpoints/{name}", self.output / f"logs/{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        # The trial's process inherits the lock: one that outlived a killed sweep is waited for.
+        with locked(log.with_suffix(".lock"), wait_for=f"trial {name}") as lock:
+            if (export / "component.json").is_file():
+                return self.read(export)
+            with open(log, "ab") as file:
+                done = subprocess.run(
+                    self.command(number, parameters),
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[lock],
+                    check=False,
+                )
+        if done.returncode:
+            began = (self.output / f"runs/{name}/config.yaml").is_file()
+            return Outcome(reason=_reason(log, done.returncode), began=began)
+        for checkpoint in (self.output / f"runs/{name}").glob("*.ckpt"):
+            checkpoint.unlink()  # exported; hundreds of trials would fill the disk
+        return self.read(export)
+
+    def command(self, number: int, parameters: dict[str, object]) -> list[str]:
+        """A trial's command line, with folders of its own, which resumes what was begun."""
+        name = f"{number:03d}"
+        export = str(self.output / f"checkpoints/{name}")
+        own = ["--name", name, "--runs", str(self.output / "runs"), "--export_to", export]
+        return [*command_of(self.sweep, parameters), *own, "--ckpt_path", "last"]
+
+    def read(self, export: Path) -> Outcome:
+        """The value of the sweep's metric in an exported checkpoint."""
+        metrics = read_component(export).metrics
+        value = metrics.get(self.sweep.metric.name.removeprefix("dev/"))
+        if value is None or not math.isfinite(value):
+            there = ", ".join(metrics)
+            return Outcome(reason=f"{self.sweep.metric.name} has no value; there are {there}")
+        return Outcome(value=value)
+
+
+def _reason(log: Path, code: int) -> str:
+    """The last words of a process that failed."""
+    if code < 0:
+        return f"killed by signal {-code}"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line for line in lines if line.startswith("error: ")] or [x for x in lines if x.strip()]
+    return said[-1].removeprefix("error: ").strip()[:500] if said else f"exit code {code}"
+
+
+@contextmanager
+def locked(path: Path, wait_for: str | None = None) -> Iterator[int]:
+    """Hold a lock file; its descriptor may be passed on to a process, which then holds it too.
+
+    Args:
+        path: the file.
+        wait_for: who may hold it and is waited for; without it nobody may.
+
+    Raises:
+        UserError: somebody holds it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if wait_for is None:
+                raise UserError(f"{path.parent}: a sweep is running there; wait for it") from None
+            print(f"{wait_for}: still running from before; waiting for it", flush=True)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class Search:
+    """Draws trials, runs them, and keeps what came of them.
+
+    Args:
+        sweep: the search.
+        output: its folder.
+        seed: of the draws.
+    """
+
+    def __init__(self, sweep: Sweep, output: Path, seed: int):
+        self.sweep, self.output, self.seed = sweep, output, seed
+        self.space = space_of(sweep)
+        self.trials = Trials(sweep, output)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.study = optuna.create_study(
+            storage=f"sqlite:///{output / 'sweep.db'}",
+            study_name="sweep",
+            direction=sweep.metric.goal,
+            load_if_exists=True,
+        )
+        chosen = sweep.model_dump(include={"program", "method", "metric", "parameters", "command"})
+        mark = sha256_text(json.dumps([chosen, seed], sort_keys=True))
+        if self.study.user_attrs.setdefault("mark", mark) != mark:
+            raise UserError(f"{output}: holds another sweep or seed; give another --output")
+        self.study.set_user_attr("mark", mark)
+
+    def draw(self, stale: FrozenTrial | None) -> tuple[optuna.Trial, dict[str, object]]:
+        """A new trial, or one that was running when the sweep was killed, and its parameters."""
+        number = len(self.study.trials) if stale is None else stale.number
+        self.study.sampler = sampler_of(self.sweep, self.space, self.seed, number)
+        # Optuna's own way to take up a stored trial, though its id has no public name.
+        trial = self.study.ask() if stale is None else optuna.Trial(self.study, stale._trial_id)
+        return trial, {name: suggest(trial, name, d) for name, d in self.space.items()}
+
+    def run(self, count: int, jobs: int) -> None:
+        """Bring the study to ``count`` trials, ``jobs`` at a time.
+
+        Raises:
+            UserError: a trial could not begin, and none has succeeded. It is not recorded, and
+                runs again when the mistake is mended.
+        """
+        stale = self.study.get_trials(states=(TrialState.RUNNING,))
+        running: dict[Future[Outcome], tuple[optuna.Trial, float]] = {}
+        mistake = None
+        with ThreadPoolExecutor(jobs) as pool:
+            while True:
+                while not mistake and len(running) < jobs:
+                    if not stale and len(self.study.trials) >= count:
+                        break
+                    trial, parameters = self.draw(stale.pop(0) if stale else None)
+                    told = shlex.join(command_of(self.sweep, parameters, shown=True))
+                    print(f"trial {trial.number:03d} of {count}: {told}", flush=True)
+                    future = pool.submit(self.trials.run, trial.number, parameters)
+                    running[future] = trial, time.monotonic()
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    trial, start = running.pop(future)
+                    outcome = future.result()
+                    if not outcome.began and not self.study.get_trials(states=_GOOD):
+                        mistake = f"trial {trial.number:03d}: {outcome.reason}"
+                        continue
+                    self._tell(trial, outcome, time.monotonic() - start)
+        if mistake:
+            raise UserError(mistake)
+
+    def _tell(self, trial: optuna.Trial, outcome: Outcome, seconds: float) -> None:
+        trial.set_user_attr("seconds", round(seconds, 1))
+        if outcome.value is None:
+            trial.set_user_attr("reason", outcome.reason)
+        state = TrialState.FAIL if outcome.value is None else TrialState.COMPLETE
+        try:
+            self.study.tell(trial, outcome.value, state=state)
+        except RuntimeError:
+            # GridSampler stops a study that has no grid left, which only `optimize` allows; the
+            # outcome is stored before.
+            if not self.study.trials[trial.number].state.is_finished():
+                raise
+        self.report()
+        told = outcome.reason if outcome.value is None else f"{outcome.value:.4f}"
+        print(f"trial {trial.number:03d}: {state.name.lower()}: {told}", flush=True)
+
+    def report(self) -> None:
+        """Write the files that show what was found so far."""
+        best = self.study.best_trial if self.study.get_trials(states=_GOOD) else None
+        command = command_of(self.sweep, best.params, shown=True) if best else []
+        write_report(self.study, self.space, self.sweep.metric.name, self.output, command)
+
+
+_GOOD = (TrialState.COMPLETE,)
+
+
+def suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> object:
+    """The trial's value of a parameter: the stored one, else a new draw."""
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    ask = trial.suggest_int if isinstance(distribution, IntDistribution) else trial.suggest_float
+    d = distribution
+    return ask(name, d.low, d.high, step=d.step, log=d.log)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``python -m train sweep``."""
+    parser = ArgumentParser(
+        prog="python -m train sweep",
+        description="Search hyperparameters: a wandb sweep file, run here with Optuna.",
+        exit_on_error=False,
+    )
+    parser.add_argument("--sweep", type=str, required=True, help="the sweep's YAML")
+    parser.add_argument(
+        "--output", type=str, required=True, help="folder of the sweep; a killed one goes on there"
+    )
+    parser.add_argument(
+        "--trials",
+        type=int | None,
+        default=None,
+        help="trials in all, those of before included; null: run_cap, or the whole grid",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="trials at a time")
+    parser.add_argument("--seed", type=int, default=1, help="of the draws; trials have their own")
+    given = parser.parse_args(list(arguments))
+    if min(given.jobs, 1 if given.trials is None else given.trials) < 1:
+        raise UserError("--jobs and --trials must be at least 1")
+    sweep, output = read_sweep(given.sweep), Path(given.output)
+    count = count_of(sweep, given.trials)
+    output.mkdir(parents=True, exist_ok=True)
+    with locked(output / "sweep.lock"):
+        search = Search(sweep, output, given.seed)
+        search.run(count, given.jobs)
+        search.report()
+    if not search.study.get_trials(states=_GOOD):
+        raise UserError(f"no trial succeeded; {output / 'trials.csv'} says why")
+    show(search.study, search.space, sweep.metric.name)
+    best = search.study.best_trial
+    print(f"best: trial {best.number:03d}, {sweep.metric.name} {best.value:.4f}")
+    print(f"again: {shlex.join(command_of(sweep, best.params, shown=True))}")
+    print(f"results: {output / 'best.json'}, trials.csv, sweep.png")
+    return 0
