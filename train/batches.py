@@ -14,8 +14,9 @@ import numpy as np
 from components.encoding import batches_by_length
 from train.module import ComponentModule, Item
 
-# Batches are made of similar lengths within this many at a time, so that they stay mixed.
-_WINDOW = 50
+# Batches are made of similar lengths within a window of so many, so that they stay mixed: a quarter
+# of the epoch between these bounds. Wider windows pad less and repeat the same batches every epoch.
+_NARROW, _WIDE = 50, 200
 
 Parts = Sequence[tuple[Sequence[int], float]]
 
@@ -108,7 +109,7 @@ class TrainBatches:
         generator = np.random.default_rng([run_seed(), epoch])
         order = epoch_order(self.parts, run_seed(), epoch, generator)
         together = self.batch_size * self.world
-        size = _WINDOW * together
+        size = max(_NARROW, min(_WIDE, len(self) // 4)) * together
         batches: list[list[int]] = []
         for start in range(0, len(order), size):
             part = order[start : start + size].tolist()
@@ -118,10 +119,9 @@ class TrainBatches:
         return [batches[index] for index in generator.permutation(len(batches))]
 
     def __len__(self) -> int:
-        # The number of batches does not depend on the order.
+        # Whole windows are whole batches, so the order does not matter.
         total = sum(seen_an_epoch(len(indices), weight) for indices, weight in self.parts)
-        full, rest = divmod(total, _WINDOW * self.batch_size * self.world)
-        return full * _WINDOW + -(-rest // (self.batch_size * self.world))
+        return -(-total // (self.batch_size * self.world))
 
     def __iter__(self) -> Iterator[dict]:
         resume, self._resume = self._resume, None
