@@ -9,10 +9,10 @@ tokens, loss, batch size, AdamW with its schedule and clipping, and threads. The
     plain    Trainer with DataCollatorWithPadding: batches as the random order makes them
     grouped  the same with train_sampling_strategy="group_by_length"
 
-Each runs in a process of its own, after an untimed fit over other rows that warms it up; nothing is
-evaluated or saved while the clock runs, and all batches are made by the training process itself.
-CPU seconds are given beside the clock's, since other work on the machine disturbs them less. With
-fewer than 200 steps `grouped` sorts within fewer rows than on real data, and is handicapped.
+Each runs in a process of its own, after the same untimed steps over other rows. Nothing is judged
+or saved while the clock runs, and the training process makes all batches itself. CPU seconds are
+given beside the clock's, since other work on the machine disturbs them less. With fewer than 200
+steps `grouped` sorts within fewer rows than on real data, and is handicapped.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class TrainerMarks(TrainerCallback):
         CLOCK.end()
 
 
-def run_fit(job: dict, rows: str, steps: int, folder: Path, timed: bool) -> float | None:
+def run_fit(job: dict, folder: Path) -> float | None:
     """Our door, in this process; returns the dev measure that it exported."""
     arguments = {
         "--seed_everything": job["seed"],
@@ -175,8 +175,8 @@ def run_fit(job: dict, rows: str, steps: int, folder: Path, timed: bool) -> floa
         "--model.warmup_ratio": WARMUP_RATIO,
         "--model.chunk_words": "null",
         "--data": "train.data.PairData",
-        "--data.train": rows,
-        "--data.dev": job["dev"] if timed else rows,
+        "--data.train": job["rows"],
+        "--data.dev": job["dev"],
         "--data.batch_size": job["batch_size"],
         "--runs": folder / "runs",
         "--export_to": folder / "checkpoint",
@@ -186,22 +186,22 @@ def run_fit(job: dict, rows: str, steps: int, folder: Path, timed: bool) -> floa
         "--trainer.gradient_clip_val": CLIP,
         "--trainer.enable_progress_bar": "false",
         "--trainer.enable_model_summary": "false",
-        "--trainer.max_steps": steps,
+        "--trainer.max_steps": job["steps"],
         # Never during the fit; the export judges dev after it.
-        "--trainer.val_check_interval": steps + 1,
+        "--trainer.val_check_interval": job["steps"] + 1,
         "--trainer.check_val_every_n_epoch": "null",
-        "--trainer.callbacks": '[{"class_path": "__main__.FitMarks"}]' if timed else "null",
+        "--trainer.callbacks": '[{"class_path": "__main__.FitMarks"}]',
     }
     train_door(["fit", *(str(part) for pair in arguments.items() for part in pair)])
     return read_component(folder / "checkpoint").metrics.get(MEASURE)
 
 
-def run_trainer(job: dict, rows: str, folder: Path, timed: bool) -> float | None:
+def run_trainer(job: dict, folder: Path) -> float | None:
     """Hugging Face's Trainer over the same inputs, targets and loss."""
     set_seed(job["seed"])
     module = Relation(base=job["base"], max_length=job["max_length"], chunk_words=None)
     module.model = load_classifier(job["base"], RELATIONS).train()
-    items = module.encode(read_records(rows, RelationPair), train=True)
+    items = module.encode(read_records(job["rows"], RelationPair), train=True)
     examples = [
         {**item.inputs, "attention_mask": [1] * item.length, "labels": item.target}
         for item in items
@@ -232,38 +232,41 @@ def run_trainer(job: dict, rows: str, folder: Path, timed: bool) -> float | None
         eval_strategy="no",
         seed=job["seed"],
     )
-    collate = DataCollatorWithPadding(module.tokenizer)
     trainer = HuggingFaceTrainer(
         model=module.model,
         args=arguments,
         train_dataset=examples,
-        data_collator=CLOCK.collator(collate) if timed else collate,
+        data_collator=CLOCK.collator(DataCollatorWithPadding(module.tokenizer)),
         compute_loss_func=loss,
-        callbacks=[TrainerMarks()] if timed else [],
+        callbacks=[TrainerMarks()],
     )
     trainer.train()
-    if not timed:
-        return None
     dev = read_records(job["dev"], RelationPair)
     items = module.encode(dev, train=False)
     outputs = evaluate(module, FixedBatches(module, items, 64))
     return module.measures(dev, items, outputs)[MEASURE]["value"]
 
 
+def warm_up(job: dict) -> None:
+    """A few steps of a model that is thrown away: thread pools, kernels and memory are ready."""
+    module = Relation(base=job["base"], max_length=job["max_length"])
+    module.model = load_classifier(job["base"], RELATIONS).train()
+    items = module.encode(read_records(job["warm_up_rows"], RelationPair), train=True)
+    dtype = torch.bfloat16 if job["precision"] == "bf16-mixed" else torch.float32
+    for batch in FixedBatches(module, items, job["batch_size"]):
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            loss, _ = module.model_step(batch)
+        loss.backward()
+
+
 def work(job: dict) -> dict:
     """One method in this process: warm up, then train with the clock running."""
     torch.set_num_threads(job["threads"])
+    warm_up(job)
+    gc.collect()
     with tempfile.TemporaryDirectory() as folder:
-        for rows, steps, timed in (
-            (job["warm_up_rows"], job["warm_up"], False),
-            (job["rows"], job["steps"], True),
-        ):
-            place = Path(folder) / str(timed)
-            gc.collect()  # what the warm-up leaves is no part of the memory
-            if job["method"] == "fit":
-                found = run_fit(job, rows, steps, place, timed)
-            else:
-                found = run_trainer(job, rows, place, timed)
+        run = run_fit if job["method"] == "fit" else run_trainer
+        found = run(job, Path(folder))
     return {**CLOCK.result(), MEASURE: found}
 
 

@@ -1,13 +1,13 @@
 """Calibration on the dev split, and the error it leaves.
 
-A temperature for classes (Guo et al. 2017), Platt scaling for one logit (Platt 1999). Both keep the
-order of the predictions.
+A temperature and a shift of entailment for classes (after Guo et al. 2017), Platt scaling for one
+logit (Platt 1999), which keeps the order of the predictions.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 
@@ -17,30 +17,44 @@ def probabilities(logits: np.ndarray, temperature: float = 1.0, shift: float = 0
     Args:
         logits: shape (n, classes) or (n,).
         temperature: divides the logits.
-        shift: added to a single logit after that; classes have none.
+        shift: added after that to a single logit, or to class 0.
     """
     scaled = np.asarray(logits, dtype=np.float64) / temperature
-    return expit(scaled + shift) if scaled.ndim == 1 else softmax(scaled, axis=1)
+    if scaled.ndim == 1:
+        return expit(scaled + shift)
+    scaled[:, 0] += shift
+    return softmax(scaled, axis=1)
 
 
-def fit_temperature(logits: np.ndarray, target: np.ndarray) -> float:
-    """The temperature in [0.05, 20] with the least negative log-likelihood (Guo et al. 2017).
+def fit_classes(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
+    """The (temperature, shift) with the least negative log-likelihood.
+
+    Temperature scaling (Guo et al. 2017) and, since sources differ in how much they entail, one
+    shift of class 0.
 
     Args:
         logits: shape (n, classes), class 0 being entailment.
         target: class indices of shape (n,). The index ``classes`` stands for any class but 0 (a
             two-class row), whose likelihood is 1 - p(class 0).
-    """
-    logits = np.asarray(logits, dtype=np.float64)
 
-    def loss(log_temperature: float) -> float:
-        log_p = log_softmax(logits / np.exp(log_temperature), axis=1)
+    Returns:
+        A temperature in [0.05, 20] and a shift in [-20, 20]; without a row of class 0, or with no
+        other, the shift is 0, as no finite one would be the best.
+    """
+    logits, target = np.asarray(logits, dtype=np.float64), np.asarray(target)
+    rows = np.arange(len(target))
+    reach = 20.0 if 0 < np.sum(target == 0) < len(target) else 0.0
+
+    def loss(parameters: np.ndarray) -> float:
+        scaled = logits / np.exp(parameters[0])
+        scaled[:, 0] += parameters[1]
+        log_p = log_softmax(scaled, axis=1)
         either = logsumexp(log_p[:, 1:], axis=1, keepdims=True)
-        rows = np.arange(len(target))
         return float(-np.concatenate([log_p, either], axis=1)[rows, target].mean())
 
-    found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20)), method="bounded")
-    return float(np.exp(found.x))
+    bounds = [(np.log(0.05), np.log(20)), (-reach, reach)]
+    found = minimize(loss, x0=np.zeros(2), method="L-BFGS-B", bounds=bounds).x
+    return float(np.exp(found[0])), float(found[1])
 
 
 def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:

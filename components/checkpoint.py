@@ -48,7 +48,7 @@ class Component(BaseModel):
         mark_new: words of the hypothesis (claim) that the premise lacks are marked with ``*``.
         max_length: input length in tokens.
         temperature: logits are divided by it before softmax or sigmoid (calibration, dev split).
-        shift: added to the divided logit of a single output (Platt scaling).
+        shift: added after that to the logit of a single output (Platt scaling) or of entailment.
         metrics: values on ``metrics_split`` as the fit measured them.
         evaluation: options under which they were measured: how rows were chosen and batched, and
             what only the measures depend on. `python -m train test` takes them up again.

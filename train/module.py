@@ -92,7 +92,7 @@ class ComponentModule(LightningModule):
         self.weight_decay = weight_decay
         self.warmup_ratio = warmup_ratio
         self.monitor = monitor
-        self.temperature = 1.0
+        self.temperature, self.shift = 1.0, 0.0
         # What a checkpoint folder brought is not fitted again on another split.
         self.calibrated = False
         self.measured: Measures = {}

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from components.base import load_classifier
-from components.calibration import fit_temperature, probabilities
+from components.calibration import fit_classes, probabilities
 from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
@@ -147,14 +147,14 @@ class Relation(ComponentModule):
         return (batch["weight"] * losses).mean(), list(to_numpy(logits))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        """Fit the temperature; two-class rows enter as in the loss."""
+        """Fit temperature and shift; two-class rows enter as in the loss."""
         logits = np.asarray(outputs)
         best = _best(items, probabilities(logits))
         target = np.asarray([items[i].target for i in best])
-        self.temperature = fit_temperature(logits[best], target)
+        self.temperature, self.shift = fit_classes(logits[best], target)
 
     def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
-        predicted = probabilities(np.asarray(outputs), self.temperature)  # (windows, 3)
+        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)  # (windows, 3)
         best = _best(items, predicted)
         return [items[i] for i in best], predicted[best]
 
@@ -183,6 +183,7 @@ class Relation(ComponentModule):
     def describe(self) -> dict:
         return {
             "labels": RELATIONS,
+            "shift": self.shift,
             "chunk_words": self.chunk_words,
             "focus_words": self.focus_words,
             "mark_new": self.mark_new,

@@ -61,7 +61,6 @@ class Unli(ComponentModule):
         monitor: str = "dev/pearson",
     ):
         super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
-        self.shift = 0.0
 
     def configure_model(self) -> None:
         if self.model is None:

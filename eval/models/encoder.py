@@ -229,8 +229,9 @@ class Entailment(_Encoder):
         return self._best_of_windows(pairs, 3)
 
     def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
-        order = [self.component.labels.index(name) for name in RELATIONS]
-        return list(probabilities(logits, self.component.temperature)[:, order])
+        component = self.component
+        order = [component.labels.index(name) for name in RELATIONS]
+        return list(probabilities(logits[:, order], component.temperature, component.shift))
 
 
 class Unli(_Encoder):

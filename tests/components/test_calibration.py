@@ -6,8 +6,8 @@ from scipy.special import expit, softmax
 
 from components.calibration import (
     expected_calibration_error,
+    fit_classes,
     fit_platt,
-    fit_temperature,
     probabilities,
 )
 
@@ -30,10 +30,22 @@ def test_platt_flattens_predictions_that_do_not_help_and_keeps_their_order():
     assert np.all(np.diff(probabilities(np.sort(logits), temperature, shift)) > 0)
 
 
-def test_two_class_rows_fit_the_temperature_by_their_marginal_likelihood():
+def test_classes_recover_temperature_and_shift_from_three_classes_and_from_two():
     generator = np.random.default_rng(0)
     truth = generator.normal(size=(6000, 3)) * 2
     target = np.asarray([generator.choice(3, p=p) for p in softmax(truth, axis=1)])
     two_class = np.where(target == 0, 0, 3)
-    assert fit_temperature(3 * truth, target) == pytest.approx(3, rel=0.05)
-    assert fit_temperature(3 * truth, two_class) == pytest.approx(3, rel=0.1)
+    shifted = 3 * truth
+    shifted[:, 0] += 1.5
+    for labels in (target, two_class):
+        temperature, shift = fit_classes(shifted, labels)
+        assert temperature == pytest.approx(3, rel=0.1)
+        assert shift == pytest.approx(-0.5, abs=0.1)
+    predicted = probabilities(shifted, *fit_classes(shifted, two_class))
+    assert expected_calibration_error(predicted[:, 0], (target == 0) * 1.0) < 0.02
+
+
+def test_one_class_alone_is_not_shifted():
+    logits = np.random.default_rng(0).normal(size=(50, 3))
+    assert fit_classes(logits, np.zeros(50, dtype=int))[1] == 0
+    assert fit_classes(logits, np.full(50, 3))[1] == 0

@@ -84,7 +84,9 @@ def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) 
         pairs = [(window, record.hypothesis) for window in windows]
         encoding = encode_pairs(tokenizer, pairs, component.max_length)
         found = [forward(model, encoding, index) for index in range(len(pairs))]
-        p = softmax(np.asarray(found) / component.temperature, axis=1)
+        scaled = np.asarray(found) / component.temperature
+        scaled[:, 0] += component.shift
+        p = softmax(scaled, axis=1)
         correct += RELATIONS[p[p[:, 0].argmax()].argmax()] == record.label
     assert component.metrics["accuracy"] == pytest.approx(correct / 10)
 
