@@ -50,7 +50,6 @@ def sweep(file: str, output: Path, *options: str) -> int:
     return main(["sweep", "--sweep", file, "--output", str(output), *options])
 
 
-@pytest.mark.slow
 def test_a_killed_sweep_goes_on_and_a_failure_is_no_score(
     sweep_file: Callable, arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
