@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from nupunkt import sent_tokenize
 from Stemmer import Stemmer
@@ -30,9 +31,23 @@ def stems(text: str) -> list[str]:
     return _STEMMER.stemWords(_WORD.findall(text.lower()))
 
 
+# A premise meets many hypotheses, and is read into stems and sentences once.
+@lru_cache(maxsize=1024)
+def _stem_set(premise: str) -> frozenset[str]:
+    return frozenset(stems(premise))
+
+
+@lru_cache(maxsize=1024)
+def _sentences(premise: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The sentences of a premise's lines, each with its stems."""
+    lines = [line for line in premise.split("\n") if line.strip()]
+    found = [s for line in lines for s in sent_tokenize(line) if s.strip()]
+    return tuple((sentence, frozenset(stems(sentence))) for sentence in found)
+
+
 def new_words(words: Sequence[str], premise: str) -> list[bool]:
     """Which words have no stem in the premise; one without letters or digits is never new."""
-    known = set(stems(premise))
+    known = _stem_set(premise)
     return [any(stem not in known for stem in stems(word)) for word in words]
 
 
@@ -61,9 +76,8 @@ def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str
     """
     if focus_words is None or len(premise.split()) <= focus_words:
         return premise
-    lines = [line for line in premise.split("\n") if line.strip()]
-    sentences = [s for line in lines for s in sent_tokenize(line) if s.strip()]
-    bags = [set(stems(sentence)) for sentence in sentences]
+    read = _sentences(premise)
+    sentences, bags = [sentence for sentence, _ in read], [bag for _, bag in read]
     spread = Counter(word for bag in bags for word in bag)
     wanted = set(stems(hypothesis)) & set(spread)
     worth = {w: math.log((len(bags) + 1) / (spread[w] + 0.5)) + 0.05 for w in wanted}

@@ -36,6 +36,7 @@ from records import (
     RelationPair,
     UnliPair,
     UserError,
+    group_of,
     read_records,
 )
 
@@ -86,7 +87,7 @@ def _relation(checkpoint: str, data: str, batch_size: int) -> Judged:
     engine = Entailment(checkpoint, batch_size, dtype="float32")
     pairs = _read(data, "relation", checkpoint)
     predicted = engine.relations([(pair.premise, pair.hypothesis) for pair in pairs])
-    groups = [(pair.model_extra or {}).get("group", pair.premise) for pair in pairs]
+    groups = [group_of(pair) for pair in pairs]
     labels = [pair.label for pair in pairs]
     return len(pairs), 0, relation_measures(predicted, labels, groups)
 

@@ -4,7 +4,7 @@ Imports nothing else of this repository.
 """
 
 from records.errors import BadInput, UserError
-from records.reading import read_json, read_records
+from records.reading import first_fault, read_json, read_records
 from records.result import RESULT_SCHEMA_VERSION, Result, ResultFile, read_results, write_results
 from records.types import (
     Annotation,
@@ -17,6 +17,7 @@ from records.types import (
     RelationPair,
     UnliPair,
     Verdict,
+    group_of,
 )
 from records.writing import (
     JsonlAppender,
@@ -45,6 +46,8 @@ __all__ = [
     "UnliPair",
     "UserError",
     "Verdict",
+    "first_fault",
+    "group_of",
     "json_line",
     "read_json",
     "read_records",

@@ -128,6 +128,13 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     return records
 
 
+def first_fault(path: str | Path, error: ValidationError) -> UserError:
+    """The first field that is wrong in a file that holds one object, as one line."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    return UserError(f"{path}: {field}: {first['msg']}")
+
+
 def read_json(path: str | Path, kind: type[M]) -> M:
     """Read and validate a file that holds one JSON object.
 
@@ -140,6 +147,4 @@ def read_json(path: str | Path, kind: type[M]) -> M:
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {field}: {first['msg']}") from None
+        raise first_fault(path, error) from None

@@ -170,3 +170,12 @@ class Preference(Record):
     rejected: str
     score_chosen: float
     score_rejected: float
+
+
+def group_of(record: Record) -> str:
+    """What must not stand on both sides of a split: the row's own ``group``, else its text."""
+    own = (record.model_extra or {}).get("group")
+    if own is not None:
+        return str(own)
+    fields = ("premise", "reference", "topic", "prompt")
+    return next(getattr(record, name) for name in fields if hasattr(record, name))

@@ -89,10 +89,6 @@ class RecordData(LightningDataModule):
         """``test`` where it is given, else ``dev``."""
         return "test" if self.paths["test"] else "dev"
 
-    def dev_records(self) -> list[Record]:
-        """The records of dev that were read; none before ``setup``."""
-        return self.records.get("dev", [])
-
     def setup(self, stage: str) -> None:
         if self.module.record_type not in self.accepts:
             raise UserError(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from records import UserError
+from records import UserError, group_of
 from records.types import Record
 
 Train = dict[str, float] | list[str] | str
@@ -65,15 +65,6 @@ def share_of(dev: Dev) -> float | None:
     if not 0 < dev < 1:
         raise UserError(f"--data.dev {dev}: a share to hold back lies between 0 and 1")
     return float(dev)
-
-
-def group_of(record: Record) -> str:
-    """What must not stand on both sides of a split: the row's own ``group``, else its text."""
-    own = (record.model_extra or {}).get("group")
-    if own is not None:
-        return str(own)
-    fields = ("premise", "reference", "topic", "prompt")
-    return next(getattr(record, name) for name in fields if hasattr(record, name))
 
 
 def held_back(record: Record, seed: int, share: float) -> bool:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 from wandb.sdk.sweeps.scheduler.optuna import sweep_parameter_to_distribution
 
-from records import UserError
+from records import UserError, first_fault
 
 Space = dict[str, BaseDistribution]
 
@@ -73,9 +73,7 @@ def read_sweep(path: str | Path) -> Sweep:
     except yaml.YAMLError as error:
         raise UserError(f"{path}: no YAML ({' '.join(str(error).split())[:200]})") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {field}: {first['msg']}") from None
+        raise first_fault(path, error) from None
     if "${args}" not in sweep.command:
         raise UserError(f"{path}: command: lacks ${{args}}, so no trial would get its parameters")
     for name, parameter in sweep.parameters.items():

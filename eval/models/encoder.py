@@ -85,7 +85,7 @@ class _Row(NamedTuple):
     places: Sequence[int | None] = ()
 
 
-class _Encoder:
+class Encoder:
     """What the engines share: loading, deduplication, cache, batches.
 
     Args:
@@ -212,7 +212,7 @@ class _Encoder:
         return answers[best_windows(answers[:, 0], rows)]
 
 
-class Entailment(_Encoder):
+class Entailment(Encoder):
     """Relation of hypotheses to premises (an ``EntailmentModel`` of ``eval/stages.py``)."""
 
     expected = "relation"
@@ -234,7 +234,7 @@ class Entailment(_Encoder):
         return list(probabilities(logits[:, order], component.temperature, component.shift))
 
 
-class Unli(_Encoder):
+class Unli(Encoder):
     """Subjective probability of hypotheses (a ``UnliModel`` of ``eval/stages.py``)."""
 
     expected = "unli"
@@ -264,7 +264,7 @@ class Subsequence(NamedTuple):
     text: str
 
 
-class LssTagger(_Encoder):
+class LssTagger(Encoder):
     """Longest supported subsequences by keep/drop decisions (2308.12157, made non-generative).
 
     A word's probability is the highest over the reference's windows: different parts of a claim

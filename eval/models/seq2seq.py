@@ -15,11 +15,11 @@ from transformers import AutoModelForSeq2SeqLM
 
 from components.encoding import batches_by_length, encode_grounded, pad
 from components.subsequence import LssDecoder
-from eval.models.encoder import Pair, Subsequence, _Encoder
+from eval.models.encoder import Encoder, Pair, Subsequence
 from records import UserError
 
 
-class LssSeq2Seq(_Encoder):
+class LssSeq2Seq(Encoder):
     """Longest supported subsequences by generation, decoded as ``component.json`` says.
 
     An LSS is constrained to the claim's words; an LSS* is free text. Batches are of similar length,
