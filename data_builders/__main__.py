@@ -10,11 +10,12 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from data_builders.plan import show_plan
 from records import UserError
 from records.errors import run_door
 
 # Name on the command line to where its class is; imported only when asked for. The class has a
-# typed, documented constructor and a ``build()``.
+# typed, documented constructor, a ``build()``, and a ``plan()`` of what a build would ask.
 BUILDERS = {
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",
@@ -46,6 +47,9 @@ def parser_of(name: str) -> ArgumentParser:
     """The parser of one builder: an option for each parameter of its constructor."""
     parser = ArgumentParser(prog=f"python -m data_builders {name}", exit_on_error=False)
     parser.add_argument("--config", action="config", help="YAML file of the options below")
+    parser.add_argument(
+        "--dry_run", action="store_true", help="print what would be asked and read; build nothing"
+    )
     parser.add_class_arguments(_builder(name), None)
     return parser
 
@@ -67,7 +71,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of(name)
     config = parser.parse_args(rest)
     config.pop("config", None)
-    _builder(name)(**parser.instantiate(config).as_dict()).build()
+    dry_run = config.pop("dry_run")
+    builder = _builder(name)(**parser.instantiate(config).as_dict())
+    if dry_run:
+        print(show_plan(name, builder.plan()))
+    else:
+        builder.build()
     return 0
 
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from data_builders.dataset import Card, write_dataset
 from data_builders.facts import Person
 from data_builders.kb_pairs.wording import any_voice, bleached
+from data_builders.plan import Step
 from eval.decompose.sentences import split_sentences
-from records import Document, RelationPair, UnliPair, UserError, read_records, sha256_file
+from records import Document, RelationPair, UnliPair, UserError, read_records
 
 SPLITS = ("train", "dev", "test")
 # A claim follows from a sentence that holds at least this share of its content words.
@@ -67,6 +68,10 @@ class ClaimPairs:
         self.shares = tuple(shares)
         self.seed = seed
 
+    def plan(self) -> list[Step]:
+        """What a build would read."""
+        return [Step("documents with claims", path, seconds=1.0) for path in self.documents]
+
     def build(self) -> Path:
         """Make the pairs and write the folder; returns the manifest's path."""
         documents = [d for path in self.documents for d in read_records(path, Document)]
@@ -85,12 +90,9 @@ class ClaimPairs:
             card=CARD,
             clients=[],
             dropped=dropped,
-            config={
-                "documents": {Path(p).name: sha256_file(p) for p in self.documents},
-                "per_document": self.per_document,
-                "shares": list(self.shares),
-            },
+            config={"per_document": self.per_document, "shares": list(self.shares)},
             seed=self.seed,
+            inputs=self.documents,
         )
 
     def _split(self, documents: Sequence[Document]) -> list[list[Document]]:

@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 import yaml
 from pydantic import BaseModel
 
-from data_builders.sparql import SparqlClient
-from records import sha256_file, sha256_text, write_json, write_jsonl, write_text
+from data_builders.polite import PoliteClient
+from records import sha256_file, write_json, write_jsonl, write_text
 
 PACKAGES = ("pydantic", "sparqlwrapper", "oxigraph")
 
@@ -47,10 +47,12 @@ def write_dataset(
     files: Mapping[str, Iterable[BaseModel | dict]],
     *,
     card: Card,
-    clients: Sequence[SparqlClient],
+    clients: Sequence[PoliteClient],
     dropped: Mapping[str, int],
     config: Mapping[str, object],
     seed: int,
+    inputs: Sequence[str | Path] = (),
+    pages: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a whole dataset folder; the manifest comes last, so a folder that has one is whole.
 
@@ -59,12 +61,15 @@ def write_dataset(
 
     Args:
         folder: where it goes; files of an earlier dataset with the same names are replaced.
-        files: path in the folder (``unli/train.jsonl``) to its records.
+        files: path in the folder (``unli/train.jsonl``) to its records; generators are written
+            as they come, so a dataset may be larger than the memory.
         card: what ``README.md`` says; each of its files must be in ``files``.
         clients: the clients that were asked, for their request logs.
-        dropped: reason to how many rows were left out for it.
+        dropped: reason to how many rows were left out for it; read after the last record.
         config: the builder's configuration, without the folder it writes to.
         seed: the builder's seed.
+        inputs: files that were read; the manifest has their names, sizes and SHA-256.
+        pages: path in the folder to the text of a file that holds no records, e.g. a drawing.
 
     Returns:
         Path of ``manifest.json``.
@@ -81,15 +86,22 @@ def write_dataset(
     for name in sorted(files):
         rows = write_jsonl(folder / name, files[name])
         written[name] = {"rows": rows, "sha256": sha256_file(folder / name)}
+    for name, text in sorted((pages or {}).items()):
+        write_text(folder / name, text)
     total = sum(entry["rows"] for entry in written.values())
     write_text(folder / "README.md", _card_text(card, written, total))
     manifest = {
         "config": {name: _plain(value) for name, value in config.items()},
         "seed": seed,
+        "inputs": [
+            {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
+            for p in inputs
+        ],
         "requests": request_families(clients),
         "kept": total,
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
         "files": written,
+        "pages": {name: sha256_file(folder / name) for name in sorted(pages or {})},
         "card_sha256": sha256_file(folder / "README.md"),
         "versions": {"python": platform.python_version(), **_versions()},
     }
@@ -97,38 +109,32 @@ def write_dataset(
     return folder / "manifest.json"
 
 
-def request_families(clients: Sequence[SparqlClient]) -> list[dict]:
-    """Each family of requests once: endpoint, kind, how many, rows, hash of the queries.
+def request_families(clients: Sequence[PoliteClient]) -> list[dict]:
+    """Each family of requests once: endpoint, kind, how many, rows, hash of the requests.
 
-    An answer that came from the cache counts as it did when it was fetched. Times are given for
-    remote endpoints only: what a local server says depends on its data, named by their hash.
+    Times are given for remote endpoints only: what a local server says depends on its data, named
+    by their hash.
     """
-    families: dict[tuple[str, str], dict] = {}
+    found = []
     for client in clients:
-        for request in client.requests:
-            entry = families.setdefault(
-                (client.identity, request.family),
-                {
-                    "endpoint": client.identity,
-                    "kind": "remote" if client.remote else "local",
-                    "family": request.family,
-                    "requests": 0,
-                    "rows": 0,
-                    "queries": [],
-                    "example": request.query,
-                    **({"first": request.time, "last": request.time} if client.remote else {}),
-                },
-            )
-            entry["requests"] += 1
-            entry["rows"] += request.rows
-            entry["queries"].append(request.query)
+        for name, family in client.families.items():
+            entry = {
+                "endpoint": client.identity,
+                "kind": "remote" if client.remote else "local",
+                "family": name,
+                "requests": family.requests,
+                "rows": family.rows,
+                "example": family.example[:500],
+                "requests_sha256": family.sha256,
+            }
             if client.remote:
-                entry["first"] = min(entry["first"], request.time)
-                entry["last"] = max(entry["last"], request.time)
-    for entry in families.values():
-        entry["queries_sha256"] = sha256_text("\n".join(entry.pop("queries")))
-        entry["example"] = entry["example"][:500]
-    return [families[key] for key in sorted(families)]
+                entry |= {
+                    "first": family.first,
+                    "last": family.last,
+                    "user_agent": client.user_agent,
+                }
+            found.append(entry)
+    return sorted(found, key=lambda entry: (entry["endpoint"], entry["family"]))
 
 
 def _card_text(card: Card, written: Mapping[str, dict], total: int) -> str:

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from data_builders.sparql import SparqlClient, values_chunks
+from data_builders.sparql import SparqlClient
 
 ENTITY = "https://factfoundry.example/entity/"
 WD = "http://www.wikidata.org/entity/"
@@ -204,15 +204,13 @@ def property_labels(client: SparqlClient, properties: Sequence[str]) -> dict[str
 def _chunked(
     client: SparqlClient, iris: Sequence[str], variables: str, body: str, family: str
 ) -> list[dict[str, str]]:
-    rows = []
-    for chunk in values_chunks(iris):
-        block = " ".join(f"<{iri}>" for iri in chunk)
-        query = (
+    def query(block: str) -> str:
+        return (
             f"{PREFIXES}SELECT DISTINCT ?person {variables} WHERE {{\n"
             f"  VALUES ?person {{ {block} }}\n  {body}\n}}"
         )
-        rows.extend(client.select(query, family=family))
-    return rows
+
+    return list(client.select_values(query, iris, family))
 
 
 def _column(

@@ -20,6 +20,7 @@ from transformers.utils import logging
 from components.base import describe_base
 from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
+from data_builders.plan import Step
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs
@@ -31,7 +32,6 @@ from records import (
     Preference,
     UserError,
     read_records,
-    sha256_file,
     sha256_text,
 )
 
@@ -109,6 +109,14 @@ class Preferences:
         self.batch_size = batch_size
         self.seed = seed
 
+    def plan(self) -> list[Step]:
+        """What a build would sample and score."""
+        texts = len(self._topics()) * self.samples
+        return [
+            Step("texts to sample", self.generator, texts, "texts"),
+            Step("texts to score", self.pipeline, texts, "texts"),
+        ]
+
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
@@ -135,6 +143,7 @@ class Preferences:
             dropped=dropped,
             config=config,
             seed=self.seed,
+            inputs=self.topics,
         )
         for journal in self.output.glob(".*.partial.jsonl"):
             journal.unlink()
@@ -165,7 +174,6 @@ class Preferences:
             **self.sampling,
         }
         return {
-            "topics": {Path(path).name: sha256_file(path) for path in self.topics},
             "generator": generator,
             "pipeline": pipeline,
             "selection": self.selection,

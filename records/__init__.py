@@ -4,7 +4,7 @@ Imports nothing else of this repository.
 """
 
 from records.errors import BadInput, UserError
-from records.reading import first_fault, read_json, read_records
+from records.reading import first_fault, iter_rows, read_json, read_records
 from records.result import RESULT_SCHEMA_VERSION, Result, ResultFile, read_results, write_results
 from records.types import (
     Annotation,
@@ -21,6 +21,7 @@ from records.types import (
 )
 from records.writing import (
     JsonlAppender,
+    atomic_file,
     json_line,
     sha256_file,
     sha256_text,
@@ -46,8 +47,10 @@ __all__ = [
     "UnliPair",
     "UserError",
     "Verdict",
+    "atomic_file",
     "first_fault",
     "group_of",
+    "iter_rows",
     "json_line",
     "read_json",
     "read_records",

@@ -5,11 +5,14 @@ Errors say where and what to mend.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import math
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,9 +27,9 @@ MAX_FAULTS = 10
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    with open(path, encoding="utf-8", errors="strict") as file:
-        number = 0
-        try:
+    number = 0
+    try:
+        with _open_text(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
@@ -36,16 +39,77 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
                     yield number, f"json: {error.msg} at column {error.colno}; is the line whole?"
                     continue
                 yield number, row if isinstance(row, dict) else "json: expected an object"
-        except UnicodeDecodeError as error:
-            yield number + 1, f"json: not UTF-8 ({error.reason})"
+    except UnicodeDecodeError as error:
+        yield number + 1, f"json: not UTF-8 ({error.reason})"
+    except (OSError, EOFError, zlib.error) as error:  # a damaged .gz
+        yield number + 1, f"file: cannot be read ({error})"
+
+
+def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
+    """Read a table or a JSONL file of any size row by row, without a record type.
+
+    Args:
+        path: JSONL (anything whose suffix is not one of the others), CSV, TSV or Parquet; each but
+            Parquet also with ``.gz`` behind it.
+
+    Yields:
+        The line, counted from 1 (in Parquet: the row), and the row. Cells of a CSV are texts.
+
+    Raises:
+        UserError: no such file.
+        BadInput: a row that cannot be read, as ``file:line: what is wrong``.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
+    suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
+    reader = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}.get(suffix)
+    for number, row in (reader or _jsonl_rows)(path):
+        if isinstance(row, str):
+            raise BadInput([f"{path}:{number}: {row}"])
+        yield number, row
+
+
+def _open_text(path: Path) -> TextIO:
+    """A text file, unpacked where its name ends in ``.gz``."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    return opener(path, "rt", encoding="utf-8", errors="strict", newline="")
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    separator = "\t" if ".tsv" in path.suffixes else ","
+    csv.field_size_limit(1 << 30)  # a page's text is longer than the default
+    with _open_text(path) as file:
+        reader = csv.DictReader(file, delimiter=separator)
+        try:
+            for row in reader:
+                if None in row or None in row.values():
+                    yield reader.line_num, "row: not as many cells as the header has"
+                else:
+                    yield reader.line_num, row
+        except (csv.Error, OSError, EOFError, UnicodeDecodeError) as error:
+            yield reader.line_num + 1, f"file: cannot be read ({error})"
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=1000):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except (pyarrow.ArrowException, OSError) as error:
+        yield number + 1, f"file: cannot be read ({str(error).splitlines()[0]})"
 
 
 def _frame_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     import pandas
 
-    csv = path.suffix.lower() in {".csv", ".tsv"}
+    table = path.suffix.lower() in {".csv", ".tsv"}
     try:
-        if csv:
+        if table:
             separator = "\t" if path.suffix.lower() == ".tsv" else ","
             # Kept as text: "NA" is a fine hypothesis, and pydantic turns "0.5" into a number.
             frame = pandas.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
@@ -56,18 +120,21 @@ def _frame_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         return
     for index, row in enumerate(frame.to_dict(orient="records")):
         # Line 1 of a CSV is its header; a Parquet file has rows, counted from 1.
-        yield index + (2 if csv else 1), {k: _plain(v, csv) for k, v in row.items() if _there(v)}
+        yield (
+            index + (2 if table else 1),
+            {k: _plain(v, table) for k, v in row.items() if _there(v)},
+        )
 
 
 def _there(value: object) -> bool:
     return not (value is None or value == "" or (isinstance(value, float) and math.isnan(value)))
 
 
-def _plain(value: object, csv: bool) -> object:
+def _plain(value: object, table: bool) -> object:
     """Turn numpy values into Python's and JSON in a CSV cell (lists, objects) into values."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if csv and isinstance(value, str) and value[:1] in "[{":
+    if table and isinstance(value, str) and value[:1] in "[{":
         try:
             return json.loads(value)
         except json.JSONDecodeError:

@@ -10,8 +10,10 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from pydantic import BaseModel
 
@@ -23,14 +25,15 @@ def json_line(record: BaseModel | dict) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that a reader sees the old file or the new one."""
+@contextmanager
+def atomic_file(path: str | Path) -> Iterator[TextIO]:
+    """A text file to write to that takes its place when the block ends without an error."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
@@ -40,16 +43,27 @@ def write_text(path: str | Path, text: str) -> None:
         raise
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write ``text`` to ``path`` so that a reader sees the old file or the new one."""
+    with atomic_file(path) as file:
+        file.write(text)
+
+
 def write_json(path: str | Path, value: object) -> None:
     """Write ``value`` as indented JSON, atomically. NaN and infinity are refused."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
-    """Write records one a line, atomically, and return how many there were."""
-    lines = [json_line(record) for record in records]
-    write_text(path, "".join(line + "\n" for line in lines))
-    return len(lines)
+    """Write records one a line, atomically, and return how many there were.
+
+    One record at a time is in memory, so ``records`` may be a generator over millions.
+    """
+    rows = 0
+    with atomic_file(path) as file:
+        for rows, record in enumerate(records, 1):  # noqa: B007 (the count is the answer)
+            file.write(json_line(record) + "\n")
+    return rows
 
 
 def sha256_file(path: str | Path) -> str:

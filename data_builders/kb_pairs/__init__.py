@@ -14,6 +14,8 @@ from data_builders.kb_pairs.relation import relation_pairs
 from data_builders.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS, split_people
 from data_builders.kb_pairs.statements import Shares, World
 from data_builders.kb_pairs.unli import unli_pairs
+from data_builders.plan import Step
+from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.server import open_client
 from data_builders.sparql import SparqlClient
 from records import UserError
@@ -80,6 +82,14 @@ class KbPairs:
         self.generations_per_person = generations_per_person
         self.corrupted = corrupted
         self.least_given = least_given
+
+    def plan(self) -> list[Step]:
+        """What a build would ask; how much depends on how many people the population has."""
+        return [
+            Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST),
+            Step("facts: 30 queries for each hundred people", self.endpoint),
+            Step("shares: a count for each pair of facts that is asked for", self.endpoint),
+        ]
 
     def build(self) -> Path:
         """Ask the endpoint, make the records, write the folder; returns the manifest's path."""

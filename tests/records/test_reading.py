@@ -1,5 +1,6 @@
 """Reading records: the formats, the faults, the foreign rows."""
 
+import gzip
 import json
 
 import pandas
@@ -13,6 +14,7 @@ from records import (
     RelationPair,
     UnliPair,
     UserError,
+    iter_rows,
     read_records,
 )
 
@@ -204,3 +206,48 @@ def test_citations_of_a_generation_become_relation_pairs(tmp_path):
     path.write_text(json.dumps({"name": "Ada", "output": "…", "citations": citations}) + "\n")
     with pytest.raises(BadInput, match=":1: citations: entailed"):
         read_records(path, RelationPair)
+
+
+def _table(path, rows):
+    """The same rows in each format that a row reader knows."""
+    names = list(rows[0])
+    if path.suffix == ".parquet":
+        pandas.DataFrame(rows).to_parquet(path)
+        return path
+    if "jsonl" in path.name:
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        separator = "\t" if ".tsv" in path.name else ","
+        lines = [names, *([f'"{row[n]}"' for n in names] for row in rows)]
+        text = "".join(separator.join(line) + "\n" for line in lines)
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.csv.gz", "a.tsv", "a.parquet"]
+)
+def test_rows_of_any_table_come_one_by_one(tmp_path, name):
+    rows = [{"x": "one, two", "y": "é\nline"}, {"x": "NA", "y": ""}]
+    found = list(iter_rows(_table(tmp_path / name, rows)))
+    assert [row for _, row in found] == rows
+    assert found[0][0] == (1 if name[2:] in ("jsonl", "jsonl.gz", "parquet") else 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b'{"x": 1}\n{"x":\n', r"a\.jsonl:2: json"),
+        ("a.jsonl", b'{"x": 1}\n[1]\n', r"a\.jsonl:2: json: expected an object"),
+        ("a.jsonl", b'{"x": "\xff"}\n', "not UTF-8"),
+        ("a.jsonl.gz", gzip.compress(b'{"x": 1}\n' * 5000)[:-20], "cannot be read"),
+        ("a.csv", b"x,y\n1,2\n1\n", r"a\.csv:3: row: not as many cells"),
+        ("a.parquet", b"PAR1 no", r"a\.parquet:1: file: cannot be read"),
+    ],
+)
+def test_a_broken_row_stops_the_row_reader_where_it_stands(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=said):
+        list(iter_rows(tmp_path / name))

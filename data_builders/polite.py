@@ -1,0 +1,264 @@
+"""How the clients behave: they say who asks, ask one thing at a time, wait, and keep answers.
+
+The rules are those of Wikimedia's etiquette (a User-Agent that names a contact, serial requests,
+``Retry-After``, no endless loops) and hold for any server. An answer that is on disk is not asked
+for again, so a builder that is killed and started again goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from records import UserError, sha256_text, write_json
+
+T = TypeVar("T")
+Sleep = Callable[[float], None]
+
+TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
+MAX_BACKOFF_S = 60.0
+DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the header is absent
+LONGEST_WAIT_S = 900.0
+# For estimates: serial requests to a public endpoint take about this long each.
+SECONDS_A_REQUEST = 1.0
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class EndpointError(UserError):
+    """The endpoint gave no usable answer; what was answered before is kept in the cache.
+
+    Attributes:
+        too_much: the endpoint is there but did not finish, so that asking for less may help.
+    """
+
+    def __init__(self, message: str, too_much: bool = False):
+        super().__init__(message)
+        self.too_much = too_much
+
+
+class RefusedError(UserError):
+    """The endpoint understood who asks and what, and calls the request itself wrong."""
+
+
+class Transient(Exception):
+    """An attempt that may be repeated.
+
+    Attributes:
+        wait_s: the wait that the server asked for, in seconds.
+        too_much: the answer was begun and not finished.
+    """
+
+    def __init__(self, reason: str, wait_s: float | None = None, too_much: bool = False):
+        super().__init__(reason)
+        self.wait_s = wait_s
+        self.too_much = too_much
+
+
+@dataclass
+class Family:
+    """All requests of one purpose, e.g. ``population`` or ``P106``; the manifest lists them.
+
+    Attributes:
+        requests: how many were answered; one from the disk counts as when it was fetched.
+        rows: how many rows or pages came back.
+        first: UTC time of the first answer, ISO 8601 to the second.
+        last: of the last one.
+        example: the first request's text.
+        cached: how many came from the disk.
+    """
+
+    requests: int = 0
+    rows: int = 0
+    first: str = "9999"
+    last: str = ""
+    example: str = ""
+    cached: int = 0
+    _digest: hashlib._Hash = field(default_factory=hashlib.sha256, repr=False)
+
+    def add(self, request: str, rows: int, moment: str, cached: bool) -> None:
+        """Count one answered request."""
+        self.example = self.example or request
+        self._digest.update(f"{request}\n".encode())
+        self.requests += 1
+        self.rows += rows
+        self.first, self.last = min(self.first, moment), max(self.last, moment)
+        self.cached += cached
+
+    @property
+    def sha256(self) -> str:
+        """Of all the requests' texts, in order."""
+        return self._digest.hexdigest()
+
+
+class PoliteClient:
+    """Asks one server, one request at a time; the base of the SPARQL and MediaWiki clients.
+
+    Args:
+        endpoint: URL of the service.
+        user_agent: ``client/version (page or e-mail)``; needed for any remote endpoint, because
+            operators slow down and then block the libraries' defaults.
+        cache_dir: folder of kept answers, one file a request, so that a killed builder goes on
+            where it was; none are kept without it.
+        identity: what the cache and the manifest call the data behind the endpoint; its URL by
+            default. A local server has another port each time, so it is named by its data.
+        timeout_s: seconds until an attempt is given up, from the request to the last byte.
+        retries: how often a failed attempt is repeated.
+        backoff_s: wait before the first repetition, doubled each time, at most a minute, and up
+            to a quarter longer by chance. A server's own ``Retry-After`` goes before it.
+        keep_days: an answer on disk that is older than this is asked for again.
+        sleep: called with each wait in seconds.
+
+    Raises:
+        UserError: no http(s) URL, or a remote endpoint without ``user_agent``.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        user_agent: str | None = None,
+        cache_dir: str | Path | None = None,
+        *,
+        identity: str | None = None,
+        timeout_s: float = 60,
+        retries: int = 5,
+        backoff_s: float = 1.0,
+        keep_days: float = 30,
+        sleep: Sleep = time.sleep,
+    ):
+        if urlsplit(endpoint).scheme not in {"http", "https"}:
+            raise UserError(f"endpoint: {endpoint!r} is no http(s) URL of a service")
+        if not user_agent and not is_local(endpoint):
+            raise UserError(
+                f"user_agent: {endpoint} needs one that says who asks, "
+                "e.g. 'my-lab-facts/1.0 (https://my-lab.example; me@my-lab.example)'"
+            )
+        self.endpoint = endpoint
+        self.identity = identity or endpoint
+        self.remote = not is_local(endpoint)
+        self.user_agent = user_agent or "factfoundry (local)"
+        self.cache_dir = Path(cache_dir) if cache_dir else None
+        self.timeout_s = timeout_s
+        self.retries = retries
+        self.backoff_s = backoff_s
+        self.keep_days = keep_days
+        self.families: dict[str, Family] = {}
+        self._sleep = sleep
+
+    def _answer(
+        self, request: str, family: str, ask: Callable[[], T], rows: Callable[[T], int]
+    ) -> T:
+        """The kept answer to a request, or a new one, which is then kept.
+
+        Args:
+            request: the request's whole text; with the endpoint's identity it is the key.
+            family: what it is for.
+            ask: one attempt; raises ``Transient`` where another may do better.
+            rows: how many rows or pages an answer has, for the manifest.
+        """
+        kept = self._file(request)
+        entry = self._read(kept)
+        cached = entry is not None
+        if entry is None:
+            answer = self._attempts(ask)
+            moment = datetime.now(UTC).strftime(_TIME)
+            entry = {"source": self.identity, "request": request, "time": moment, "answer": answer}
+            if kept is not None:
+                write_json(kept, entry)
+        answer = entry["answer"]
+        log = self.families.setdefault(family, Family())
+        log.add(request, rows(answer), entry["time"], cached)
+        return answer
+
+    def _file(self, request: str) -> Path | None:
+        if self.cache_dir is None:
+            return None
+        key = sha256_text(self.identity + chr(0) + request)
+        return self.cache_dir / key[:2] / f"{key}.json"
+
+    def _read(self, kept: Path | None) -> dict | None:
+        if kept is None or not kept.is_file():
+            return None
+        entry = json.loads(kept.read_text(encoding="utf-8"))
+        age = datetime.now(UTC) - datetime.strptime(entry["time"], _TIME).replace(tzinfo=UTC)
+        return entry if age <= timedelta(days=self.keep_days) else None
+
+    def _attempts(self, ask: Callable[[], T]) -> T:
+        for attempt in range(self.retries + 1):
+            try:
+                return ask()
+            except Transient as error:
+                reason, wait, too_much = str(error), error.wait_s, error.too_much
+            if wait is None:
+                wait = min(self.backoff_s * 2**attempt, MAX_BACKOFF_S)
+                # So that clients that failed together do not come back together.
+                wait *= 1 + random.random() / 4
+            if wait > LONGEST_WAIT_S:
+                raise EndpointError(
+                    f"{self.endpoint} asks to wait {wait:.0f} s; start again after that "
+                    "(answers so far are kept in cache_dir)"
+                )
+            if attempt < self.retries:
+                self._sleep(wait)
+        raise EndpointError(
+            f"{self.endpoint} gave no answer in {self.retries + 1} attempts ({reason}); "
+            "start again later, or ask for less at a time",
+            too_much,
+        )
+
+
+def is_local(endpoint: str) -> bool:
+    """Whether an endpoint is on this machine."""
+    return urlsplit(endpoint).hostname in {"127.0.0.1", "localhost", "::1"}
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    """Cut ``items`` into lists of at most ``size``: ``VALUES`` blocks, or titles of a request."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+def read_until(read: Callable[[], bytes], deadline: float) -> bytes:
+    """A whole body before ``deadline``; a server that drips would outlive socket time-outs.
+
+    Args:
+        read: gives whatever has come, and nothing at the end.
+        deadline: on the clock of ``time.monotonic``.
+
+    Raises:
+        TimeoutError: the body was not whole in time.
+    """
+    parts = []
+    while part := read():
+        parts.append(part)
+        if time.monotonic() > deadline:
+            raise TimeoutError("the answer was not whole in time")
+    return b"".join(parts)
+
+
+def retry_after(header: str | None) -> float:
+    """Seconds to wait: the header's number or HTTP date, else a minute."""
+    if header is None:
+        return DEFAULT_RETRY_AFTER_S
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(header)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return DEFAULT_RETRY_AFTER_S
+
+
+def one_line(error: object) -> str:
+    """An error's text for a message."""
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,41 @@
+"""``--dry_run``: what a build would ask, without asking."""
+
+from __future__ import annotations
+
+import pytest
+
+from data_builders.__main__ import BUILDERS, _builder, main
+from data_builders.plan import Step, show_plan
+
+
+def test_the_table_names_steps_and_sums_their_time():
+    steps = [
+        Step("names", "https://wiki.example", 12_000, seconds=12_000),
+        Step("a file", "a.jsonl", seconds=30),
+        Step("views", "https://views.example"),
+    ]
+    lines = show_plan("ambigbio", steps).splitlines()
+    assert lines[1].split("  ")[0] == "names"
+    assert lines[1].endswith("12,000 requests  3.3 h")
+    assert lines[2].endswith("30 s")
+    assert lines[3].endswith("depends")
+    assert lines[-1] == (
+        "ambigbio: 3.3 h, and 1 step(s) whose time is not known yet; nothing was asked."
+    )
+
+
+def test_a_dry_run_asks_and_writes_nothing(tmp_path, capsys):
+    nobody = "http://127.0.0.1:1/sparql"
+    assert main(["kb_pairs", "--output", f"{tmp_path}/x", "--endpoint", nobody, "--dry_run"]) == 0
+    said = capsys.readouterr().out
+    assert nobody in said
+    assert "nothing was asked" in said
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_every_builder_can_tell_its_plan_and_build(name):
+    builder = _builder(name)
+    assert callable(builder.plan)
+    assert callable(builder.build)
+    assert builder.plan.__doc__
