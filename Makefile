@@ -26,10 +26,10 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps test lint format clean
+.PHONY: help setup mpnet demo demo-steps test test-integration mediawiki lint format clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv and install the pinned requirements
 
@@ -79,8 +79,21 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml $(TRAINED:%=$(
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
 
-test: $(READY) ## run the tests
-	$(PY) -m pytest -n 2
+test: $(READY) ## run the tests, but for those against real servers
+	$(PY) -m pytest -n 2 --ignore tests/integration
+
+test-integration: $(READY) mediawiki ## run the tests against a real SPARQL server and a real MediaWiki
+	$(PY) -m pytest -n 2 tests/integration
+
+# micro-httpd and php-cgi stand in for Apache, which the package would bring along; none is started.
+WIKI := mediawiki micro-httpd php-cgi php-cli php-sqlite3 php-mbstring php-xml php-intl
+
+mediawiki: ## install MediaWiki from Debian's packages (as root; without it its tests are skipped)
+	@if [ -d /usr/share/mediawiki ] && command -v php > /dev/null; then exit 0; fi; \
+	echo "installing MediaWiki from Debian's packages"; \
+	{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y -qq --no-install-recommends $(WIKI) > /dev/null; } \
+	  || echo "MediaWiki could not be installed: its tests are skipped"
 
 lint: $(READY) ## ruff check and format check
 	$(PY) -m ruff check .

@@ -19,7 +19,10 @@ from records.errors import run_door
 BUILDERS = {
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",
+    "knowledge": "data_builders.knowledge:KnowledgeFile",
+    "longform": "data_builders.longform:LongForm",
     "preferences": "data_builders.preferences:Preferences",
+    "summaries": "data_builders.summaries:Summaries",
 }
 
 

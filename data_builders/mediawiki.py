@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import requests
 import urllib3
@@ -244,6 +244,8 @@ class MediaWiki(HttpClient):
             tail = body[-80:].decode("utf-8", errors="replace")
             raise Transient(f"the answer is no whole JSON, it ends with {tail!r}") from None
         if error is None:
+            if _stands_still(text, reply):
+                raise Transient("the wiki continues where it was")
             return reply
         code, info = error.get("code", ""), one_line(error.get("info", ""))
         if code.startswith(BUSY_CODES):
@@ -295,7 +297,7 @@ class PageViews(HttpClient):
         status, _, body = self._fetch("GET", f"{self.endpoint}/{path}")
         try:
             reply = json.loads(body)
-            if status == 404 and "not_found" in str(reply.get("type", "")):
+            if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
                 return {"items": []}
             [int(item["views"]) for item in reply["items"]]
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -304,12 +306,25 @@ class PageViews(HttpClient):
         return reply
 
 
+def _says_not_found(reply: Mapping) -> bool:
+    """Whether a 404 is the service's own: by its title, before 2023 by its type."""
+    title = str(reply.get("title", "")).casefold()
+    return title.startswith("not found") or "not_found" in str(reply.get("type", ""))
+
+
 def _rows(reply: Mapping) -> int:
     """Pages or list members of one reply."""
     query = reply.get("query", {})
     return sum(
         len(value) for name, value in query.items() if name not in ("normalized", "redirects")
     )
+
+
+def _stands_still(text: str, reply: Mapping) -> bool:
+    """Whether a reply asks to go on with what this request went on with, which would not end."""
+    sent = dict(parse_qsl(text, keep_blank_values=True))
+    more = reply.get("continue", {})
+    return bool(more) and all(sent.get(name) == str(value) for name, value in more.items())
 
 
 def _merge(whole: Page, part: Mapping) -> None:

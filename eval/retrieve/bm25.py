@@ -12,6 +12,33 @@ import Stemmer
 from records import Claim, Document, Passage, read_records
 
 
+class PassageIndex:
+    """Passages with a BM25 index over their titles and texts.
+
+    Args:
+        passages: what is searched.
+    """
+
+    def __init__(self, passages: Sequence[Passage]):
+        self.passages = passages
+        tokens = _tokens([f"{p.title} {p.text}" for p in passages])
+        # Passages of nothing but stop words have no vocabulary, which bm25s does not take.
+        self._index = bm25s.BM25() if tokens.vocab else None
+        if self._index:
+            self._index.index(tokens, **_QUIET)
+
+    def search(self, queries: list[str], k: int) -> list[list[Passage]]:
+        """The ``k`` best passages of each query, best first; only those that share a word."""
+        if not queries or self._index is None:
+            return [[] for _ in queries]
+        k = min(k, len(self.passages))
+        places, scores = self._index.retrieve(_tokens(queries), k=k, **_QUIET)
+        return [
+            [self.passages[place] for place, score in zip(row, marks, strict=True) if score > 0]
+            for row, marks in zip(places.tolist(), scores.tolist(), strict=True)
+        ]
+
+
 class BM25:
     """The ``k`` best passages for each claim.
 
@@ -29,18 +56,15 @@ class BM25:
         self.k = k
         self.topic_in_query = topic_in_query
 
-    @cached_property
-    def _passages(self) -> list[Passage]:
-        return read_records(self.path, Passage)
+    @property
+    def identity(self) -> dict[str, object]:
+        """What decides which passages are found, besides the passages."""
+        settings = {"k": self.k, "topic_in_query": self.topic_in_query}
+        return {"class": "eval.retrieve.bm25.BM25", **settings}
 
     @cached_property
-    def _index(self) -> bm25s.BM25:
-        index = bm25s.BM25()
-        index.index(self._tokens([f"{p.title} {p.text}" for p in self._passages]), **_QUIET)
-        return index
-
-    def _tokens(self, texts: list[str]) -> bm25s.tokenization.Tokenized:
-        return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), **_QUIET)
+    def _index(self) -> PassageIndex:
+        return PassageIndex(read_records(self.path, Passage))
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
@@ -56,7 +80,7 @@ class BM25:
                 for claim in own
             }
         )
-        found = dict(zip(queries, self._search(queries), strict=True))
+        found = dict(zip(queries, self._index.search(queries, self.k), strict=True))
         out_claims, out_passages = [], []
         for document, own in zip(documents, claims, strict=True):
             hits = [found[self._query(document, claim)] for claim in own]
@@ -72,15 +96,9 @@ class BM25:
     def _query(self, document: Document, claim: Claim) -> str:
         return f"{document.topic} {claim.text}" if self.topic_in_query else claim.text
 
-    def _search(self, queries: list[str]) -> list[list[Passage]]:
-        if not queries:
-            return []
-        k = min(self.k, len(self._passages))
-        places, scores = self._index.retrieve(self._tokens(queries), k=k, **_QUIET)
-        return [
-            [self._passages[place] for place, score in zip(row, marks, strict=True) if score > 0]
-            for row, marks in zip(places.tolist(), scores.tolist(), strict=True)
-        ]
+
+def _tokens(texts: list[str]) -> bm25s.tokenization.Tokenized:
+    return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), **_QUIET)
 
 
 _QUIET = {"show_progress": False}

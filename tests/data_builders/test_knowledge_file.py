@@ -1,0 +1,411 @@
+"""The knowledge builder: every source, drops, resumption after kill -9, and what is in the file."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import datasets
+import pytest
+
+from data_builders import knowledge as builder
+from data_builders.__main__ import main
+from data_builders.knowledge import KnowledgeFile
+from data_builders.plan import show_plan
+from eval.retrieve.knowledge import SEPARATOR, Knowledge
+from records import BadInput, Document, UserError, read_records
+
+ROOT = Path(__file__).parents[2]
+
+
+def jsonl(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def content(folder):
+    with sqlite3.connect(folder / "knowledge.db") as db:
+        return db.execute("SELECT title, text FROM documents ORDER BY rowid").fetchall()
+
+
+ROWS = [
+    {"id": "1", "url": "u", "title": "Ada", "text": "Ada was a mathematician."},
+    {"title": " Babbage ", "text": ["He built ", " an engine."]},
+    {"title": "Ada", "text": "Another."},
+    {"title": "Empty", "text": " \n"},
+    {"title": "", "text": "Nameless."},
+    {"title": "Half", "text": "half a pair \ud83d"},
+]
+DROPPED = {
+    "page whose text is not valid Unicode": 1,
+    "page whose title another page has": 1,
+    "page without a title": 1,
+    "page without text": 1,
+}
+
+
+def test_rows_become_pages_and_every_drop_is_counted(tmp_path):
+    path = jsonl(tmp_path / "rows.jsonl", ROWS)
+    folder = KnowledgeFile(tmp_path / "out", [path]).build().parent
+    assert content(folder) == [
+        ("Ada", "Ada was a mathematician."),
+        ("Babbage", "He built an engine."),
+    ]
+    said = manifest(folder)
+    assert said["dropped"] == DROPPED
+    assert said["config"]["database"]["documents"] == 2
+    assert [entry["file"] for entry in said["inputs"]] == ["rows.jsonl"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "README.md",
+        "knowledge.db",
+        "manifest.json",
+        "titles.jsonl",
+    ]
+    assert Knowledge(folder / "knowledge.db").pages("engines building", 1) == ["Babbage"]
+    loaded = datasets.load_dataset(str(folder), "titles")["train"]
+    assert loaded[1] == {"title": "Babbage", "words": 4}
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path):
+    path = jsonl(tmp_path / "rows.jsonl", ROWS)
+    one, two = (KnowledgeFile(tmp_path / n, [path]).build().parent for n in "ab")
+    for file in one.iterdir():
+        assert file.read_bytes() == (two / file.name).read_bytes(), file.name
+
+
+def test_the_content_hash_does_not_depend_on_the_order_but_on_the_texts(tmp_path):
+    def digest(name, rows):
+        path = jsonl(tmp_path / f"{name}.jsonl", rows)
+        folder = KnowledgeFile(tmp_path / name, [path]).build().parent
+        return manifest(folder)["config"]["database"]["content_sha256"]
+
+    first = digest("a", ROWS[:2])
+    assert digest("b", ROWS[1::-1]) == first
+    assert digest("c", [{**ROWS[0], "text": "Else."}, ROWS[1]]) != first
+
+
+def test_a_folder_holds_texts_tables_and_what_is_not_read(tmp_path):
+    folder = tmp_path / "in"
+    jsonl(folder / "b" / "rows.jsonl", ROWS[:1])
+    (folder / "Grace Hopper.txt").write_text("Grace wrote a compiler.")
+    (folder / "St. Ives.md").write_text("# A town")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / ".hidden").write_text("no")
+    out = KnowledgeFile(tmp_path / "out", [str(folder)]).build().parent
+    assert dict(content(out)) == {
+        "Ada": "Ada was a mathematician.",
+        "Grace Hopper": "Grace wrote a compiler.",
+        "St. Ives": "# A town",
+    }
+    assert manifest(out)["dropped"] == {"file of a kind that is not read": 1}
+
+
+def test_limit_takes_the_first_items(tmp_path):
+    path = jsonl(tmp_path / "rows.jsonl", ROWS)
+    out = KnowledgeFile(tmp_path / "out", [path], limit=1).build().parent
+    assert [title for title, _ in content(out)] == ["Ada"]
+    assert manifest(out)["dropped"] == {}
+
+
+def test_the_door_builds_and_shows_its_plan(tmp_path, capsys):
+    path = jsonl(tmp_path / "rows.jsonl", ROWS)
+    arguments = ["knowledge", "--input", f"[{path}]", "--output", str(tmp_path / "out")]
+    assert main([*arguments, "--dry_run"]) == 0
+    assert path in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert main(arguments) == 0
+    assert (tmp_path / "out" / "manifest.json").is_file()
+    assert "nothing was asked" in show_plan("knowledge", KnowledgeFile(tmp_path, [path]).plan())
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"text": "x"}, ":1: title: field required"),
+        ({"title": "x"}, ":1: text: field required"),
+        ({"title": 3, "text": "x"}, ":1: title: not a text"),
+        ({"title": "x", "text": [1]}, ":1: text: expected texts in the list"),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path, row, message):
+    path = jsonl(tmp_path / "rows.jsonl", [row])
+    with pytest.raises(BadInput, match=message):
+        KnowledgeFile(tmp_path / "out", [path]).build()
+
+
+def test_bad_options_are_said_in_one_line(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        KnowledgeFile(tmp_path, [str(tmp_path / "none")]).build()
+    with pytest.raises(UserError, match="source: wiki; give one of pages"):
+        KnowledgeFile(tmp_path, ["x"], source="wiki")
+    with pytest.raises(UserError, match="at least one"):
+        KnowledgeFile(tmp_path, [])
+    with pytest.raises(UserError, match="at least 1"):
+        KnowledgeFile(tmp_path, ["x"], limit=0)
+
+
+def test_of_factscores_file_only_the_index_is_made(tmp_path):
+    path = tmp_path / "enwiki.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+        marked = f"<s>Ada was a mathe{SEPARATOR}matician.</s>"
+        rows = [("Ada", marked), ("Empty", ""), ("Duck", "<s>A duck.</s>")]
+        db.executemany("INSERT INTO documents VALUES (?, ?)", rows)
+        db.execute("DELETE FROM documents WHERE title = 'Empty'")
+        db.execute("INSERT INTO documents VALUES ('Blank', ' ')")
+    db.close()
+    before = path.read_bytes()
+    out = KnowledgeFile(tmp_path / "out", [str(path)], source="sqlite").build().parent
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in out.iterdir()) == [
+        "README.md",
+        "knowledge.fts.db",
+        "manifest.json",
+        "titles.jsonl",
+    ]
+    assert manifest(out)["dropped"] == {"page without text": 1}
+    knowledge = Knowledge(path, index=out / "knowledge.fts.db")
+    assert knowledge.pages("mathematicians") == ["Ada"]
+    assert knowledge.pages("duck separator special s") == ["Duck"], "marks are not indexed"
+    assert knowledge.search("duck")[0].text == "A duck."
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO documents VALUES ('New', 'A page.')")
+    db.close()
+    with pytest.raises(UserError, match="not an index of"):
+        Knowledge(path, index=out / "knowledge.fts.db")
+    with pytest.raises(UserError, match="takes one"):
+        KnowledgeFile(tmp_path / "x", [str(path), str(path)], source="sqlite").build()
+
+
+WILD = [
+    {
+        "entity": "Zorb",
+        "perplexity": 3.5,
+        "category": "sports",
+        "wiki": 1,
+        "info": [
+            {"status_code": 200, "text": "Zorbs roll.", "url": "a"},
+            {"status_code": 404, "text": "Gone.", "url": "b"},
+            {"status_code": 200, "text": "Zorbs bounce.", "url": "c"},
+        ],
+    },
+    {"entity": "Nix", "info": [{"status_code": 200, "text": " ", "url": "d"}], "category": "x"},
+    {"entity": "Zorb", "info": [{"status_code": 200, "text": "Again.", "url": "e"}]},
+]
+
+
+def test_wildhallucinations_gives_pages_and_topics(tmp_path):
+    path = jsonl(tmp_path / "wild.jsonl", WILD)
+    out = KnowledgeFile(tmp_path / "out", [path], source="wildhallucinations").build().parent
+    assert content(out) == [("Zorb", "Zorbs roll.\n\nZorbs bounce.")]
+    topics = [json.loads(line) for line in (out / "topics.jsonl").read_text().splitlines()]
+    assert topics == [
+        {"topic": "Zorb", "category": "sports", "wiki": 1, "perplexity": 3.5, "pages": 2}
+    ]
+    assert manifest(out)["dropped"] == {
+        "entity of which no web page was fetched": 1,
+        "page whose title another page has": 1,
+        "web page that was not fetched or is empty": 2,
+    }
+    assert datasets.load_dataset(str(out), "topics")["test"].num_rows == 1
+
+
+def answer(text, *claims):
+    return {"answer_string": text, "claims": [*claims]}
+
+
+def judged(text, correctness, evidence):
+    more = {"support": "Complete", "evidence": evidence}
+    return {"claim_string": text, "correctness": correctness, **more}
+
+
+EXPERT = [
+    {
+        "question": "Why is the sky blue?",
+        "metadata": {"field": "Physics"},
+        "answers": {
+            "gpt4": answer(
+                "It scatters. It is water.",
+                judged("It scatters.", "Probably correct", ["Light scatters.", "http://x.org"]),
+                judged("It is water.", "Definitely incorrect", ["Light scatters.", "No water."]),
+                judged("Perhaps.", "Unsure", None),
+                judged(" ", None, []),
+            ),
+            "bing": answer("", judged("x", None, [])),
+        },
+    },
+    {"question": "Empty?", "answers": {"gpt4": answer("Yes.")}},
+]
+
+
+def test_expertqa_gives_evidence_as_pages_and_judged_answers(tmp_path):
+    path = jsonl(tmp_path / "expert.jsonl", EXPERT)
+    out = KnowledgeFile(tmp_path / "out", [path], source="expertqa").build().parent
+    assert content(out) == [("Why is the sky blue?", "Light scatters.\n\nNo water.")]
+    first, second = read_records(out / "documents.jsonl", Document)
+    assert (first.topic, first.generator, first.field) == (
+        "Why is the sky blue?",
+        "gpt4",
+        "Physics",
+    )
+    assert [(c.text, c.label, c.contexts, c.sentence) for c in first.claims] == [
+        ("It scatters.", "S", ["e0"], 0),
+        ("It is water.", "NS", ["e0", "e1"], 1),
+        ("Perhaps.", None, [], 2),
+    ]
+    assert [p.text for p in first.passages] == ["Light scatters.", "No water."]
+    assert second.claims == []
+    assert manifest(out)["dropped"] == {
+        "answer without text": 1,
+        "claim without text": 1,
+        "question without evidence": 1,
+    }
+    assert datasets.load_dataset(str(out), "documents")["test"].num_rows == 2
+
+
+def test_an_unknown_judgement_is_named(tmp_path):
+    rows = [{"question": "Q?", "answers": {"m": answer("A.", judged("A.", "Maybe", []))}}]
+    path = jsonl(tmp_path / "expert.jsonl", rows)
+    with pytest.raises(BadInput, match=":1: correctness: expected one of Definitely correct"):
+        KnowledgeFile(tmp_path / "out", [path], source="expertqa").build()
+
+
+PAGE = (
+    "<page><title>{}</title><ns>{}</ns>{}<revision><model>{}</model><text>{}</text></revision>"
+    "</page>"
+)
+DUMP = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"><siteinfo/>'
+    + PAGE.format("Ada", 0, "", "wikitext", "'''Ada''' met [[Charles Babbage|Babbage]].{{x}}")
+    + PAGE.format("Ada King", 0, '<redirect title="Ada"/>', "wikitext", "#REDIRECT [[Ada]]")
+    + PAGE.format("Talk:Ada", 1, "", "wikitext", "Talk")
+    + PAGE.format("Style", 0, "", "css", "a {}")
+    + PAGE.format("Bare", 0, "", "wikitext", "{{infobox}}")
+    + "</mediawiki>"
+)
+
+
+@pytest.mark.parametrize("name", ["wiki.xml", "wiki.xml-p1p9.bz2"])
+def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    path = tmp_path / name
+    path.write_bytes(bz2.compress(DUMP.encode()) if name.endswith("bz2") else DUMP.encode())
+    out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
+    assert content(out) == [("Ada", "Ada met Babbage.")]
+    assert manifest(out)["dropped"] == {
+        "page that is no article (another namespace)": 1,
+        "page that is not wikitext": 1,
+        "page without text": 1,
+    }
+    assert manifest(out)["config"]["database"]["redirects"] == 1
+    assert Knowledge(out / "knowledge.db").resolve("Ada King") == "Ada"
+
+
+def test_workers_change_nothing(tmp_path):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    (tmp_path / "wiki.xml").write_text(DUMP)
+    paths = [str(tmp_path / "wiki.xml")]
+    one = KnowledgeFile(tmp_path / "a", paths).build().parent
+    two = KnowledgeFile(tmp_path / "b", paths, workers=2).build().parent
+    assert (one / "knowledge.db").read_bytes() == (two / "knowledge.db").read_bytes()
+    assert (one / "manifest.json").read_bytes() == (two / "manifest.json").read_bytes()
+
+
+@pytest.mark.parametrize("cut", ["xml", "bz2"])
+def test_a_torn_dump_is_an_error(tmp_path, cut):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    path = tmp_path / f"wiki.xml{'' if cut == 'xml' else '.bz2'}"
+    whole = DUMP.encode() if cut == "xml" else bz2.compress(DUMP.encode())
+    path.write_bytes(whole[:-30])
+    with pytest.raises(BadInput, match=r"wiki\.xml.*:1: (xml|file): "):
+        KnowledgeFile(tmp_path / "out", [str(path)]).build()
+    assert not (tmp_path / "out" / "knowledge.db").exists()
+
+
+def test_wikitext_keeps_the_prose_alone():
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    from data_builders.knowledge.wikitext import plain_text
+
+    text = (
+        "{{Infobox|a=1}}'''Ada''' ({{IPA|x}}; 1815) was ''here''.<ref>No</ref>\n"
+        "[[File:A.jpg|thumb|No]]\n{|\n| No\n|}\nIt is {{convert|5|km|mi}} "
+        "&amp; [http://x.org far].\n"
+        "== See also ==\n* [[No]]\n=== No ===\nNo\n== Life ==\n[[CSI: Miami]] [[Category:No]]"
+    )
+    assert plain_text(text) == "Ada (1815) was here.\n\nIt is 5 km & far.\n\nLife\n\nCSI: Miami"
+
+
+def test_a_dump_without_its_parser_names_the_package(tmp_path, monkeypatch):
+    def absent(_):
+        raise builder.PackageNotFoundError
+
+    monkeypatch.setattr(builder, "version", absent)
+    (tmp_path / "wiki.xml").write_text(DUMP)
+    with pytest.raises(UserError, match="pip install mwparserfromhell"):
+        KnowledgeFile(tmp_path / "out", [str(tmp_path / "wiki.xml")]).build()
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
+    rows = [{"title": f"Page {n}", "text": f"word{n % 97} " * 60} for n in range(9000)]
+    path = jsonl(tmp_path / "rows.jsonl", [*rows, *ROWS])
+    whole = KnowledgeFile(tmp_path / "whole", [path]).build().parent
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "data_builders", "knowledge"]
+    command += ["--input", f"[{path}]", "--output", str(out)]
+    partial, went_on = out / ".knowledge.partial.db", 0
+    for delay in (0.0, 0.1, 0.25, 0.4):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        while process.poll() is None and not partial.exists():
+            time.sleep(0.005)
+        time.sleep(delay)
+        went_on += process.poll() is None
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert went_on, "no build was killed in the middle"
+    KnowledgeFile(out, [path]).build()
+    for file in whole.iterdir():
+        assert file.read_bytes() == (out / file.name).read_bytes(), file.name
+    assert sorted(p.name for p in out.iterdir()) == sorted(p.name for p in whole.iterdir())
+
+
+def test_after_a_bad_row_is_mended_the_build_goes_on_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(builder, "BATCH", 2)
+    path = Path(jsonl(tmp_path / "rows.jsonl", ROWS))
+    good = path.read_text()
+    whole = KnowledgeFile(tmp_path / "whole", [str(path)]).build().parent
+    out = tmp_path / "out"
+    path.write_text(good.replace('{"title": ""', '["title": ""'))
+    with pytest.raises(BadInput, match=r"rows\.jsonl:5: json"):
+        KnowledgeFile(out, [str(path)]).build()
+    with sqlite3.connect(out / ".knowledge.partial.db") as db:
+        saved = dict(db.execute("SELECT name, value FROM meta"))
+    db.close()
+    assert (saved["position"], saved["last_row"], saved["done"]) == ("4", "2", "no")
+    path.write_text(good)
+    KnowledgeFile(out, [str(path)]).build()
+    assert (out / "knowledge.db").read_bytes() == (whole / "knowledge.db").read_bytes()
+    assert manifest(out)["dropped"] == DROPPED
+
+
+def test_another_input_starts_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(builder, "BATCH", 2)
+    path = tmp_path / "rows.jsonl"
+    jsonl(path, [*ROWS, {"title": "No text"}])
+    with pytest.raises(BadInput, match=":7: text: field required"):
+        KnowledgeFile(tmp_path / "out", [str(path)]).build()
+    jsonl(path, [{"title": "New", "text": "New text."}])
+    out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
+    assert content(out) == [("New", "New text.")]
+    assert manifest(out)["dropped"] == {}

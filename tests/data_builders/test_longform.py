@@ -1,0 +1,401 @@
+"""The long-form sets: every format by its published field names, draws, drops and messages."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import datasets
+import pytest
+
+from data_builders.__main__ import main
+from data_builders.longform import LongForm
+from data_builders.longform.formats import Source
+from data_builders.plan import show_plan
+from records import BadInput, Document, UserError, read_records
+
+DATA = os.environ.get("FACTFOUNDRY_DATA")
+
+
+def jsonl(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def build(tmp_path, rows, name="in.jsonl", to="out", limit=None, seed=0, **source):
+    """The folder and manifest of one source named ``s``."""
+    path = jsonl(tmp_path / name, rows) if isinstance(rows, list) else rows
+    own = Source(name="s", files=[path], **source)
+    folder = LongForm(tmp_path / to, [own], limit=limit, seed=seed).build().parent
+    return folder, json.loads((folder / "manifest.json").read_text())
+
+
+def documents(folder):
+    return read_records(folder / "s" / "documents.jsonl", Document)
+
+
+def prompts(folder):
+    lines = (folder / "s" / "prompts.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def fact(text, label):
+    return {"text": text, "label": label}
+
+
+FACTSCORE = [
+    {
+        "input": "Question: Tell me a bio of Ada.",
+        "output": "Ada was a poet. She knew things. Bye.",
+        "topic": "Ada",
+        "cat": ["rare", "Europe/Middle East"],
+        "annotations": [
+            {
+                "text": "Ada was a poet.",
+                "human-atomic-facts": [fact("Ada was a poet.", "NS"), fact("Ada lived.", "S")],
+            },
+            {"text": "She knew things.", "human-atomic-facts": [fact("She knew.", "IR")]},
+            {"text": "Bye.", "human-atomic-facts": None},
+        ],
+    },
+    {"input": "q", "output": "I cannot.", "topic": "Bob", "annotations": None},
+    {"output": "No.", "topic": "Cy", "annotations": [{"text": "No.", "human-atomic-facts": []}]},
+]
+
+
+def test_factscores_human_atoms_keep_sentence_and_label(tmp_path):
+    folder, said = build(tmp_path, FACTSCORE, format="factscore", generator="ChatGPT")
+    (found,) = documents(folder)
+    assert [(c.text, c.label, c.sentence, c.source) for c in found.claims] == [
+        ("Ada was a poet.", "NS", 0, "Ada was a poet."),
+        ("Ada lived.", "S", 0, "Ada was a poet."),
+        ("She knew.", "IR", 1, "She knew things."),
+    ]
+    assert (found.group, found.generator, found.label_source) == ("rare", "ChatGPT", "human")
+    assert said["dropped"] == {
+        "s: abstention (no annotations)": 1,
+        "s: text without human atoms": 1,
+    }
+    counts = {"rows": 1, "claims": 3, "S": 1, "NS": 1, "IR": 1, "none": 0, "passages": 0}
+    assert said["config"]["counts"] == {"s/documents.jsonl": counts}
+    assert (
+        "| `s/documents.jsonl` | 1 | 3 | 1 | 1 | 1 | 0 | 0 |" in (folder / "README.md").read_text()
+    )
+    assert datasets.load_dataset(str(folder), "s")["test"][0]["topic"] == "Ada"
+
+
+REASONED = {
+    "input": "Did Vikings like cats?",
+    "output": "They did.",
+    "topic": "A long answer.",
+    "atoms": [
+        {"id": "a0", "text": "They did.", "original": "x", "label": None, "contexts": ["c0", "c1"]},
+        {"id": "a1", "text": "Cats.", "original": "y", "label": "S", "contexts": ["c2"]},
+    ],
+    "contexts": [
+        {"id": "c0", "title": "Cats", "text": "Cats purr.", "link": "l", "snippet": "s"},
+        {"id": "c1", "title": "Dogs", "text": "", "link": "l", "snippet": ""},
+        {"id": "c2", "title": "Owls", "text": None, "link": "l", "snippet": "Owls."},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.json"])
+def test_factreasoners_atoms_and_contexts_are_kept(tmp_path, name):
+    rows = [REASONED]
+    if name == "in.json":
+        (tmp_path / name).write_text(json.dumps(REASONED, indent=1))
+        rows = str(tmp_path / name)
+    folder, said = build(tmp_path, rows, name, format="factreasoner", topic="input")
+    (found,) = documents(folder)
+    assert found.topic == "Did Vikings like cats?"
+    assert [(c.id, c.contexts, c.label) for c in found.claims] == [
+        ("a0", ["c0"], None),
+        ("a1", ["c2"], "S"),
+    ]
+    assert [(p.id, p.text, p.url) for p in found.passages] == [
+        ("c0", "Cats purr.", "l"),
+        ("c2", "Owls.", "l"),
+    ]
+    assert said["dropped"] == {"s: context without text": 1}
+
+
+def test_an_atom_that_names_a_context_that_is_not_there_is_an_error(tmp_path):
+    atoms = [{"id": "a0", "text": "x", "contexts": ["c9"]}]
+    with pytest.raises(BadInput, match=r":1: atoms: contexts: a0 names c9"):
+        build(tmp_path, [{**REASONED, "atoms": atoms}], format="factreasoner")
+
+
+def checked(sentence, text, annotation):
+    own = {"sentence": sentence, "atomic_fact": "It is.", "self_contained_atomic_fact": text}
+    return {**own, "relevance_data": None, "rate_data": None, "annotation": annotation}
+
+
+def test_safes_facts_searches_and_answers_are_kept(tmp_path):
+    data = {
+        "prompt": "What is X?",
+        "response": "X is. It was. And so.",
+        "all_atomic_facts": [
+            {"sentence": "X is.", "atomic_facts": ["It is."]},
+            {"sentence": "It was.", "atomic_facts": ["It is.", "It is."]},
+        ],
+        "checked_statements": [
+            checked("X is.", "X is.", "Supported"),
+            checked("It was.", "X was.", "Not Supported"),
+            checked("It was.", "X so.", "Irrelevant"),
+        ],
+        "past_steps_jsonified_all": [
+            {
+                "google_searches": [
+                    {"query": "x", "result": "X is so."},
+                    {"query": "y", "result": ""},
+                ]
+            },
+            {"google_searches": []},
+            {},
+        ],
+    }
+    rows = [
+        {"prompt": "What is X?", "side1_posthoc_eval_data": data},
+        {"prompt": "What is Y?", "side1_posthoc_eval_data": None},
+    ]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"side_1": "gpt", "side_2": "none", "per_prompt_data": rows}))
+    folder, said = build(tmp_path, str(path), format="safe")
+    (found,) = documents(folder)
+    assert [(c.text, c.label, c.sentence, c.contexts) for c in found.claims] == [
+        ("X is.", "S", 0, ["c_a0_0"]),
+        ("X was.", "NS", 1, []),
+        ("X so.", "IR", 1, []),
+    ]
+    assert [p.text for p in found.passages] == ["X is so."]
+    assert (found.generator, found.label_source, found.topic) == ("gpt", "safe", "What is X?")
+    assert said["dropped"] == {"s: response that SAFE did not evaluate": 1}
+
+
+HIT = {"title": "T", "snippet": "A snippet.", "link": "l"}
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"),
+    [
+        ("claim_list", "claim_search_results"),
+        ("claim_list", "claim_snippets_dict"),
+        ("claim_lst_lst", "claim_srch_res_lst"),
+    ],
+)
+def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists, found):
+    row = {
+        "question": "Why?",
+        "response": "Because. So.",
+        "model": "gpt-4o",
+        "prompt_source": "ELI5",
+        "abstained": False,
+        lists: [["No verifiable claim."], ["So is A.", "So is B."], ["So is A."]],
+        found: {"So is A.": [HIT, {**HIT, "snippet": ""}], "So is B.": []},
+        "claim_verification_result": [
+            {"claim": "So is A.", "verification_result": "supported"},
+            {"claim": "So is B.", "verification_result": "inconclusive"},
+        ],
+    }
+    rows = [
+        row,
+        {**row, "prompt_source": "ShareGPT"},
+        {**row, "abstained": True},
+        {**row, "response": ""},
+    ]
+    folder, said = build(tmp_path, rows, format="veriscore", where={"prompt_source": "ELI5"})
+    (document,) = documents(folder)
+    assert [(c.text, c.sentence, c.label, c.contexts) for c in document.claims] == [
+        ("So is A.", 1, "S", ["c_a0_0"]),
+        ("So is B.", 1, "NS", []),
+    ]
+    assert document.passages[0].text == "A snippet."
+    assert (document.generator, document.label_source) == ("gpt-4o", "veriscore")
+    assert said["dropped"] == {
+        "s: abstention": 1,
+        "s: question without a response": 1,
+        "s: row that `where` leaves out": 1,
+    }
+
+
+FACTOR = {
+    "full_prefix": "It rained. ",
+    "doc_id": "7",
+    "completion": "Roads were wet.",
+    "contradiction_0": "Roads were dry.",
+    "contradiction_1": "Roads were new.",
+    "contradiction_2": "Roads were hot.",
+}
+
+
+def test_factor_gives_one_true_and_three_false_claims_and_the_prefix(tmp_path):
+    rows = [{**FACTOR, "doc_id": str(n), "completion": f"Roads were wet {n}."} for n in range(20)]
+    rows += [{**FACTOR, "full_prefix": " "}, {**FACTOR, "contradiction_0": "Roads were wet."}]
+    folder, said = build(tmp_path, rows, format="factor")
+    found = documents(folder)
+    assert len(found) == 20
+    assert found[3].topic == "s 3"
+    assert found[3].text == "It rained. Roads were wet 3."
+    assert [p.text for p in found[3].passages] == ["It rained. "]
+    places = set()
+    for document in found:
+        assert sorted(c.label for c in document.claims) == ["NS", "NS", "NS", "S"]
+        (true,) = [c for c in document.claims if c.label == "S"]
+        assert true.text.startswith("Roads were wet ")
+        assert {tuple(c.contexts) for c in document.claims} == {("prefix",)}
+        places.add(true.id)
+    assert len(places) > 2, "the place tells nothing"
+    assert said["dropped"] == {
+        "s: row with completions that are equal or empty": 1,
+        "s: row without a prefix": 1,
+    }
+
+
+def test_longfacts_topic_is_in_the_files_name(tmp_path):
+    for topic in ("20th-century-events", "physics"):
+        rows = [{"prompt": f"What of {topic} {n}?", "canary": "x"} for n in range(5)]
+        jsonl(tmp_path / "lf" / f"longfact-objects_{topic}.jsonl", rows)
+    source = {"format": "longfact", "topics": 2, "per_topic": 3}
+    folder, said = build(tmp_path, str(tmp_path / "lf"), **source)
+    found = prompts(folder)
+    assert [row["topic"] for row in found] == ["20th-century-events"] * 3 + ["physics"] * 3
+    assert said["dropped"] == {"s: row that was not drawn": 4}
+    assert datasets.load_dataset(str(folder), "s")["test"].num_rows == 6
+
+
+def questions(topics, each):
+    return [{"question": f"{t} {n}?", "book": t} for t in topics for n in range(each)]
+
+
+def test_topics_and_rows_of_topics_are_drawn_by_the_seed(tmp_path):
+    rows = questions("abcdef", 4)
+    source = {"format": "prompts", "topic": "book", "topics": 3, "per_topic": 2}
+    one, said = build(tmp_path, rows, to="a", **source)
+    again, _ = build(tmp_path, rows, to="b", **source)
+    mixed, _ = build(tmp_path, rows[::-1], to="c", **source)
+    other, _ = build(tmp_path, rows, to="d", seed=1, **source)
+    texts = {
+        name: {row["prompt"] for row in prompts(f)}
+        for name, f in zip("1m2", (one, mixed, other), strict=True)
+    }
+    assert len(texts["1"]) == 6
+    assert len({row["topic"] for row in prompts(one)}) == 3
+    assert texts["1"] == texts["m"] != texts["2"]
+    assert said["dropped"] == {
+        "s: row of a topic that was not drawn": 6,
+        "s: row that was not drawn": 12,
+    }
+    assert (one / "manifest.json").read_bytes() == (again / "manifest.json").read_bytes()
+    assert (one / "s/prompts.jsonl").read_bytes() == (again / "s/prompts.jsonl").read_bytes()
+
+
+def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
+    rows = [*questions("a", 10), *questions("a", 3), {"question": " ", "book": "a"}]
+    folder, said = build(tmp_path, rows, format="prompts", sample=4)
+    assert len(prompts(folder)) == 4
+    assert said["dropped"] == {
+        "s: row that was not drawn": 6,
+        "s: row without a question": 1,
+        "s: the same as another row": 3,
+    }
+
+
+def test_limit_takes_the_first_rows_and_then_a_sample_may_fall_short(tmp_path):
+    folder, _ = build(tmp_path, questions("a", 10), limit=3, format="prompts", sample=200)
+    assert [row["prompt"] for row in prompts(folder)] == ["a 0?", "a 1?", "a 2?"]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"sample": 9}, r"s: 4 rows; lower sample: 9"),
+        ({"topic": "book", "per_topic": 3}, r"s: 2 rows of topic 'a'; lower per_topic: 3"),
+        ({"topic": "book", "topics": 3}, r"s: 2 topics; lower topics: 3"),
+        ({"topic": "isbn"}, r"in\.jsonl:1: isbn: field required"),
+        ({"where": {"book": "z"}}, r"s: no row is left"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(tmp_path, source, message):
+    with pytest.raises(UserError, match=message):
+        build(tmp_path, questions("ab", 2), format="prompts", **source)
+
+
+@pytest.mark.parametrize(
+    ("row", "format", "message"),
+    [
+        ({"output": "x"}, "factscore", ":1: annotations: field required"),
+        ({**FACTSCORE[0], "topic": None}, "factscore", ":1: topic: field required"),
+        (
+            {
+                **FACTSCORE[0],
+                "annotations": [{"text": "x", "human-atomic-facts": [fact("y", "?")]}],
+            },
+            "factscore",
+            ":1: label: Input should be 'S', 'NS' or 'IR'",
+        ),
+        ({**FACTSCORE[0], "annotations": [3]}, "factscore", ":1: row: not as factscore writes it"),
+        ({"full_prefix": "x"}, "factor", ":1: completion: field required"),
+        ({"text": "x"}, "prompts", ":1: prompt: field required"),
+        ({"canary": "x"}, "longfact", ":1: prompt: field required"),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path, row, format, message):
+    with pytest.raises(BadInput, match=message):
+        build(tmp_path, [row], format=format)
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        ([], "at least one"),
+        ([("a", "factor", ["x"]), ("a", "factor", ["x"])], "two are named a"),
+        ([("a/b", "factor", ["x"])], "letters, digits"),
+        ([("a", "xml", ["x"])], "format: xml; known are"),
+        ([("a", "factor", [])], "files: give at least one"),
+        ([("a", "factor", ["x"], 0)], "at least 1"),
+        ([("a", "factor", ["x"], 3, 2)], "not both"),
+    ],
+)
+def test_bad_options_are_said(tmp_path, sources, message):
+    with pytest.raises(UserError, match=message):
+        LongForm(tmp_path, [Source(*source) for source in sources])
+
+
+def test_one_yaml_names_the_sources_and_the_plan_reads_nothing(tmp_path, capsys):
+    path = jsonl(tmp_path / "in.jsonl", questions("a", 4))
+    config = tmp_path / "longform.yaml"
+    config.write_text(
+        f"output: {tmp_path}/out\nsources:\n"
+        f"  - {{name: eli5, format: prompts, files: ['{path}'], sample: 2}}\n"
+        "  - {name: later, format: longfact, files: [nowhere], topics: 38, per_topic: 10}\n"
+    )
+    assert main(["longform", "--config", str(config), "--dry_run"]) == 0
+    shown = capsys.readouterr().out
+    assert "eli5: prompts" in shown
+    assert "380 rows" in shown
+    with pytest.raises(UserError, match="nowhere: no such file"):
+        main(["longform", "--config", str(config)])
+    config.write_text(config.read_text().rpartition("  - ")[0])
+    assert main(["longform", "--config", str(config)]) == 0
+    assert (tmp_path / "out/eli5/prompts.jsonl").is_file()
+    assert "nothing was asked" in show_plan(
+        "x", LongForm(tmp_path, [Source("a", "factor", ["x"])]).plan()
+    )
+
+
+@pytest.mark.skipif(not DATA, reason="FACTFOUNDRY_DATA is not set: no real data to try")
+def test_the_published_biographies_and_factor_news(tmp_path):
+    sources = [
+        Source("bios", "factscore", [str(Path(DATA, "factscore_labeled/InstructGPT.jsonl"))]),
+        Source("news", "factor", [str(Path(DATA, "factor/news.jsonl"))]),
+    ]
+    manifest = LongForm(tmp_path, sources).build()
+    counts = json.loads(manifest.read_text())["config"]["counts"]
+    bios, news = counts["bios/documents.jsonl"], counts["news/documents.jsonl"]
+    assert bios == {
+        "rows": 181, "claims": 4726, "S": 2100, "NS": 1971, "IR": 655, "none": 0, "passages": 0
+    }  # fmt: skip
+    assert (news["rows"], news["S"], news["NS"], news["passages"]) == (1036, 1036, 3108, 1036)

@@ -1,0 +1,267 @@
+"""XSum's rated summaries as LSS and documents, CNN/DailyMail's as claims; split by article."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import datasets
+import pytest
+
+from components.words import split_words
+from data_builders.__main__ import main
+from data_builders.plan import show_plan
+from data_builders.summaries import SPLITS, Summaries, majority_keep, unescape
+from records import BadInput, Document, LssExample, UserError, read_records
+
+ALL = (1, 0, 0)  # every article in train
+MARKED = ["bbcid", "system", "summary", "hallucination_type", "hallucinated_span", "worker_id"]
+PLACED = [*MARKED[:4], "hallucinated_span_start", "hallucinated_span_end", "worker_id"]
+JUDGED = ["bbcid", "system", "summary", "is_factual", "worker_id"]
+
+
+def table(path, header, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+def jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def marks(bbcid, summary, *spans, system="S2S"):
+    """One row a rater and span; a rater who marks nothing has a row with NULL."""
+    return [
+        [bbcid, system, summary, "extrinsic" if span else "NULL", span or "NULL", f"wid_{rater}"]
+        for rater, own in enumerate(spans)
+        for span in own or [None]
+    ]
+
+
+RATINGS = [
+    # Two of three mark the number, one the town.
+    *marks("1", r"the club\'s coach left paris in 2009.", ["2009"], ["in 2009", "paris"], []),
+    *marks("2", "a man sold a car.", [], [], ["car"]),
+    *marks("3", "a cat saw a cat.", ["cat"], [], []),
+    *marks("4", "the dog ran.", ["the wolf"], ["dog"], ["dog"]),
+    *marks("5", "no article.", [], [], []),
+    *marks("6", "", [], [], []),
+]
+JUDGEMENTS = [
+    ["1", "S2S", "the club's coach left paris in 2009.", "no", "wid_0"],
+    ["1", "S2S", "the club's coach left paris in 2009.", "no", "wid_1"],
+    ["1", "S2S", "the club's coach left paris in 2009.", "yes", "wid_2"],
+    ["2", "S2S", "a man sold a car.", "yes", "wid_0"],
+    ["2", "S2S", "a man sold a car.", "no", "wid_1"],
+    ["9", "S2S", "unknown", "no", "wid_0"],
+]
+ARTICLES = [
+    {"id": str(n), "document": f"Article {n}.", "summary": "Gold."} for n in (1, 2, 3, 4, 6, 8)
+]
+
+
+@pytest.fixture
+def xsum(tmp_path):
+    return {
+        "hallucinations": table(tmp_path / "hallucination.csv", MARKED, RATINGS),
+        "factuality": table(tmp_path / "factuality.csv", JUDGED, JUDGEMENTS),
+        "xsum_articles": [jsonl(tmp_path / "xsum.jsonl", ARTICLES)],
+    }
+
+
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def test_what_a_majority_left_unmarked_is_the_lss(tmp_path, xsum):
+    folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
+    first, second = read_records(folder / "xsum/lss_train.jsonl", LssExample)
+    assert first.claim == "the club's coach left paris in 2009."
+    assert first.reference == "Article 1."
+    assert first.annotations[0].lss == "the club's coach left paris in ."
+    assert first.annotations[0].rating is None
+    assert first.keep == [True, True, True, True, True, True, False, True]
+    assert (first.group, first.system, first.raters) == ("1", "S2S", 3)
+    assert second.annotations[0].lss == second.claim == "a man sold a car."
+
+
+def test_every_summary_is_a_document_with_its_article(tmp_path, xsum):
+    folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
+    found = read_records(folder / "xsum/documents_train.jsonl", Document)
+    labels = [[claim.label for claim in document.claims] for document in found]
+    assert labels == [["NS"], ["S"], ["S"], ["NS"], []]
+    assert [(document.model_extra or {}).get("factual") for document in found] == [
+        False, None, None, None, None
+    ]  # fmt: skip
+    assert found[0].passages[0].text == "Article 1."
+    assert found[0].claims[0].contexts == ["article"]
+
+
+def test_every_drop_is_counted_with_its_reason(tmp_path, xsum):
+    folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
+    assert manifest(folder)["dropped"] == {
+        "LSS: span that is not in its summary": 1,
+        "LSS: span that stands at several places of its summary": 1,
+        "LSS: summary without words": 1,
+        "factuality judgement of a summary that is not rated": 1,
+        "summary whose article is not in xsum_articles": 1,
+    }
+    assert [entry["file"] for entry in manifest(folder)["inputs"]] == [
+        "hallucination.csv",
+        "factuality.csv",
+        "xsum.jsonl",
+    ]
+
+
+def test_the_hubs_table_places_spans_from_one(tmp_path, xsum):
+    text = "the coach left in 2009."
+    rows = [
+        ["1", "S2S", text, "1", "19", "23", "wid_0"],
+        ["1", "S2S", text, "1", "1", str(len(text) + 1), "wid_1"],
+        ["1", "S2S", text, "-1", "-1", "-1", "wid_2"],
+        ["2", "S2S", text, "1", "5", "99", "wid_0"],
+    ]
+    xsum |= {"hallucinations": table(tmp_path / "hub.csv", PLACED, rows), "factuality": None}
+    folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
+    (found,) = read_records(folder / "xsum/lss_train.jsonl", LssExample)
+    assert found.annotations[0].lss == "the coach left in ."
+    assert manifest(folder)["dropped"] == {"LSS: span that is not in its summary": 1}
+
+
+def test_a_word_that_is_marked_in_part_is_marked():
+    text = "well-known facts"
+    assert [word.text for word in split_words(text)] == ["well", "-", "known", "facts"]
+    keep = majority_keep(text, [[(2, 6)], [(0, 6)], []])
+    assert keep == [False, False, False, True]
+    assert majority_keep(text, [[(0, 4)], []]) == [True] * 4, "half is no majority"
+
+
+def test_escapes_of_the_released_table_go():
+    assert unescape(r"it\'s \"so\"") == 'it\'s "so"'
+
+
+NEWS = [
+    {"id": f"n{n}", "article": f"Story {n}.", "highlights": f"One {n} .\nTwo {n} ."}
+    for n in range(40)
+]
+
+
+def test_highlights_are_claims_and_articles_keep_to_one_split(tmp_path):
+    rows = [*NEWS, {"id": "e", "article": "", "highlights": "x"}]
+    folder = Summaries(tmp_path / "out", cnndm=[jsonl(tmp_path / "c.jsonl", rows)]).build().parent
+    topics = {
+        split: [d.topic for d in read_records(folder / f"cnndm/documents_{split}.jsonl", Document)]
+        for split in SPLITS
+    }
+    assert sorted(t for own in topics.values() for t in own) == sorted(r["id"] for r in NEWS)
+    assert len(topics["train"]) > len(topics["dev"]) > 0
+    (first, *_) = read_records(folder / "cnndm/documents_train.jsonl", Document)
+    number = first.topic[1:]
+    assert [c.text for c in first.claims] == [f"One {number} .", f"Two {number} ."]
+    assert {c.label for c in first.claims} == {None}
+    assert first.passages[0].text == f"Story {number}."
+    lines = (folder / "cnndm/claims_train.jsonl").read_text().splitlines()
+    assert len(lines) == 2 * len(topics["train"])
+    assert json.loads(lines[0]) == {
+        "id": f"cnndm-{first.topic}-c0",
+        "reference": f"Story {number}.",
+        "claim": f"One {number} .",
+        "group": first.topic,
+    }
+    assert manifest(folder)["dropped"] == {"CNN/DailyMail row without an article or highlights": 1}
+
+
+def test_summaries_of_one_article_keep_to_one_split(tmp_path, xsum):
+    rows = [
+        row
+        for n in range(30)
+        for system in ("A", "B")
+        for row in marks(str(n), f"text {system}.", [], system=system)
+    ]
+    articles = [{"id": str(n), "document": "Art."} for n in range(30)]
+    folder = (
+        Summaries(
+            tmp_path / "out",
+            hallucinations=table(tmp_path / "h.csv", MARKED, rows),
+            xsum_articles=[jsonl(tmp_path / "a.jsonl", articles)],
+            shares=(1, 1, 1),
+        )
+        .build()
+        .parent
+    )
+    groups = [
+        {row.group for row in read_records(folder / f"xsum/lss_{split}.jsonl", LssExample)}
+        for split in SPLITS
+    ]
+    assert sum(map(len, groups)) == 30
+    assert all(groups)
+
+
+def test_the_same_input_gives_the_same_bytes_and_the_hub_reads_them(tmp_path, xsum):
+    given = {**xsum, "cnndm": [jsonl(tmp_path / "c.jsonl", NEWS)], "shares": ALL}
+    one, two = (Summaries(tmp_path / name, **given).build().parent for name in "ab")
+    for file in filter(lambda p: p.is_file(), one.rglob("*")):
+        assert file.read_bytes() == (two / file.relative_to(one)).read_bytes(), file.name
+    for name in ("xsum_lss", "xsum_documents", "cnndm_documents", "cnndm_claims"):
+        assert datasets.load_dataset(str(one), name)["train"].num_rows > 0
+
+
+def test_the_seed_moves_articles(tmp_path):
+    path = jsonl(tmp_path / "c.jsonl", NEWS)
+    one, two = (Summaries(tmp_path / str(s), cnndm=[path], seed=s).build().parent for s in (0, 1))
+    file = "cnndm/documents_dev.jsonl"
+    assert (one / file).read_bytes() != (two / file).read_bytes()
+
+
+def test_limit_and_the_door(tmp_path, capsys):
+    path = jsonl(tmp_path / "c.jsonl", NEWS)
+    arguments = ["summaries", "--cnndm", f"[{path}]", "--output", str(tmp_path / "out")]
+    assert main([*arguments, "--dry_run"]) == 0
+    assert path in capsys.readouterr().out
+    assert main([*arguments, "--limit", "5", "--shares", "[1, 0, 0]"]) == 0
+    assert manifest(tmp_path / "out")["files"]["cnndm/documents_train.jsonl"]["rows"] == 5
+    assert "nothing was asked" in show_plan("summaries", Summaries(tmp_path, cnndm=[path]).plan())
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "message"),
+    [
+        ([["1", "S", "t", "x", "wid_0"]], [*MARKED[:4], "worker_id"], "hallucinated_span: field"),
+        ([["1", "S", "t", "NULL", "NULL"]], MARKED[:5], ":2: worker_id: field required"),
+        (marks("1", "t", []) + marks("1", "u", []), MARKED, ":3: summary: not the one"),
+        ([["1", "S", "t", "0", "x", "9", "w"]], PLACED, "hallucinated_span_start: not a number"),
+    ],
+)
+def test_a_bad_rating_is_named(tmp_path, xsum, rows, header, message):
+    xsum["hallucinations"] = table(tmp_path / "bad.csv", header, rows)
+    with pytest.raises(BadInput, match=message):
+        Summaries(tmp_path / "out", **xsum).build()
+
+
+def test_a_judgement_is_yes_or_no(tmp_path, xsum):
+    rows = [["1", "S2S", "x", "perhaps", "wid_0"]]
+    xsum["factuality"] = table(tmp_path / "bad.csv", JUDGED, rows)
+    with pytest.raises(BadInput, match="is_factual: expected yes or no, got 'perhaps'"):
+        Summaries(tmp_path / "out", **xsum).build()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give hallucinations with xsum_articles, or cnndm"),
+        ({"hallucinations": "x"}, "give both"),
+        ({"cnndm": ["x"], "factuality": "y"}, "factuality goes with them"),
+        ({"cnndm": ["x"], "shares": (0, 0, 0)}, "not all 0"),
+        ({"cnndm": ["x"], "limit": 0}, "at least 1"),
+    ],
+)
+def test_bad_options_are_said(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        Summaries(tmp_path, **options)
+
+
+def test_a_missing_file_is_said(tmp_path):
+    with pytest.raises(UserError, match="none: no such file or folder"):
+        Summaries(tmp_path / "out", cnndm=[str(tmp_path / "none")]).build()

@@ -1,0 +1,201 @@
+"""FActScore's SQLite file: titles, passages, full-text search, and the retriever stage over it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from jsonargparse import ArgumentParser
+
+from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
+from eval.stages import Retriever
+from records import Claim, Document, UserError
+
+ADA = (
+    f"<s>Ada Lovelace was a mathe{SEPARATOR}matician.</s><s>She wrote notes on an engine.</s>"
+    f"{SEPARATOR}<s>Ada died in London.</s>"
+)
+PAGES = [
+    ("Ada Lovelace", ADA),
+    ("Engine", "An engine turns heat into work. " * 30),
+    ("Müller-Lüdenscheid", 'A bath, a duck and a "gentleman" named Müller.'),
+    ("The Who", "The Who are a band."),
+]
+
+
+def write(path, pages, index=True):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+        db.executemany("INSERT INTO documents VALUES (?, ?)", pages)
+        if index:
+            db.execute("CREATE VIRTUAL TABLE documents_fts USING fts5(title, text, content='')")
+            rows = [(n, t, plain_text(x)) for n, (t, x) in enumerate(pages, 1)]
+            db.executemany("INSERT INTO documents_fts (rowid, title, text) VALUES (?, ?, ?)", rows)
+    db.close()
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write(tmp_path / "kb #1?.db", PAGES)  # characters that a URI has a meaning for
+
+
+def test_marks_go_and_a_word_cut_between_passages_is_whole_again(path):
+    text = "Ada Lovelace was a mathematician. She wrote notes on an engine. Ada died in London."
+    assert Knowledge(path).text("Ada Lovelace") == text
+    assert plain_text("Plain  text\n\nstays.") == "Plain  text\n\nstays."
+
+
+def test_passages_are_of_so_many_words_or_the_files_own(path):
+    own = Knowledge(path, words=6).passages("Ada Lovelace")
+    assert [p.text for p in own] == [
+        "Ada Lovelace was a mathematician. She",
+        "wrote notes on an engine. Ada",
+        "died in London.",
+    ]
+    assert [p.id for p in own] == ["Ada Lovelace#0", "Ada Lovelace#1", "Ada Lovelace#2"]
+    assert own[0].title == "Ada Lovelace"
+    filed = Knowledge(path, words=None).passages("Ada Lovelace")
+    assert [p.text for p in filed] == [
+        "Ada Lovelace was a mathe",
+        "matician. She wrote notes on an engine.",
+        "Ada died in London.",
+    ]
+    assert [len(p.text.split()) for p in Knowledge(path).passages("Engine")] == [100, 80]
+    assert passages_of("Empty", "", 10) == []
+
+
+def test_titles_are_told_apart_and_come_one_at_a_time(path):
+    knowledge = Knowledge(path)
+    assert "Ada Lovelace" in knowledge
+    assert "ada lovelace" not in knowledge
+    assert "Nobody" not in knowledge
+    titles = iter(knowledge)
+    assert next(titles) == "Ada Lovelace"
+    assert [*titles] == [title for title, _ in PAGES[1:]]
+    assert len(knowledge) == 4
+    with pytest.raises(KeyError):
+        knowledge.passages("Nobody")
+
+
+def test_a_redirect_leads_to_its_page(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE redirects (title PRIMARY KEY, target)")
+        rows = [("Ada King", "Ada Lovelace"), ("Lost", "Nowhere")]
+        db.executemany("INSERT INTO redirects VALUES (?, ?)", rows)
+    db.close()
+    knowledge = Knowledge(path)
+    assert knowledge.resolve("Ada King") == "Ada Lovelace"
+    assert knowledge.passages("Ada King")[0].id == "Ada Lovelace#0"
+    assert "Lost" not in knowledge
+
+
+def test_search_finds_pages_and_ranks_their_passages(path):
+    knowledge = Knowledge(path, words=6)
+    assert knowledge.pages("who wrote notes", 2)[0] == "Ada Lovelace"
+    assert knowledge.search("died London", 1)[0].text == "died in London."
+    assert knowledge.pages("the", 3) == ["The Who"], "a query of stop words alone is one too"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"gentleman',
+        "Müller AND",
+        "NEAR(duck",
+        "duck*",
+        "title:duck",
+        "duck - ^ (",
+        "duck\0",
+        "MÜLLER",
+    ],
+)
+def test_a_query_is_words_and_no_expression(path, query):
+    assert Knowledge(path).pages(query, 1) == ["Müller-Lüdenscheid"]
+
+
+@pytest.mark.parametrize("query", ["", "  ", '"*:^()-', "zzz"])
+def test_a_query_that_matches_nothing_has_no_hits(path, query):
+    assert Knowledge(path).pages(query) == Knowledge(path).search(query) == []
+
+
+def test_a_long_query_is_searched(path):
+    query = " ".join(f"word{n}" for n in range(3000)) + " duck"
+    assert Knowledge(path).pages(query, 1) == ["Müller-Lüdenscheid"]
+
+
+def test_without_an_index_the_command_that_builds_it_is_named(tmp_path):
+    path = write(tmp_path / "kb.db", PAGES, index=False)
+    assert not Knowledge(path).searchable
+    with pytest.raises(UserError, match="python -m data_builders knowledge --source sqlite"):
+        Knowledge(path).search("duck")
+
+
+def test_what_is_no_knowledge_source_is_said(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        Knowledge(tmp_path / "none.db")
+    text = tmp_path / "text.db"
+    text.write_text("not a database, but long enough to be read as one" * 10)
+    with pytest.raises(UserError, match="not a SQLite file"):
+        Knowledge(text)
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE pages (a)").connection.close()
+    with pytest.raises(UserError, match=r"no table documents\(text, title\)"):
+        Knowledge(tmp_path / "other.db")
+    with pytest.raises(UserError, match="at least 1"):
+        Knowledge(text, words=0)
+
+
+def test_the_file_is_not_written_to(path):
+    before = path.read_bytes()
+    knowledge = Knowledge(path)
+    knowledge.search("duck")
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        knowledge._connection.execute("DELETE FROM documents")
+    assert path.read_bytes() == before
+
+
+def documents(*topics):
+    claims = [[Claim(id="c0", text="She died in London."), Claim(id="c1", text="Zzz.")]]
+    return [Document(id=t, topic=t, text="x") for t in topics], claims * len(topics)
+
+
+def test_the_retriever_takes_the_page_of_the_topic(path):
+    stage = SqliteKnowledge(str(path), k=1, words=6, topic_in_query=False)
+    claims, passages = stage(*documents("Ada Lovelace"))
+    assert [claim.contexts for claim in claims[0]] == [["Ada Lovelace#2"], []]
+    assert [p.text for p in passages[0]] == ["died in London."]
+
+
+def test_the_retriever_searches_where_no_page_has_the_topic(path):
+    stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False)
+    claims, passages = stage(*documents("The Countess", "Ada Lovelace"))
+    assert claims[0][0].contexts[0] == "Ada Lovelace#2"
+    assert claims[0][1].contexts == []
+    assert {p.title for p in passages[0]} == {"Ada Lovelace"}
+
+
+def test_the_retriever_says_before_the_work_that_it_cannot_search(tmp_path):
+    path = write(tmp_path / "kb.db", PAGES, index=False)
+    stage = SqliteKnowledge(str(path), k=1)
+    assert stage(*documents("Ada Lovelace"))[1][0]
+    with pytest.raises(UserError, match=r"1 topics have no page, e\.g\. 'The Countess'"):
+        stage(*documents("Ada Lovelace", "The Countess"))
+
+
+def test_the_retriever_opens_nothing_until_it_is_called():
+    SqliteKnowledge("nowhere.db")
+
+
+def test_yaml_names_the_retriever_by_class_path(path, tmp_path):
+    config = tmp_path / "pipeline.yaml"
+    config.write_text(
+        "retrieve:\n  class_path: eval.retrieve.knowledge.SqliteKnowledge\n"
+        f"  init_args: {{path: '{path}', k: 2, words: null}}\n"
+    )
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--config", action="config")
+    parser.add_argument("--retrieve", type=Retriever)
+    stage = parser.instantiate_classes(parser.parse_args(["--config", str(config)])).retrieve
+    assert isinstance(stage, SqliteKnowledge)
+    assert stage.words is None
+    assert stage(*documents("Ada Lovelace"))[0][0][0].contexts
