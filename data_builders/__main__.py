@@ -18,9 +18,12 @@ from records.errors import run_door
 # typed, documented constructor, a ``build()``, and a ``plan()`` of what a build would ask.
 BUILDERS = {
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
+    "conflicts": "data_builders.conflicts:Conflicts",
+    "kb_conflicts": "data_builders.conflicts.kb:KbConflicts",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",
     "knowledge": "data_builders.knowledge:KnowledgeFile",
     "longform": "data_builders.longform:LongForm",
+    "pairs": "data_builders.pairs:Pairs",
     "preferences": "data_builders.preferences:Preferences",
     "summaries": "data_builders.summaries:Summaries",
 }

@@ -1,0 +1,221 @@
+"""ConflictBank's rows, in the three shapes they are published in, and a sample of its claims.
+
+ConflictBank (Su et al. 2024, 2408.12076) has a claim from Wikidata with an evidence that supports
+it, and evidences for claims that conflict with it: by another object (fact), by another time
+(temporal), or by another meaning of the subject (semantic).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from records import BadInput
+
+Kind = Literal["fact", "temporal", "semantic"]
+
+# The Hub's claim-evidence table holds one evidence a row; its ``category`` says which.
+CATEGORIES = {
+    "default": "",
+    "misinformation_conflict": "fact",
+    "temporal_conflict": "temporal",
+    "semantic_conflict": "semantic",
+}
+# Each kind's claim and evidence in the rows of the project's own scripts and of the Hub's CB_qa;
+# there are two spellings of one evidence field.
+_OWN = {
+    "": ("correct_pair", ("correct_evidence",)),
+    "fact": ("fact_conflict_pair", ("fact_conflict_evidence",)),
+    "temporal": ("temporal_conflict_pair", ("temporal_conflict_evidence",)),
+    "semantic": ("fact_conflict_pair", ("semantic_conflict_evidence",)),
+}
+_QA = {
+    "": ("default_claim", ("default_evidence",)),
+    "fact": (
+        "misinformation_conflict_claim",
+        ("misinformation_conflict_evidence_evidence", "misinformation_conflict_evidence"),
+    ),
+    "temporal": ("temporal_conflict_claim", ("temporal_conflict_evidence",)),
+    "semantic": ("semantic_conflict_claim", ("semantic_conflict_evidence",)),
+}
+
+
+class Told(NamedTuple):
+    """A claim and an evidence that supports it."""
+
+    claim: str
+    evidence: str
+
+
+@dataclass
+class Group:
+    """All that is known of one true claim.
+
+    Attributes:
+        subject: what it is about.
+        true: the claim and its evidence.
+        conflicting: what conflicts with it.
+        rows: how many rows told of it.
+    """
+
+    subject: str
+    true: Told | None = None
+    conflicting: Told | None = None
+    rows: int = 0
+
+
+class _Piece(NamedTuple):
+    """What a row tells: of a claim's group the true part, the conflicting part, or both."""
+
+    key: str
+    subject: str
+    true: Told | None
+    conflicting: Told | None
+
+
+def _pieces(
+    rows: Iterable[tuple[str, dict]], kind: Kind, dropped: Counter[str]
+) -> Iterator[_Piece]:
+    """The rows of any of the three shapes; what lacks a field is counted and left out.
+
+    Raises:
+        BadInput: a row of no known shape, or of an unknown category.
+    """
+    for where, row in rows:
+        if "category" in row and "evidence" in row:
+            piece = _one_evidence(where, row, kind, dropped)
+        elif "correct_pair" in row:
+            piece = _whole(row, kind, _OWN, dropped)
+        elif "default_claim" in row:
+            piece = _whole(row, kind, _QA, dropped)
+        else:
+            raise BadInput(
+                [
+                    f"{where}: record: neither `category` and `evidence`, nor `correct_pair`, nor "
+                    f"`default_claim` of ConflictBank (fields: {', '.join(sorted(row))})"
+                ]
+            )
+        if piece is not None:
+            yield piece
+
+
+def _text(row: dict, *names: str) -> str:
+    found = next((row[name] for name in names if isinstance(row.get(name), str)), "")
+    return found.strip()
+
+
+def _one_evidence(where: str, row: dict, kind: Kind, dropped: Counter[str]) -> _Piece | None:
+    category = row["category"]
+    if category not in CATEGORIES:
+        known = ", ".join(CATEGORIES)
+        raise BadInput([f"{where}: category: expected one of {known}, got {category!r}"])
+    if CATEGORIES[category] not in ("", kind):
+        dropped["evidence of another kind of conflict"] += 1
+        return None
+    # The same subject stands under many ids, and an id is not unique by itself.
+    key = f"{row.get('id', '')}\0{_text(row, 'subject')}"
+    told = Told(_text(row, "claim"), _text(row, "evidence"))
+    missing = [name for name, text in zip(Told._fields, told, strict=True) if not text]
+    if key.startswith("\0") or key.endswith("\0"):
+        missing = ["id or subject"]
+    for name in missing[:1]:
+        dropped[f"row without {name}"] += 1
+        return None
+    subject = _text(row, "subject")
+    return _Piece(key, subject, *((told, None) if category == "default" else (None, told)))
+
+
+def _whole(row: dict, kind: Kind, fields: dict, dropped: Counter[str]) -> _Piece | None:
+    parts = []
+    for part in ("", kind):
+        claim, evidences = fields[part]
+        for names in ((claim,), evidences):
+            if not _text(row, *names):
+                dropped[f"row without {names[0]}"] += 1
+                return None
+        parts.append(Told(_text(row, claim), _text(row, *evidences)))
+    subject = _text(row, "subject")
+    return _Piece(f"{subject}\0{parts[0].claim}", subject, *parts)
+
+
+class _Smallest:
+    """The groups with the smallest hashes of those that were added; the others are forgotten.
+
+    A group's hash depends on its key and the seed alone, so the order of the rows changes nothing;
+    a group that is kept in the end was kept from its first row on.
+    """
+
+    def __init__(self, size: int, seed: int):
+        self.size = size
+        self.seed = seed
+        self.groups: dict[int, Group] = {}
+        self.overflowed = False
+        self._heap: list[int] = []
+
+    def add(self, piece: _Piece) -> None:
+        digest = hashlib.sha256(f"{self.seed}\0{piece.key}".encode()).digest()
+        mark = int.from_bytes(digest[:16], "big")
+        if mark not in self.groups:
+            if len(self._heap) == self.size:
+                self.overflowed = True
+                if mark > -self._heap[0]:
+                    return
+                del self.groups[-heapq.heappop(self._heap)]
+            heapq.heappush(self._heap, -mark)
+            self.groups[mark] = Group(piece.subject)
+        group = self.groups[mark]
+        group.rows += 1
+        # Of several evidences the first in the alphabet, whatever the order of the rows.
+        group.true = min((t for t in (group.true, piece.true) if t), default=None)
+        group.conflicting = min(
+            (t for t in (group.conflicting, piece.conflicting) if t), default=None
+        )
+
+    def whole(self) -> list[Group]:
+        """The groups that have both parts, by their hashes."""
+        marks = sorted(self.groups)
+        return [g for g in map(self.groups.get, marks) if g.true and g.conflicting]
+
+
+def sample(
+    read: Callable[[], Iterable[tuple[str, dict]]],
+    kind: Kind,
+    number: int,
+    seed: int,
+    dropped: Counter[str],
+) -> list[Group]:
+    """Claims with a supporting and a conflicting evidence, drawn by hash.
+
+    Only the candidates are in memory. Where evidences stand in rows of their own, a candidate may
+    turn out to lack one of the two; if too many do, the rows are read again with more candidates.
+
+    Args:
+        read: gives the rows with where they stand, from the start each time it is called.
+        kind: of conflict.
+        number: how many; fewer where there are not as many.
+        seed: of the hashes.
+        dropped: counts rows that lack a field, and what was not drawn.
+
+    Returns:
+        The groups, in the order of their hashes.
+    """
+    size = 2 * number
+    while True:
+        counts: Counter[str] = Counter()
+        kept = _Smallest(size, seed)
+        told = 0
+        for piece in _pieces(read(), kind, counts):
+            kept.add(piece)
+            told += 1
+        whole = kept.whole()
+        if len(whole) >= number or not kept.overflowed:
+            break
+        size *= 8
+    drawn = whole[:number]
+    counts["row of a claim that was not drawn"] += told - sum(group.rows for group in drawn)
+    dropped.update(counts)
+    return drawn

@@ -1,0 +1,222 @@
+"""Other projects' pair files: one function a format turns a row into premise, hypothesis and label.
+
+A file's format is found by its field names; where they do not tell, ``format`` in the
+configuration does. Rows that ``records/foreign.py`` reads already (WiCE, AmbigBio's citations) go
+through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from records import RelationPair
+from records.foreign import WICE_LABELS, adapt
+
+Target = Literal["relation", "unli"]
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+OURS = (ENTAILMENT, NEUTRAL, CONTRADICTION, "not_entailment")
+
+# What each format's labels become; ``None`` is a row that nobody could agree on.
+LABELS: dict[str, dict[str, str | None]] = {
+    "snli": {ENTAILMENT: ENTAILMENT, NEUTRAL: NEUTRAL, CONTRADICTION: CONTRADICTION, "-": None},
+    "hub": {"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION, "-1": None},
+    "anli": {
+        "e": ENTAILMENT, "n": NEUTRAL, "c": CONTRADICTION,
+        ENTAILMENT: ENTAILMENT, NEUTRAL: NEUTRAL, CONTRADICTION: CONTRADICTION,
+    },
+    "fever": {
+        "SUPPORTS": ENTAILMENT, "REFUTES": CONTRADICTION, "NOT ENOUGH INFO": NEUTRAL,
+        "hidden": None,
+    },
+    "vitaminc": {"SUPPORTS": ENTAILMENT, "REFUTES": CONTRADICTION, "NOT ENOUGH INFO": NEUTRAL},
+    "sick": {
+        "ENTAILMENT": ENTAILMENT, "NEUTRAL": NEUTRAL, "CONTRADICTION": CONTRADICTION,
+        "0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION,
+    },
+    # u-SNLI carries the class of SNLI beside the probability, the other way round.
+    "unli": {"0": CONTRADICTION, "1": NEUTRAL, "2": ENTAILMENT},
+    "wice": dict(WICE_LABELS),
+    "citations": {"1": ENTAILMENT, "0": "not_entailment"},
+    "ours": {label: label for label in OURS},
+}  # fmt: skip
+# SICK's label of the other direction, e.g. ``B_neutral_A``.
+_BACK = {"entails": ENTAILMENT, "neutral": NEUTRAL, "contradicts": CONTRADICTION}
+
+
+class Found(NamedTuple):
+    """A pair of a foreign row.
+
+    Attributes:
+        premise, hypothesis: stripped; may be empty.
+        label: one of our relations, or a probability; ``None`` where the row has no gold label.
+        group: what must not stand on both sides of a split: the page, the name, else the premise.
+    """
+
+    premise: str
+    hypothesis: str
+    label: str | float | None
+    group: str
+
+
+class WrongRow(ValueError):
+    """A row that is not as its format has it; the message starts with the field."""
+
+
+def _text(row: dict, field: str) -> str:
+    value = row.get(field)
+    if not isinstance(value, str):
+        raise WrongRow(f"{field}: {'field required' if value is None else 'expected a text'}")
+    return " ".join(value.split())
+
+
+def _label(row: dict, field: str, name: str) -> str | None:
+    """The row's label in our words; a label that is absent is none."""
+    value = row.get(field)
+    if value is None or value == "":
+        return None
+    known = LABELS[name]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if str(value) not in known:
+        raise WrongRow(f"{field}: expected one of {', '.join(known)}, got {value!r}")
+    return known[str(value)]
+
+
+def _snli(row: dict, target: Target) -> list[Found]:
+    """SNLI's and MultiNLI's releases."""
+    premise = _text(row, "sentence1")
+    label = _label(row, "gold_label", "snli")
+    return [Found(premise, _text(row, "sentence2"), label, premise)]
+
+
+def _hub(row: dict, target: Target) -> list[Found]:
+    """SNLI, MultiNLI and ANLI on the Hub: the label is a number."""
+    premise = _text(row, "premise")
+    return [Found(premise, _text(row, "hypothesis"), _label(row, "label", "hub"), premise)]
+
+
+def _anli(row: dict, target: Target) -> list[Found]:
+    """ANLI's release."""
+    premise = _text(row, "context")
+    return [Found(premise, _text(row, "hypothesis"), _label(row, "label", "anli"), premise)]
+
+
+def _fever(row: dict, target: Target) -> list[Found]:
+    """FEVER-NLI (Nie et al. 2019): ``query`` is the claim, ``context`` the evidence."""
+    premise = _text(row, "context")
+    return [Found(premise, _text(row, "query"), _label(row, "label", "fever"), premise)]
+
+
+def _fever_hub(row: dict, target: Target) -> list[Found]:
+    """A copy of FEVER-NLI on the Hub that calls the claim ``premise``; turned round here."""
+    premise = _text(row, "hypothesis")
+    return [Found(premise, _text(row, "premise"), _label(row, "label", "hub"), premise)]
+
+
+def _vitaminc(row: dict, target: Target) -> list[Found]:
+    """VitaminC: revisions of a page belong together."""
+    premise = _text(row, "evidence")
+    group = row.get("page") or premise
+    return [Found(premise, _text(row, "claim"), _label(row, "label", "vitaminc"), str(group))]
+
+
+def _sick(row: dict, target: Target) -> list[Found]:
+    """SICK in its own table (two spellings of the label) and on the Hub.
+
+    Where the table has the label of the other direction, that pair is given, too.
+    """
+    left, right = _text(row, "sentence_A"), _text(row, "sentence_B")
+    fields = ("entailment_label", "entailment_judgment", "label")
+    field = next((name for name in fields if name in row), fields[0])
+    # Pairs were made from each other; the sentence they come from holds them together.
+    group = str(row.get("sentence_A_original") or left)
+    found = [Found(left, right, _label(row, field, "sick"), group)]
+    back = row.get("entailment_BA")
+    if back:
+        word = str(back).split("_")[1:2]
+        if not word or word[0] not in _BACK:
+            raise WrongRow(f"entailment_BA: expected e.g. B_entails_A, got {back!r}")
+        found.append(Found(right, left, _BACK[word[0]], group))
+    return found
+
+
+def _unli(row: dict, target: Target) -> list[Found]:
+    """u-SNLI: a probability, and SNLI's class where a relation is asked for."""
+    premise, hypothesis = _text(row, "premise"), _text(row, "hypothesis")
+    if target == "relation":
+        return [Found(premise, hypothesis, _label(row, "nli", "unli"), premise)]
+    field = "unli" if "unli" in row else "label"
+    value = row.get(field)
+    if value is None or value == "":
+        return [Found(premise, hypothesis, None, premise)]
+    try:
+        probability = float(value)
+    except (TypeError, ValueError):
+        raise WrongRow(f"{field}: expected a probability, got {value!r}") from None
+    if not 0 <= probability <= 1:
+        raise WrongRow(f"{field}: expected a probability in [0, 1], got {value!r}")
+    return [Found(premise, hypothesis, probability, premise)]
+
+
+def _ours(row: dict, target: Target) -> list[Found]:
+    """Relation records; ``group`` is the row's own."""
+    premise = _text(row, "premise")
+    group = str(row.get("group") or premise)
+    return [Found(premise, _text(row, "hypothesis"), _label(row, "label", "ours"), group)]
+
+
+def _foreign(row: dict, target: Target) -> list[Found]:
+    """WiCE's claims and AmbigBio's citations, as ``records/foreign.py`` reads them."""
+    try:
+        pairs = adapt(row, RelationPair, 0)
+    except ValueError as error:
+        raise WrongRow(str(error)) from None
+    # The lines of the evidence are kept: they are sentences, or passages.
+    return [
+        Found(str(p["premise"]).strip(), str(p["hypothesis"]).strip(), p["label"], p["group"])
+        for p in pairs
+    ]
+
+
+FORMATS: dict[str, Callable[[dict, Target], list[Found]]] = {
+    "anli": _anli,
+    "citations": _foreign,
+    "fever": _fever,
+    "fever_hub": _fever_hub,
+    "hub": _hub,
+    "ours": _ours,
+    "sick": _sick,
+    "snli": _snli,
+    "unli": _unli,
+    "vitaminc": _vitaminc,
+    "wice": _foreign,
+}
+
+
+def detect(row: dict, target: Target) -> str | None:
+    """The format that a row's field names tell, or ``None``."""
+    fields = set(row)
+    if "citations" in fields:
+        return "citations"
+    if {"sentence1", "sentence2", "gold_label"} <= fields:
+        return "snli"
+    if {"sentence_A", "sentence_B"} <= fields:
+        return "sick"
+    if {"query", "context"} <= fields:
+        return "fever"
+    if {"context", "hypothesis"} <= fields:
+        return "anli"
+    if {"claim", "evidence"} <= fields:
+        return "wice" if row.get("label") in WICE_LABELS else "vitaminc"
+    if not {"premise", "hypothesis"} <= fields:
+        return None
+    if "fever_gold_label" in fields:
+        return "fever_hub"
+    if target == "unli" or fields & {"unli", "nli"}:
+        return "unli"
+    label = row.get("label")
+    if label in OURS:
+        return "ours"
+    return "hub" if str(label) in LABELS["hub"] else None

@@ -1,0 +1,417 @@
+"""``conflicts`` and ``kb_conflicts``: who supports what, and that nothing else gives it away."""
+
+import json
+from collections import Counter
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from datasets import load_dataset
+
+from data_builders.conflicts import Conflicts
+from data_builders.conflicts.cues import (
+    LEAKS,
+    RULES,
+    accuracy,
+    claims_with_contexts,
+    leak,
+    side,
+)
+from data_builders.conflicts.kb import KbConflicts
+from data_builders.conflicts.matters import fill, read_wording
+from data_builders.server import local_endpoint
+from records import BadInput, Document, RelationPair, UserError, read_records, write_jsonl
+
+CATEGORIES = ("default", "misinformation_conflict", "temporal_conflict", "semantic_conflict")
+
+
+def evidence_rows(number):
+    """The Hub's table: four rows a claim."""
+    return [
+        {
+            "id": str(index),
+            "subject": f"Ann Lee{index}",
+            "claim": f"Ann Lee{index} studied {'law' if category == 'default' else 'art'}.",
+            "evidence": f"{category} evidence of {index}",
+            "category": category,
+        }
+        for index in range(number)
+        for category in CATEGORIES
+    ]
+
+
+def own_rows(number):
+    """The rows of ConflictBank's own scripts: one a claim."""
+    return [
+        {
+            "subject": f"Ann Lee{index}",
+            "relation": "P69",
+            "correct_pair": f"Ann Lee{index} studied law.",
+            "fact_conflict_pair": f"Ann Lee{index} studied art.",
+            "temporal_conflict_pair": f"Ann Lee{index} studied art from 2050.",
+            "correct_evidence": f"default evidence of {index}",
+            "fact_conflict_evidence": f"misinformation_conflict evidence of {index}",
+            "temporal_conflict_evidence": f"temporal_conflict evidence of {index}",
+            "semantic_conflict_evidence": f"semantic_conflict evidence of {index}",
+        }
+        for index in range(number)
+    ]
+
+
+def qa_rows(number):
+    """The Hub's question table."""
+    return [
+        {
+            "subject": row["subject"],
+            "default_claim": row["correct_pair"],
+            "default_evidence": row["correct_evidence"],
+            "misinformation_conflict_claim": row["fact_conflict_pair"],
+            "misinformation_conflict_evidence_evidence": row["fact_conflict_evidence"],
+        }
+        for row in own_rows(number)
+    ]
+
+
+def built(folder, rows, **options):
+    path = folder.parent / f"{folder.name}.jsonl"
+    write_jsonl(path, rows)
+    manifest = Conflicts(folder, [str(path)], **options).build()
+    return json.loads(manifest.read_text())
+
+
+def data_bytes(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+
+
+@pytest.mark.parametrize("rows", [evidence_rows, own_rows, qa_rows])
+def test_a_claim_has_a_supporting_and_a_conflicting_context(tmp_path, rows):
+    built(tmp_path / "out", rows(10), number=10, prior=0.8)
+
+    documents = read_records(tmp_path / "out" / "documents.jsonl", Document)
+    assert len(documents) == 10
+    for document in documents:
+        (claim,) = document.claims
+        name = document.topic.removeprefix("Ann Lee")
+        assert claim.text == f"Ann Lee{name} studied law."
+        assert (claim.label, claim.contexts) == ("S", ["c_0", "c_1"])
+        assert [p.id for p in document.passages] == ["c_0", "c_1"]
+        assert [p.text for p in document.passages] == [
+            f"default evidence of {name}",
+            f"misinformation_conflict evidence of {name}",
+        ]
+        assert {p.prior for p in document.passages} == {0.8}
+    pairs = read_records(tmp_path / "out" / "relation.jsonl", RelationPair)
+    assert Counter(p.label for p in pairs) == {"entailment": 10, "contradiction": 10}
+    assert all((p.label == "entailment") == p.premise.startswith("default") for p in pairs)
+
+
+@pytest.mark.parametrize("kind", ["temporal", "semantic"])
+@pytest.mark.parametrize("rows", [evidence_rows, own_rows])
+def test_the_kind_of_conflict_is_chosen(tmp_path, kind, rows):
+    built(tmp_path / "out", rows(4), number=4, kind=kind)
+
+    documents = read_records(tmp_path / "out" / "documents.jsonl", Document)
+    assert all(d.passages[1].text.startswith(f"{kind}_conflict") for d in documents)
+
+
+def test_the_sample_does_not_depend_on_the_order_of_rows_and_shards(tmp_path):
+    rows = evidence_rows(60)
+    write_jsonl(tmp_path / "a.jsonl", rows[:100])
+    table = pyarrow.Table.from_pylist(rows[100:])
+    pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
+    write_jsonl(tmp_path / "c.jsonl", rows[:100][::-1])
+    one = Conflicts(
+        tmp_path / "one", [str(tmp_path / "a.jsonl"), str(tmp_path / "b.parquet")], number=7
+    )
+    two = Conflicts(
+        tmp_path / "two", [str(tmp_path / "b.parquet"), str(tmp_path / "c.jsonl")], number=7
+    )
+    one.build()
+    two.build()
+
+    assert data_bytes(tmp_path / "one") == data_bytes(tmp_path / "two")
+    built(tmp_path / "three", rows, number=7, seed=1)
+    assert data_bytes(tmp_path / "one") != data_bytes(tmp_path / "three")
+
+
+def test_claims_that_lack_an_evidence_are_made_up_for_by_others(tmp_path):
+    rows = evidence_rows(400)
+    whole = [row for row in rows if int(row["id"]) % 20 == 0]
+    lacking = [row for row in rows if row["category"] == "default" or row in whole]
+    built(tmp_path / "out", lacking, number=5)
+    built(tmp_path / "whole", whole, number=5)
+
+    assert len(read_records(tmp_path / "out" / "documents.jsonl", Document)) == 5
+    assert data_bytes(tmp_path / "out") == data_bytes(tmp_path / "whole")
+    manifest = built(tmp_path / "all", lacking, number=50)
+    assert manifest["dropped"]["claim that was asked for and not found"] == 30
+
+
+def test_every_row_that_is_left_out_is_counted(tmp_path):
+    rows = evidence_rows(5)
+    rows[0]["evidence"] = ""
+    rows[4]["claim"] = None
+    rows[8]["subject"] = ""
+    manifest = built(tmp_path / "out", rows, number=1)
+
+    assert manifest["dropped"] == {
+        "evidence of another kind of conflict": 10,
+        "row of a claim that was not drawn": 5,
+        "row without claim": 1,
+        "row without evidence": 1,
+        "row without id or subject": 1,
+    }
+    whole = own_rows(3)
+    del whole[0]["correct_evidence"]
+    whole[1]["fact_conflict_evidence"] = " "
+    manifest = built(tmp_path / "own", whole, number=1)
+    assert manifest["dropped"] == {
+        "row without correct_evidence": 1,
+        "row without fact_conflict_evidence": 1,
+    }
+
+
+def test_mistakes_are_one_line(tmp_path):
+    with pytest.raises(BadInput, match=r"x\.jsonl:1: record: neither `category`"):
+        built(tmp_path / "x", [{"foo": 1}])
+    with pytest.raises(BadInput, match=r"y\.jsonl:1: category: expected one of default"):
+        built(tmp_path / "y", [{**evidence_rows(1)[0], "category": "other"}])
+    with pytest.raises(UserError, match="no claim has a supporting and a fact conflicting"):
+        built(tmp_path / "z", evidence_rows(3)[:1])
+    with pytest.raises(UserError, match="no such file"):
+        Conflicts(tmp_path / "w", [str(tmp_path / "absent.jsonl")]).build()
+    for options in ({"bank": []}, {"number": 0}, {"prior": 1.5}, {"limit": 0}):
+        with pytest.raises(UserError):
+            Conflicts(**{"output": tmp_path, "bank": ["x.jsonl"], **options})
+
+
+def test_a_hub_name_goes_through_the_hubs_library_and_a_limit_is_kept(tmp_path):
+    folder = tmp_path / "bank"
+    write_jsonl(folder / "train.jsonl", own_rows(20))
+    Conflicts(tmp_path / "out", [f"hub:{folder}"], number=50, limit=5).build()
+    assert len(read_records(tmp_path / "out" / "documents.jsonl", Document)) == 5
+    with pytest.raises(UserError, match="the Hub gives no such rows"):
+        Conflicts(tmp_path / "out", [f"hub:{tmp_path / 'nothing'}"]).build()
+
+
+def test_the_datasets_library_reads_the_folder(tmp_path):
+    built(tmp_path / "out", own_rows(6), number=6)
+    cache = str(tmp_path / "cache")
+    for name, rows in (("documents", 6), ("relation", 12)):
+        loaded = load_dataset(str(tmp_path / "out"), name, cache_dir=cache)
+        assert loaded["test"].num_rows == rows
+    plan = Conflicts(tmp_path / "o", ["/x/b.jsonl"], limit=3).plan()
+    assert [(step.source, step.number) for step in plan] == [("b.jsonl", 3)]
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kb") / "out"
+    KbConflicts(folder, seed=5).build()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def documents(kb):
+    return {
+        split: read_records(kb / f"documents_{split}.jsonl", Document)
+        for split in ("train", "dev", "test")
+    }
+
+
+@pytest.fixture(scope="module")
+def everything(documents):
+    return [document for split in documents.values() for document in split]
+
+
+def test_true_and_false_claims_have_the_same_numbers_of_contexts(documents):
+    for split in documents.values():
+        cells = {"S": Counter(), "NS": Counter()}
+        for claim, contexts in claims_with_contexts(split):
+            supporting = sum(side(c) > 0 for c in contexts)
+            cells[claim.label][claim.property, len(contexts), supporting] += 1
+            assert 2 <= len(contexts) <= 5
+            assert 1 <= supporting < len(contexts)
+        assert cells["S"] == cells["NS"]
+    numbers = Counter(len(contexts) for _, contexts in claims_with_contexts(documents["train"]))
+    assert set(numbers) == {2, 3, 4, 5}
+    assert max(numbers.values()) - min(numbers.values()) <= 2
+
+
+def test_only_who_says_what_tells_the_truth(everything):
+    assert accuracy(everything, "majority of contexts") == pytest.approx(0.5)
+    # Five standard errors of a fair coin, or of an AUROC by chance.
+    number = len(claims_with_contexts(everything))
+    for rule in ("first context", "longest context"):
+        assert abs(accuracy(everything, rule) - 0.5) < 2.5 / number**0.5
+    for cue in LEAKS:
+        assert abs(leak(everything, cue) - 0.5) < 5 * (12 * number / 4) ** -0.5, cue
+    assert accuracy(everything, "most reliable context") > 0.8
+    assert accuracy(everything, "majority weighted by prior") > 0.75
+    assert accuracy(everything, "sum of log-odds of the priors") > 0.88
+
+
+def test_neither_place_nor_length_tells_which_contexts_support(everything):
+    made = [contexts for _, contexts in claims_with_contexts(everything)]
+    supporting = sum(side(c) > 0 for contexts in made for c in contexts)
+    first = sum(side(contexts[0]) > 0 for contexts in made)
+    share = supporting / sum(map(len, made))
+    assert abs(first / len(made) - share) < 2.5 / len(made) ** 0.5
+    words = {which: [] for which in (1, -1)}
+    for context in (c for contexts in made for c in contexts):
+        words[side(context)].append(len(context.text.split()))
+    means = [sum(lengths) / len(lengths) for lengths in words.values()]
+    assert abs(means[0] - means[1]) < 1
+
+
+def test_the_priors_are_calibrated(everything):
+    told = {}
+    for claim, contexts in claims_with_contexts(everything):
+        for context in contexts:
+            told.setdefault(context.prior, []).append((side(context) > 0) == (claim.label == "S"))
+    assert set(told) == {0.95, 0.85, 0.65, 0.35, 0.15, 0.05}
+    for prior, true in told.items():
+        assert abs(sum(true) / len(true) - prior) < 5 * (prior * (1 - prior) / len(true)) ** 0.5
+
+
+def test_no_context_has_the_words_of_its_claim(everything):
+    wording = read_wording("people", 5)
+    for document in everything:
+        for claim, contexts in claims_with_contexts([document]):
+            assert len({c.text for c in contexts}) == len(contexts)
+            for context in contexts:
+                assert claim.text.rstrip(".") not in context.text
+                assert document.topic in context.text
+                assert "#" not in context.text
+            templates = wording[claim.property]
+            assert not set(templates.claims) & set(templates.contexts)
+
+
+def test_contexts_say_the_claimed_value_or_one_other(everything):
+    wording = read_wording("people", 5)
+    for document in everything:
+        for claim, contexts in claims_with_contexts([document]):
+            told = {1: set(), -1: set()}
+            templates = wording[claim.property].contexts
+            for context in contexts:
+                value = _value(templates, document.topic, context.text)
+                told[side(context)].add(value)
+            assert len(told[1]) == len(told[-1]) == 1
+            assert told[1] != told[-1]
+            (claimed,) = told[1]
+            assert claimed in claim.text
+
+
+def _value(templates, topic, text):
+    """What a context says: the shortest reading, since asides may stand around it."""
+    found = []
+    for template in templates:
+        before, after = fill(template, topic, "\0").split("\0")
+        start = text.find(before)
+        end = text.find(after, start + len(before))
+        if start >= 0 and end >= 0:
+            found.append(text[start + len(before) : end].rpartition(". ")[2])
+    return min(found, key=len)
+
+
+def test_people_are_split_and_the_relations_follow(kb, documents):
+    topics = [{d.topic for d in documents[split]} for split in ("train", "dev", "test")]
+    assert all(topics)
+    assert len(set.union(*topics)) == sum(map(len, topics))
+    for split, made in documents.items():
+        pairs = read_records(kb / f"relation_{split}.jsonl", RelationPair)
+        assert len(pairs) == sum(len(d.passages) for d in made)
+        assert {p.group for p in pairs} <= {d.topic for d in made}
+        assert {p.label for p in pairs} == {"entailment", "contradiction"}
+
+
+def test_the_same_seed_gives_the_same_bytes(kb, tmp_path):
+    KbConflicts(tmp_path / "again", seed=5).build()
+    names = sorted(path.name for path in kb.iterdir())
+    assert "manifest.json" in names
+    assert all((kb / n).read_bytes() == (tmp_path / "again" / n).read_bytes() for n in names)
+
+
+def test_the_card_reports_the_rules_and_the_manifest_the_drops(kb, everything, tmp_path):
+    card = (kb / "README.md").read_text(encoding="utf-8")
+    for rule in RULES:
+        assert f"| {rule} | {accuracy(everything, rule):.3f} |" in card
+    dropped = json.loads((kb / "manifest.json").read_text())["dropped"]
+    assert dropped["item whose name others share"] > 0
+    assert dropped["topic without a value of P19"] > 0
+    kept = load_dataset(str(kb), "documents", cache_dir=str(tmp_path))
+    assert {split: rows.num_rows for split, rows in kept.items()}.keys() == {"train", "dev", "test"}
+    load_dataset(str(kb), "relation", cache_dir=str(tmp_path))
+
+
+FILMS = """\
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+
+
+def films():
+    lines = [FILMS]
+    for index in range(12):
+        lines.append(f'wd:Q90{index} rdfs:label "Mara Voss{chr(65 + index)}"@en .')
+        lines.append(
+            f'wd:Q{index} rdfs:label "The {chr(65 + index)} Road"@mul ; wdt:P31 wd:Q11424 ; '
+            f"wdt:P57 wd:Q90{index} ; "
+            f'wdt:P577 "19{50 + index}-03-0{1 + index % 9}T00:00:00Z"^^xsd:dateTime .'
+        )
+    lines.append("wd:Q1 wdt:P57 wd:Q9011 . wd:Q5 wdt:P57 wd:Q9011 .")  # two directors
+    lines.append('wd:Q40 rdfs:label "Z"@en ; wdt:P31 wd:Q11424 ; wdt:P577 "soon" .')
+    lines.append("wd:Q77 wdt:P31 wd:Q11424 .")  # no name
+    lines.append('wd:Q78 rdfs:label "The C Road"@en ; wdt:P31 wd:Q11424 .')
+    lines.append("wd:Q3 wdt:P577 wd:Q999 .")
+    return "\n".join(lines)
+
+
+def test_another_domain_needs_a_population_and_a_wording(tmp_path):
+    (tmp_path / "films.ttl").write_text(films(), encoding="utf-8")
+    options = {"population": "?item wdt:P31 wd:Q11424 .", "wording": "films"}
+    with local_endpoint(tmp_path / "films.ttl") as url:
+        KbConflicts(tmp_path / "out", url, shares=(1, 0, 0), **options).build()
+        KbConflicts(tmp_path / "few", url, shares=(0, 0, 1), limit=6, **options).build()
+    made = read_records(tmp_path / "out" / "documents_train.jsonl", Document)
+    assert {c.property for d in made for c in d.claims} == {"P57", "P577"}
+    assert not (tmp_path / "out" / "documents_test.jsonl").exists()
+    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
+    assert dropped == {
+        "claim without a partner of the other truth": 1,
+        "item whose name others share": 2,
+        "item with several values of P57": 2,
+        "item with several values of P577": 1,
+        "item without an English name": 1,
+        "topic without a value of P57": 3,
+        "topic without a value of P577": 2,
+        "value of P577 without an English label, or no date": 1,
+    }
+    few = read_records(tmp_path / "few" / "documents_test.jsonl", Document)
+    assert len(few) <= 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"population": "?person wdt:P31 wd:Q5 ."}, "no \\?item"),
+        ({"sources": {"press": 0.9}}, "at least two"),
+        ({"sources": {"press": 0.9, "web": 1.0}}, "between 0 and 1"),
+        ({"contexts": (1, 3)}, "at least 2"),
+        ({"shares": (0, 0, 0)}, "not all 0"),
+        ({"limit": 0}, "at least 1"),
+        ({"wording": "cars"}, "people, films, or the path"),
+        ({"contexts": (2, 9)}, "at least 9 contexts"),
+    ],
+)
+def test_an_option_out_of_range_is_the_users_mistake(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        KbConflicts(tmp_path, **options)
+
+
+def test_the_plan_asks_nothing(tmp_path):
+    steps = KbConflicts(tmp_path, "https://query.wikidata.org/sparql").plan()
+    assert steps[0].source == "https://query.wikidata.org/sparql"
+    assert "P569" in steps[2].what

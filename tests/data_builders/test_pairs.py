@@ -1,0 +1,401 @@
+"""``pairs``: every format, and nothing twice, contradictory, or on both sides."""
+
+import csv
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from datasets import load_dataset
+
+from data_builders.pairs import Pairs, Source
+from data_builders.pairs.formats import FORMATS
+from records import BadInput, RelationPair, UnliPair, UserError, read_records, write_jsonl
+
+E, N, C = "entailment", "neutral", "contradiction"
+
+
+def written(path, rows):
+    """A file of rows: JSONL, or a table where the suffix says so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".txt":  # as SICK.txt: tabs, and quotation marks are text
+        lines = ["\t".join(cells) for cells in (rows[0].keys(), *(r.values() for r in rows))]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    elif path.suffix == ".csv":
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, rows[0].keys())
+            table.writeheader()
+            table.writerows(rows)
+    else:
+        write_jsonl(path, rows)
+    return str(path)
+
+
+def built(folder, *sources, **options):
+    """The records of a build by split, and its manifest."""
+    sources = [Source(s) if isinstance(s, str) else s for s in sources]
+    manifest = json.loads(Pairs(folder, sources, **options).build().read_text())
+    record = UnliPair if options.get("target") == "unli" else RelationPair
+    found = {Path(name).stem.split("_")[1]: read_records(folder / name, record)
+             for name in manifest["files"]}  # fmt: skip
+    return found, manifest
+
+
+def told(records):
+    return {(r.premise, r.hypothesis): r.label for r in records}
+
+
+# Format, rows of it as its project writes them, the pairs they make, their groups.
+CASES = {
+    "snli": (
+        [
+            {"sentence1": "A dog runs.", "sentence2": "An animal moves.", "gold_label": E,
+             "captionID": "1.jpg#0"},
+            {"sentence1": "A dog runs.", "sentence2": "A cat sleeps.", "gold_label": C},
+            {"sentence1": "A dog runs.", "sentence2": "It is late.", "gold_label": "-"},
+        ],
+        {("A dog runs.", "An animal moves."): E, ("A dog runs.", "A cat sleeps."): C},
+        {"A dog runs."},
+    ),
+    "hub": (
+        [
+            {"premise": "P one.", "hypothesis": "H one.", "label": 0},
+            {"premise": "P two.", "hypothesis": "H two.", "label": 1},
+            {"premise": "P three.", "hypothesis": "H three.", "label": 2, "reason": "so"},
+            {"premise": "P four.", "hypothesis": "H four.", "label": -1},
+        ],
+        {("P one.", "H one."): E, ("P two.", "H two."): N, ("P three.", "H three."): C},
+        {"P one.", "P two.", "P three."},
+    ),
+    "anli": (
+        [
+            {"uid": "1", "context": "P one.", "hypothesis": "H one.", "label": "e"},
+            {"uid": "2", "context": "P one.", "hypothesis": "H two.", "label": "n"},
+            {"uid": "3", "context": "P one.", "hypothesis": "H three.", "label": "c"},
+        ],
+        {("P one.", "H one."): E, ("P one.", "H two."): N, ("P one.", "H three."): C},
+        {"P one."},
+    ),
+    "fever": (
+        [
+            {"cid": "7", "fid": "7_0", "query": "Ann won.", "context": "Ann came first.",
+             "verifiable": "VERIFIABLE", "label": "SUPPORTS"},
+            {"cid": "8", "fid": "8_0", "query": "Ann lost.", "context": "Ann came first.",
+             "label": "REFUTES"},
+            {"cid": "9", "query": "Ann is tall.", "context": "Ann came first.",
+             "label": "NOT ENOUGH INFO"},
+            {"cid": "10", "query": "Ann is small.", "context": "Ann came first."},
+        ],
+        {
+            ("Ann came first.", "Ann won."): E,
+            ("Ann came first.", "Ann lost."): C,
+            ("Ann came first.", "Ann is tall."): N,
+        },
+        {"Ann came first."},
+    ),
+    "fever_hub": (
+        [{"premise": "Ann won.", "hypothesis": "Ann came first.", "label": 0,
+          "fever_gold_label": "SUPPORTS"}],
+        {("Ann came first.", "Ann won."): E},
+        {"Ann came first."},
+    ),
+    "vitaminc": (
+        [
+            {"claim": "Ann won twice.", "evidence": "Ann won 2 cups.", "label": "SUPPORTS",
+             "page": "Ann"},
+            {"claim": "Ann won thrice.", "evidence": "Ann won 2 cups.", "label": "REFUTES",
+             "page": "Ann"},
+            {"claim": "Ann ran.", "evidence": "Ann won cups.", "label": "NOT ENOUGH INFO",
+             "page": "Ann"},
+        ],
+        {
+            ("Ann won 2 cups.", "Ann won twice."): E,
+            ("Ann won 2 cups.", "Ann won thrice."): C,
+            ("Ann won cups.", "Ann ran."): N,
+        },
+        {"Ann"},
+    ),
+    "wice": (
+        [
+            {"claim": "Ann won.", "evidence": ["Ann came.", "She won."], "label": "supported",
+             "meta": {"id": "dev1"}},
+            {"claim": "Ann left.", "evidence": ["Ann came."], "label": "partially_supported",
+             "meta": {"id": "dev1"}},
+        ],
+        {("Ann came.\nShe won.", "Ann won."): E, ("Ann came.", "Ann left."): "not_entailment"},
+        {"dev1"},
+    ),
+    "sick": (
+        [
+            {"pair_ID": "1", "sentence_A": 'A "wild" dog runs', "sentence_B": "A dog runs",
+             "entailment_label": "ENTAILMENT", "relatedness_score": "4.5",
+             "entailment_AB": "A_entails_B", "entailment_BA": "B_neutral_A"},
+            {"pair_ID": "2", "sentence_A": "A cat sleeps", "sentence_B": "No cat sleeps",
+             "entailment_label": "CONTRADICTION", "relatedness_score": "3.5",
+             "entailment_AB": "A_contradicts_B", "entailment_BA": "B_contradicts_A"},
+        ],
+        {
+            ('A "wild" dog runs', "A dog runs"): E,
+            ("A dog runs", 'A "wild" dog runs'): N,
+            ("A cat sleeps", "No cat sleeps"): C,
+            ("No cat sleeps", "A cat sleeps"): C,
+        },
+        {'A "wild" dog runs', "A cat sleeps"},
+    ),
+    "unli": (
+        [
+            {"id": "1", "premise": "P one.", "hypothesis": "H one.", "nli": "0", "unli": "0.01"},
+            {"id": "2", "premise": "P one.", "hypothesis": "H two.", "nli": "1", "unli": "0.4"},
+            {"id": "3", "premise": "P two.", "hypothesis": "H three.", "nli": "2", "unli": "0.97"},
+        ],
+        {("P one.", "H one."): C, ("P one.", "H two."): N, ("P two.", "H three."): E},
+        {"P one.", "P two."},
+    ),
+    "citations": (
+        [
+            {"name": "Ann Lee", "output": "x", "citations": [
+                {"claim": "Ann won.", "passage": ["Title: Ann", "Ann won."], "entailed": 1},
+                {"claim": "Ann lost.", "passage": ["Title: Ann"], "entailed": 0},
+            ]}
+        ],
+        {("Title: Ann\nAnn won.", "Ann won."): E, ("Title: Ann", "Ann lost."): "not_entailment"},
+        {"Ann Lee"},
+    ),
+    "ours": (
+        [
+            {"premise": "P one.", "hypothesis": "H one.", "label": "not_entailment", "group": "g"},
+            {"premise": "P two.", "hypothesis": "H two.", "label": N, "group": "g"},
+        ],
+        {("P one.", "H one."): "not_entailment", ("P two.", "H two."): N},
+        {"g"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_format_is_found_by_its_fields(tmp_path, name):
+    rows, pairs, groups = CASES[name]
+    suffix = {"sick": "txt", "unli": "csv"}.get(name, "jsonl")
+    found, manifest = built(tmp_path / "out", written(tmp_path / f"in.{suffix}", rows))
+
+    assert told(found["train"]) == pairs
+    assert {r.group for r in found["train"]} == groups
+    assert {r.source for r in found["train"]} == {name}
+    assert manifest["config"]["sources"][0]["format"] == name
+    left_out = sum(map(len, (r.get("citations", [0]) for r in rows))) - len(pairs)
+    if name == "sick":  # both directions of a row
+        left_out = 0
+    assert sum(manifest["dropped"].values()) == left_out
+    assert set(manifest["dropped"]) <= {f"in.{suffix}: no gold label"}
+
+
+def test_all_formats_are_tried():
+    assert set(CASES) == set(FORMATS)
+
+
+def test_probabilities_are_kept_for_unli(tmp_path):
+    rows, _, _ = CASES["unli"]
+    hub = [{"premise": "P.", "hypothesis": "H.", "label": 0.25, "snli_label": 1},
+           {"premise": "P.", "hypothesis": "I.", "label": None}]  # fmt: skip
+    found, manifest = built(
+        tmp_path / "out",
+        written(tmp_path / "a.csv", rows),
+        Source(written(tmp_path / "b.jsonl", hub), name="hub_unli", weight=2.0),
+        target="unli",
+    )
+    assert told(found["train"]) == {
+        ("P one.", "H one."): 0.01,
+        ("P one.", "H two."): 0.4,
+        ("P two.", "H three."): 0.97,
+        ("P.", "H."): 0.25,
+    }
+    assert {r.source: r.weight for r in found["train"]} == {"unli": 1.0, "hub_unli": 2.0}
+    assert manifest["dropped"] == {"b.jsonl: no gold label": 1}
+
+
+def row(premise, hypothesis, label=N, **more):
+    return {"premise": premise, "hypothesis": hypothesis, "label": label, **more}
+
+
+def test_a_pair_stands_once_and_one_of_two_labels_not_at_all(tmp_path):
+    first = written(
+        tmp_path / "a.jsonl",
+        [row("P", "H"), row("P ", "H", E), row("Q", "H", E), row("Q", "H", E), row("R", " ")],
+    )
+    second = written(tmp_path / "b.jsonl", [row("Q", "H", E), row("S", "H", C)])
+    found, manifest = built(tmp_path / "out", first, Source(second, name="late"))
+
+    assert told(found["train"]) == {("Q", "H"): E, ("S", "H"): C}
+    assert {r.hypothesis + r.premise: r.source for r in found["train"]}["HQ"] == "ours"
+    assert manifest["dropped"] == {
+        "a.jsonl: empty premise or hypothesis": 1,
+        "a.jsonl: pair that was there already": 2,
+        "b.jsonl: pair that was there already": 1,
+        "pair with different labels": 1,
+    }
+    assert manifest["kept"] + sum(manifest["dropped"].values()) == 7
+
+
+def test_what_is_excluded_is_not_there_whatever_its_format(tmp_path):
+    rows = [row("Seen.", "Said."), row("Seen.", "More."), row("Fresh.", "Said.")]
+    rows += [row("Ann came first.", "Ann is tall."), row("A dog", "runs")]
+    unlabelled = [{"premise": "A dog", "hypothesis": "barks"}]
+    snli = [{"sentence1": "Seen.", "sentence2": "Said.", "gold_label": "-"}]
+    found, manifest = built(
+        tmp_path / "out",
+        written(tmp_path / "a.jsonl", rows),
+        exclude=[
+            written(tmp_path / "snli.jsonl", snli),
+            written(tmp_path / "fever.jsonl", CASES["fever"][0]),
+            written(tmp_path / "plain.jsonl", unlabelled),
+        ],
+    )
+    assert set(told(found["train"])) == {("Fresh.", "Said.")}
+    assert manifest["dropped"] == {
+        "a.jsonl: pair of an excluded file": 2,
+        "a.jsonl: premise of an excluded file": 2,
+    }
+
+
+def many(number, labels=(E, N, C)):
+    return [
+        row(f"Premise {i % (number // 4)}", f"Hypothesis {i}", labels[i % 3]) for i in range(number)
+    ]
+
+
+def test_order_cap_and_split_do_not_depend_on_the_order_of_the_rows(tmp_path):
+    rows = [*many(400), row("Z", "H", group="b"), row("Z", "H", group="a")]
+    shuffled = random.Random(1).sample(rows, len(rows))
+    options = {"shares": (6, 2, 2), "seed": 3}
+    one, manifest = built(
+        tmp_path / "one", Source(written(tmp_path / "x" / "a.jsonl", rows), take=150), **options
+    )
+    two, _ = built(
+        tmp_path / "two", Source(written(tmp_path / "y" / "a.jsonl", shuffled), take=150), **options
+    )
+
+    assert one == two
+    assert sum(map(len, one.values())) == 150
+    assert manifest["dropped"]["a.jsonl: beyond take"] == 251
+    groups = [{r.group for r in split} for split in one.values()]
+    assert len(set.union(*groups)) == sum(map(len, groups))
+    assert len(one["train"]) > len(one["dev"]) > 10
+    other, _ = built(tmp_path / "three", str(tmp_path / "x" / "a.jsonl"), shares=(6, 2, 2), seed=4)
+    assert [r.hypothesis for r in other["dev"]] != [r.hypothesis for r in one["dev"]]
+
+
+def test_a_premise_of_another_group_does_not_cross_either(tmp_path):
+    rows = [row(f"Premise {i % 20}", f"Hypothesis {i}", group=f"g{i}") for i in range(200)]
+    found, manifest = built(tmp_path / "out", written(tmp_path / "a.jsonl", rows), shares=(2, 1, 1))
+
+    premises = [{r.premise for r in split} for split in found.values()]
+    assert len(set.union(*premises)) == sum(map(len, premises))
+    dropped = manifest["dropped"]["premise of a held-out pair of another group"]
+    assert dropped + manifest["kept"] == 200
+
+
+def test_the_same_inputs_give_the_same_bytes_and_nothing_is_left_behind(tmp_path):
+    file = written(tmp_path / "a.jsonl", many(80))
+    for name in ("one", "two"):
+        built(tmp_path / name, file, shares=(8, 1, 1))
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["README.md", "manifest.json", *(f"relation_{s}.jsonl" for s in ("dev", "test", "train"))]  # fmt: skip  # noqa: E501
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_what_a_killed_build_left_is_swept_away(tmp_path):
+    file = written(tmp_path / "a.jsonl", many(8))
+    left = tmp_path / "out" / ".pairs.partial"
+    left.mkdir(parents=True)
+    (left / "pairs.sqlite").write_text("torn")
+    built(tmp_path / "out", file)
+    assert not left.exists()
+
+
+def test_the_datasets_library_reads_the_folder_and_the_card_counts(tmp_path, capsys):
+    sources = [
+        Source(written(tmp_path / "a.jsonl", many(80)), weight=3.0),
+        Source(written(tmp_path / "b.jsonl", CASES["snli"][0])),
+    ]
+    found, _ = built(tmp_path / "out", *sources, shares=(1, 1, 0))
+    loaded = load_dataset(str(tmp_path / "out"), "relation", cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in found.items()} == loaded.num_rows
+    card = (tmp_path / "out" / "README.md").read_text()
+    labels = Counter(r.label for r in found["train"] if r.source == "ours")
+    assert f"| a.jsonl | train | neutral | {labels[N]} |" in card
+    assert "- snli: `entailment` entailment" in card
+    assert "`-` left out" in capsys.readouterr().err
+
+
+def test_a_hub_name_goes_through_the_hubs_library(tmp_path):
+    written(tmp_path / "set" / "train.jsonl", CASES["hub"][0])
+    written(tmp_path / "set" / "test.jsonl", CASES["hub"][0][:1])
+    source = f"hub:{tmp_path / 'set'}"
+    found, manifest = built(tmp_path / "out", f"{source}:train", exclude=[f"{source}:test"])
+    assert len(found["train"]) == 2
+    assert manifest["inputs"] == []
+    with pytest.raises(UserError, match="the Hub gives no such rows"):
+        built(tmp_path / "out", f"{source}:elsewhere")
+
+
+def test_a_limit_is_of_each_source(tmp_path):
+    files = [written(tmp_path / f"{n}.jsonl", [row(n, f"H{i}") for i in range(9)]) for n in "ab"]
+    found, _ = built(tmp_path / "out", *files, limit=2)
+    assert Counter(r.premise for r in found["train"]) == {"a": 2, "b": 2}
+    steps = Pairs(tmp_path, [Source(files[0])], exclude=[files[1]], limit=2).plan()
+    assert [(s.source, s.number) for s in steps] == [("b.jsonl", None), ("a.jsonl", 2)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([row("P", "H"), row("P", "I", "maybe")], r"a\.jsonl:2: label: expected one of entailment"),
+        ([row("P", "H"), {"premise": "P", "label": N}], r"a\.jsonl:2: hypothesis: field required"),
+        ([{"claim": "c", "evidence": "e", "label": "TRUE"}], r"a\.jsonl:1: label: expected one of"),
+        ([{"citations": [{"claim": "c"}]}], r"a\.jsonl:1: passage: field required"),
+    ],
+)
+def test_a_row_that_is_not_as_its_format_has_it_is_named(tmp_path, rows, message):
+    with pytest.raises(BadInput, match=message):
+        built(tmp_path / "out", written(tmp_path / "a.jsonl", rows))
+
+
+def test_the_users_mistakes_are_one_line(tmp_path):
+    unknown = written(tmp_path / "u.jsonl", [{"foo": 1, "bar": 2}])
+    with pytest.raises(UserError, match="fields foo, bar are of no known format; name one"):
+        built(tmp_path / "out", unknown)
+    with pytest.raises(UserError, match="format snli has no probabilities"):
+        built(tmp_path / "out", written(tmp_path / "s.jsonl", CASES["snli"][0]), target="unli")
+    with pytest.raises(BadInput, match=r"b\.jsonl:1: label: expected a probability in \[0, 1\]"):
+        built(tmp_path / "o", written(tmp_path / "b.jsonl", [row("P", "H", 7)]), target="unli")
+    with pytest.raises(UserError, match="no pair is left"):
+        built(tmp_path / "out", written(tmp_path / "n.jsonl", CASES["snli"][0][2:]))
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(UserError, match="the file is empty"):
+        built(tmp_path / "out", str(tmp_path / "empty.jsonl"))
+    for options in (
+        {"sources": []},
+        {"sources": [Source("a", format="sniil")]},
+        {"sources": [Source("a", take=0)]},
+        {"shares": (0, 0, 0)},
+        {"limit": 0},
+    ):
+        with pytest.raises(UserError):
+            Pairs(**{"output": tmp_path, "sources": [Source("a")], **options})
+
+
+@pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")
+def test_real_sets(tmp_path):
+    data = Path(os.environ["FACTFOUNDRY_DATA"])
+    names = ("unli/dev", "sick/sick", "anli/r1_dev", "wice/entailment_oracle_chunks_claim_dev")
+    found, manifest = built(
+        tmp_path / "out",
+        *(str(data / f"{name}.jsonl") for name in names),
+        exclude=[str(data / "anli" / "r3_dev.jsonl")],
+        shares=(8, 1, 1),
+    )
+    assert manifest["kept"] + sum(manifest["dropped"].values()) == 3040 + 9927 + 1000 + 1043
+    assert len(found["train"]) > 0.7 * manifest["kept"]

@@ -1,0 +1,135 @@
+"""Killing a builder at any moment, and telling whether what it leaves in the end is the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LONGEST_S = 300.0
+CLOCK = 1000.0  # a minute in 60 ms
+
+# Runs the real door; only the waits that politeness asks for pass faster.
+_FAST_WAITS = """
+import sys, time
+clock, sleep = float(sys.argv.pop(1)), time.sleep
+time.sleep = lambda seconds: sleep(seconds / clock)
+from data_builders.__main__ import main
+from records.errors import run_door
+sys.argv[0] = "data_builders"
+run_door(main)
+"""
+
+
+def builder_command(name: str, *arguments: object, clock: float = CLOCK) -> list[str]:
+    """The command that builds a dataset, with waits that pass ``clock`` times faster.
+
+    Args:
+        name: of the dataset, as after ``python -m data_builders``.
+        arguments: what follows it on the command line.
+        clock: 1 waits in real time.
+    """
+    given = [str(argument) for argument in arguments]
+    return [sys.executable, "-c", _FAST_WAITS, str(clock), name, *given]
+
+
+def run(
+    command: Sequence[str],
+    *,
+    kill_after: float | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path = ROOT,
+) -> bool:
+    """Run a command, and kill -9 its process group after so many seconds if it still runs then.
+
+    Returns:
+        Whether it was killed.
+
+    Raises:
+        RuntimeError: it ended on its own, and badly; with what it said.
+    """
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        try:
+            process.wait(LONGEST_S if kill_after is None else kill_after)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if kill_after is None:
+                raise
+            return True
+        if process.returncode:
+            said.seek(0)
+            tail = said.read().decode(errors="replace")[-2000:]
+            raise RuntimeError(f"{command[-1]} … ended with {process.returncode}: {tail}")
+    return False
+
+
+def run_with_kills(
+    command: Sequence[str],
+    moments: Sequence[float] | int,
+    *,
+    longest: float = 0.0,
+    earliest: float = 0.0,
+    seed: int = 0,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path = ROOT,
+) -> int:
+    """Start a command, kill -9 it, start it again, …, and let the last one finish.
+
+    Args:
+        command: the builder's command line.
+        moments: seconds from each start to the kill, or how many are drawn from
+            [``earliest``, ``longest``].
+        longest: seconds that an undisturbed run takes.
+        earliest: seconds before which a run only imports, so that nothing is there to be spoiled.
+        seed: of the draws.
+        env: added to the environment.
+        cwd: where it runs.
+
+    Returns:
+        How many kills hit a running process; a run that had ended before counts as none.
+
+    Raises:
+        RuntimeError: a run ended on its own, and badly.
+    """
+    if isinstance(moments, int):
+        draw = random.Random(f"{seed}:kills")
+        moments = [draw.uniform(earliest, longest) for _ in range(moments)]
+    hits = sum(run(command, kill_after=moment, env=env, cwd=cwd) for moment in moments)
+    run(command, env=env, cwd=cwd)
+    return hits
+
+
+def same_bytes(one: str | Path, other: str | Path) -> list[str]:
+    """Paths, relative to the folders, of files that differ or that only one of them has.
+
+    Hidden files and work files count like any other: a whole dataset has none left.
+    """
+    first, second = ({name: _read(Path(f) / name) for name in _files(f)} for f in (one, other))
+    if not first and not second:
+        raise ValueError(f"{one} and {other} hold no files")
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+
+
+def _files(folder: str | Path) -> list[str]:
+    folder = Path(folder)
+    return [p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()]
+
+
+def _read(path: Path) -> bytes:
+    return os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
