@@ -19,13 +19,17 @@ from records.errors import run_door
 BUILDERS = {
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
     "conflicts": "data_builders.conflicts:Conflicts",
+    "distant_lss": "data_builders.distant_lss:DistantLss",
     "kb_conflicts": "data_builders.conflicts.kb:KbConflicts",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",
     "knowledge": "data_builders.knowledge:KnowledgeFile",
     "longform": "data_builders.longform:LongForm",
+    "lss": "data_builders.lss.build:Lss",
+    "lss_project": "data_builders.lss.project:LssProject",
     "pairs": "data_builders.pairs:Pairs",
     "preferences": "data_builders.preferences:Preferences",
     "summaries": "data_builders.summaries:Summaries",
+    "wafer": "data_builders.wafer:Wafer",
 }
 
 

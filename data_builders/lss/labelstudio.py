@@ -1,0 +1,224 @@
+"""An annotation as Label Studio keeps it, and back.
+
+Two exports are read. The full one (``JSON``) has a task with ``annotations``, each with a
+``result`` of items that name their control; the short one (``JSON-MIN``) has a row an annotation,
+with a column a control. The controls are those of ``label_config.xml``. Format:
+https://labelstud.io/guide/task_format and https://labelstud.io/guide/export.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from components.words import Word, align, join_words, split_words
+from records import Annotation, LssExample, json_line
+
+HERE = Path(__file__).parent
+CONFIG = (HERE / "label_config.xml").read_text(encoding="utf-8")
+INSTRUCTIONS = (HERE / "instructions.html").read_text(encoding="utf-8")
+
+FLAGS = ("unrelated", "difficult")
+CONTROLS = ("removed", "lss_star", "rating", "flags", "imported")
+
+
+class Unreadable(ValueError):
+    """An annotation that says nothing that can be used; the message is the reason."""
+
+
+def task_data(example: LssExample) -> dict:
+    """A task's ``data``: what is shown, the claim's words, and the rest of the record."""
+    own = example.model_dump(mode="json", exclude={"annotations"}, exclude_none=True)
+    return {
+        "claim": own.pop("claim"),
+        "reference": own.pop("reference"),
+        # The screen needs these two; the record may not have them.
+        "title": str(own.get("title", "")),
+        "section": str(own.get("section", "")),
+        "words": [word.text for word in split_words(example.claim)],
+        "record": own,
+    }
+
+
+def example_of(data: dict, annotations: list[Annotation]) -> LssExample:
+    """The record of a task's ``data``, with its annotations.
+
+    Raises:
+        ValidationError: no claim or no reference.
+    """
+    shown = {name: data[name] for name in ("reference", "claim") if name in data}
+    return LssExample.model_validate(
+        {**shown, "annotations": annotations, **(data.get("record") or {})}
+    )
+
+
+def to_result(annotation: Annotation, claim: str) -> list[dict]:
+    """An annotation as the items of Label Studio's ``result``.
+
+    An LSS that is no subsequence of the claim's words marks nothing; ``imported`` has it as it is.
+    """
+    values = _values(annotation, claim)
+    items = [
+        ("removed", "labels", {"start": s, "end": e, "text": claim[s:e], "labels": ["removed"]})
+        for s, e in values["removed"]
+    ]
+    if values["lss_star"] is not None:
+        items.append(("lss_star", "textarea", {"text": [values["lss_star"]]}))
+    if values["rating"] is not None:
+        items.append(("rating", "rating", {"rating": values["rating"]}))
+    if values["flags"]:
+        items.append(("flags", "choices", {"choices": values["flags"]}))
+    items.append(("imported", "textarea", {"text": [json_line(annotation)]}))
+    return [
+        {"id": f"{name}{i}", "from_name": name, "to_name": "claim", "type": kind, "value": value}
+        for i, (name, kind, value) in enumerate(items)
+    ]
+
+
+def _values(annotation: Annotation, claim: str) -> dict:
+    """What each control shows for an annotation."""
+    words = split_words(claim)
+    keep = align(annotation.lss, words)
+    own = annotation.model_extra or {}
+    return {
+        "removed": _runs(words, keep) if keep is not None else [],
+        "lss_star": annotation.lss_star,
+        "rating": None if annotation.rating is None else round(annotation.rating),
+        "flags": [flag for flag in FLAGS if own.get(flag)],
+    }
+
+
+def _runs(words: list[Word], keep: list[bool]) -> list[tuple[int, int]]:
+    """Start and end in the claim of each run of removed words."""
+    runs = groupby(zip(words, keep, strict=True), key=lambda pair: pair[1])
+    removed = [[word for word, _ in run] for kept, run in runs if not kept]
+    return [(run[0].start, run[-1].end) for run in removed]
+
+
+def from_values(values: dict[str, list], claim: str, annotator: str | None) -> Annotation:
+    """The annotation that the controls show.
+
+    One that was imported comes back as it was, unless somebody has changed what the controls show.
+
+    Args:
+        values: control to the values that it holds, as ``values_of`` and ``values_of_row`` give.
+        claim: the claim that was annotated.
+        annotator: who did it.
+
+    Raises:
+        Unreadable: no answer at all, or marks that do not fit the claim.
+    """
+    seen = {
+        "removed": _merged([_span(value, claim) for value in values.get("removed", [])], claim),
+        "lss_star": next(iter(values.get("lss_star", [])), None),
+        "rating": next(iter(values.get("rating", [])), None),
+        "flags": [flag for flag in FLAGS if flag in values.get("flags", [])],
+    }
+    imported = _imported(values)
+    if imported is not None and _values(imported, claim) == seen:
+        return imported
+    if not any(values.get(control) for control in CONTROLS[:-1]):
+        raise Unreadable("annotation without any answer")
+    words = split_words(claim)
+    gone = seen["removed"]
+    unrelated = "unrelated" in seen["flags"] and not gone
+    keep = [not unrelated and not any(w.start < e and s < w.end for s, e in gone) for w in words]
+    who = annotator or (imported and (imported.model_extra or {}).get("annotator"))
+    try:
+        return Annotation(
+            lss=join_words(claim, words, keep),
+            lss_star=seen["lss_star"],
+            rating=seen["rating"],
+            **({"annotator": who} if who else {}),
+            **{flag: True for flag in seen["flags"]},
+        )
+    except ValidationError:
+        raise Unreadable("annotation whose rating is not from 1 to 5") from None
+
+
+def _imported(values: dict[str, list]) -> Annotation | None:
+    try:
+        return Annotation.model_validate(json.loads(values["imported"][0]))
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+def _span(value: dict, claim: str) -> tuple[int, int]:
+    try:
+        start, end = int(value["start"]), int(value["end"])
+    except (KeyError, TypeError, ValueError):
+        raise Unreadable("mark without start and end") from None
+    text = value.get("text")
+    fits = 0 <= start < end <= len(claim)
+    if not fits or (isinstance(text, str) and text.split() != claim[start:end].split()):
+        raise Unreadable("mark that is not where its text stands in the claim")
+    return start, end
+
+
+def _merged(spans: list[tuple[int, int]], claim: str) -> list[tuple[int, int]]:
+    """The removed words of any marks, as the runs that ``to_result`` would mark."""
+    words = split_words(claim)
+    return _runs(words, [not any(w.start < e and s < w.end for s, e in spans) for w in words])
+
+
+def values_of(annotation: dict) -> dict[str, list]:
+    """Control to its values, of an annotation of the full export."""
+    found: dict[str, list] = {}
+    for item in annotation.get("result") or []:
+        name, value = item.get("from_name"), item.get("value") or {}
+        if name in CONTROLS:
+            found.setdefault(name, []).extend(_plain(name, value))
+    return found
+
+
+def values_of_row(row: dict) -> dict[str, list]:
+    """Control to its values, of a row of the short export, which unwraps single values."""
+    found: dict[str, list] = {}
+    for name in CONTROLS:
+        values = row.get(name)
+        for value in values if isinstance(values, list) else [] if values is None else [values]:
+            found.setdefault(name, []).extend(_plain(name, value))
+    return found
+
+
+def _plain(name: str, value: object) -> list:
+    """The values of one item: spans as they are, else texts, stars, choices."""
+    if name == "removed":
+        return [value]
+    key = {"rating": "rating", "flags": "choices"}.get(name, "text")
+    inner = value.get(key) if isinstance(value, dict) else value
+    return inner if isinstance(inner, list) else [] if inner is None else [inner]
+
+
+def annotator_of(entry: object) -> str | None:
+    """Name of who annotated: an e-mail address where the export has it, else the user's number."""
+    if isinstance(entry, dict):
+        entry = entry.get("email") or entry.get("id")
+    return None if entry is None else str(entry)
+
+
+def to_task(example: LssExample, existing: str = "none") -> dict:
+    """A task to import.
+
+    Args:
+        example: the pair; its annotations are used as ``existing`` says.
+        existing: ``predictions`` shows them as suggestions to take over or to judge;
+            ``annotations`` puts them where people's answers are; ``none`` leaves them out.
+    """
+    task: dict = {"data": task_data(example)}
+    if existing == "none":
+        return task
+    made = []
+    for number, annotation in enumerate(example.annotations):
+        result = to_result(annotation, example.claim)
+        if existing == "annotations":
+            # Label Studio takes an imported annotation for ground truth unless told otherwise.
+            made.append({"result": result, "was_cancelled": False, "ground_truth": False})
+        else:
+            name = (annotation.model_extra or {}).get("annotator") or f"annotation {number + 1}"
+            kept = [item for item in result if item["from_name"] != "imported"]
+            made.append({"result": kept, "model_version": str(name)})
+    return {**task, existing: made}

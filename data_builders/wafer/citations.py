@@ -1,0 +1,151 @@
+"""Rows of WAFER's files: reading them, and what makes a claim or a reference unfit."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from eval.decompose.sentences import split_sentences
+from records import BadInput, iter_rows
+
+FAILED = "{Failed verification}"
+MARK = "[CIT]"
+
+_MARKUP = re.compile(
+    r"\{\{|\}\}|\[\[|\]\]|==|\||</?\w+[^>]*>|https?://|www\.|\[\d+\]|\[CIT|citation needed|&\w+;"
+)
+_LIST_MARK = re.compile(r"[*#•·–—-]\s|\(?\d{1,2}[.)]\s|[:;]")
+_ERROR_PAGE = re.compile(
+    r"\b404 (?:error|not found)|error 404|page (?:was |could )?not (?:be )?found|access denied|"
+    r"(?:enable|requires?) javascript|javascript is disabled|are you a robot|verify you are human|"
+    r"domain (?:is|may be) for sale|no longer available|page (?:you requested|cannot be displayed)|"
+    r"enable cookies|403 forbidden|internal server error",
+    re.IGNORECASE,
+)
+_ENGLISH = frozenset(
+    """the of and to in a is was for on that with by as at from it his her he she this are an be or
+    not has had have were which their its they you we i but""".split()  # noqa: SIM905
+)
+
+
+def citation_rows(path: str | Path) -> Iterator[tuple[str, dict]]:
+    """Rows of a file of WAFER's with their place; a ``.tar.gz`` is read without unpacking it.
+
+    Raises:
+        BadInput: a row that is no JSON object, as ``file:line: what is wrong``.
+    """
+    if not str(path).lower().endswith((".tar.gz", ".tgz", ".tar")):
+        yield from ((f"{path}:{number}", row) for number, row in iter_rows(path))
+        return
+    try:
+        with tarfile.open(path, mode="r|*") as archive:
+            for member in archive:
+                if not member.isfile() or not member.name.endswith((".jsonl", ".json")):
+                    continue
+                for number, line in enumerate(archive.extractfile(member), 1):
+                    where = f"{path}/{member.name}:{number}"
+                    if line.strip():
+                        yield where, _object(line, where)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise BadInput([f"{path}: file: cannot be read ({error})"]) from None
+
+
+def _object(line: bytes, where: str) -> dict:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise BadInput([f"{where}: json: {error}; is the line whole?"]) from None
+    if not isinstance(row, dict):
+        raise BadInput([f"{where}: json: expected an object"])
+    return row
+
+
+def read_citation(row: dict, where: str) -> dict:
+    """What matters of one WAFER row, its own fields or ``None``.
+
+    Returns:
+        ``claim`` (the marked sentence without the mark), ``marks`` (how many it has), ``failed``,
+        ``reference`` (the page's passages in the order of their chunks), ``url`` and the titles.
+
+    Raises:
+        BadInput: a field that WAFER always has is missing or of another type.
+    """
+    for field, kind in (("id", (str, int)), ("input", str), ("output", list), ("meta", dict)):
+        if not isinstance(row.get(field), kind):
+            raise BadInput([f"{where}: {field}: missing or of another type than WAFER's"])
+    outputs = [output for output in row["output"] if isinstance(output, dict)]
+    if not outputs or not all(isinstance(o.get("answer"), str) for o in outputs):
+        raise BadInput([f"{where}: output: answer: expected an address or {FAILED!r}"])
+    meta = row["meta"]
+    marked = [s for s in meta.get("sentences") or [] if isinstance(s, str) and MARK in s]
+    sentence = marked[-1] if marked else _marked_sentence(row["input"])
+    cited = next((o for o in outputs if _texts(o)), outputs[0])
+    passages = _texts(cited)
+    provenance = [p for p in cited.get("provenance") or [] if isinstance(p, dict)]
+    address = cited["answer"] if cited["answer"] != FAILED else ""
+    return {
+        "id": str(row["id"]),
+        "claim": unmarked(sentence) if sentence else None,
+        "marks": sentence.count(MARK) if sentence else 0,
+        "failed": any(output["answer"] == FAILED for output in outputs),
+        "reference": " ".join(passages) or None,
+        "url": address or next((str(p["url"]) for p in provenance if p.get("url")), ""),
+        "chunks": [p["chunk_id"] for p in provenance if p.get("chunk_id") is not None],
+        "reference_title": next((str(p["title"]) for p in provenance if p.get("title")), ""),
+        "title": str(meta.get("wikipedia_title") or ""),
+        "section": str(meta.get("wikipedia_section") or ""),
+        "featured": bool(meta.get("featured")),
+    }
+
+
+def _texts(output: dict) -> list[str]:
+    """The texts of an answer's passages in the order of their chunks, each once."""
+    found = [p for p in output.get("provenance") or [] if isinstance(p, dict) and p.get("text")]
+    found.sort(key=lambda passage: chunk_number(passage.get("chunk_id")))
+    return list(dict.fromkeys(" ".join(str(p["text"]).split()) for p in found))
+
+
+def chunk_number(chunk: object) -> int:
+    """A chunk's number: it, or the last number in its name; 0 without one."""
+    return int((re.findall(r"\d+", str(chunk)) or ["0"])[-1])
+
+
+def _marked_sentence(text: str) -> str | None:
+    """The sentence of WAFER's ``input`` that carries the mark."""
+    text = text.split("[SEP]")[-1]
+    return next((s for s in split_sentences(text) if MARK in s), None)
+
+
+def unmarked(sentence: str) -> str:
+    """A sentence without its citation's mark and the blanks that this leaves."""
+    mark = re.escape(MARK)
+    sentence = re.sub(rf"\s*{mark}\s*(?=[.,;:!?)]|$)", "", sentence)
+    return " ".join(re.sub(rf"\s*{mark}\s*", " ", sentence).split())
+
+
+def is_fragment(claim: str, title: str) -> bool:
+    """Whether a claim is a part of a sentence, a list item or only a title."""
+    first = next((letter for letter in claim if letter.isalnum()), "")
+    opening = claim[0].isalnum() or claim[0] in "\"'“‘(«$£€"
+    if not opening or first.islower() or _LIST_MARK.match(claim) or claim[-1] in ",;:-–—(":
+        return True
+    return claim.rstrip(".") == title or sum(word[0].islower() for word in claim.split()) < 3
+
+
+def has_markup(claim: str) -> bool:
+    """Whether a claim holds wiki or HTML markup, an address or another citation's mark."""
+    return bool(_MARKUP.search(claim))
+
+
+def is_error_page(reference: str) -> bool:
+    """Whether a reference reads like what a server says instead of the page."""
+    return bool(_ERROR_PAGE.search(reference))
+
+
+def english_share(reference: str) -> float:
+    """Share of a text's words that are among the commonest function words of English."""
+    words = [word.strip(".,;:\"'()").lower() for word in reference.split()]
+    return sum(word in _ENGLISH for word in words) / max(1, len(words))

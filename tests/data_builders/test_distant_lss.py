@@ -1,0 +1,257 @@
+"""Distant LSS: what a rule put in goes, everything else stays, and the row says exactly which."""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import datasets
+import pytest
+
+from components.words import join_words, keep_targets
+from data_builders.distant_lss import DistantLss, example_of
+from data_builders.distant_lss.transform import RULES, Pool, Setting, entities
+from records import BadInput, LssExample, UserError, read_records, write_jsonl
+
+POOL = Pool(
+    sentences=["The bridge was built by Tor Lund in 1931."],
+    entities={"in": ["Bergen"], "of": ["Sweden"], "by": ["Tor Lund"], "with": ["Silver Brush"]},
+)
+
+
+def made(rule, sentence, reference=None, seed=0, near=0.0):
+    text = reference or sentence
+    setting = Setting(text, entities(text), POOL, near)
+    return RULES[rule](sentence, setting, random.Random(seed))
+
+
+def told(rule, sentence, **more):
+    """The claim and the LSS that a rule makes."""
+    found = example_of(made(rule, sentence, **more), "x")
+    return found.claim, found.annotations[0].lss
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence", "claim", "lss"),
+    [
+        (
+            "entity_swap",
+            "She painted in Oslo.",
+            "She painted in Bergen.",
+            "She painted .",
+        ),
+        (
+            "entity_swap",
+            "She lived, in Oslo, alone.",
+            "She lived, in Bergen, alone.",
+            "She lived, alone.",
+        ),
+        (
+            "entity_swap",
+            "She lived in Oslo and Rome.",
+            "She lived in Bergen and Rome.",
+            "She lived in and Rome.",
+        ),
+        ("pronoun_swap", "There he won.", "There she won.", "There won."),
+        ("negation", "It was sold.", "It was not sold.", "It was sold."),
+        (
+            "noise_clause",
+            "It was sold.",
+            "It was sold, and the bridge was built by Tor Lund in 1931.",
+            "It was sold .",
+        ),
+        ("foreign", "It fell.", "The bridge was built by Tor Lund in 1931.", ""),
+        ("whole", "It was sold.", "It was sold.", "It was sold."),
+    ],
+)
+def test_a_rule_and_what_stays(rule, sentence, claim, lss):
+    found = {told(rule, sentence, seed=seed) for seed in range(20)}
+    assert (claim, lss) in found
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence", "stays"),
+    [
+        ("date_swap", "She died on 3 May 1950.", {"She died on 3 May .", "She died ."}),
+        ("date_swap", "She died in 1950.", {"She died ."}),
+        ("number_swap", "She won 3 medals.", {"She won medals."}),
+        ("number_swap", "She won three medals.", {"She won medals."}),
+        ("noise_phrase", "She won.", {"She won ."}),
+    ],
+)
+def test_what_is_put_in_is_new_and_goes(rule, sentence, stays):
+    found = {told(rule, sentence, seed=seed) for seed in range(40)}
+    assert {lss for _, lss in found} == stays
+    assert all(claim != sentence for claim, _ in found)
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("entity_swap", "She painted all day."),
+        ("entity_swap", "She painted in May."),
+        ("date_swap", "She painted all day."),
+        ("number_swap", "She painted on 3 May."),
+        ("pronoun_swap", "It was sold."),
+        ("negation", "It was never sold."),
+        ("negation", "It fell."),
+        ("foreign", "The bridge fell."),
+    ],
+)
+def test_a_rule_that_does_not_apply_says_so(rule, sentence):
+    assert all(made(rule, sentence, seed=seed) is None for seed in range(20))
+
+
+def test_names_come_from_the_passage_or_from_others():
+    text = "She lived in Oslo. She died in Rome."
+    found = {told("entity_swap", "She lived in Oslo.", reference=text, seed=s, near=1.0)[0]
+             for s in range(5)}  # fmt: skip
+    assert found == {"She lived in Rome."}
+    far = told("entity_swap", "She lived in Oslo.", reference=text, near=0.0)[0]
+    assert far == "She lived in Bergen."
+    known = "She lived in Oslo. It is not Bergen."
+    assert made("entity_swap", "She lived in Oslo.", reference=known) is None
+
+
+def test_words_that_text_alone_cannot_tell_are_left_out():
+    # One of two words goes: tokens tell which; the text "(it)." alone would not.
+    assert example_of([("it ", False), ("it.", True)], "x").keep == [False, True]
+    assert example_of([("(", True), ("it ", False), ("it).", True)], "x") is None
+    assert example_of([("(", True), ("she ", False), ("it).", True)], "x").keep is None
+
+
+PASSAGES = [
+    {
+        "id": str(i),
+        "title": f"Ann Lee{i // 2}",
+        "text": f"Ann Lee{i} was born in Oslo{i} on {1 + i % 28} May {1900 + i}. She was a painter "
+        f"and lived with Tor Lund{i} in Rome{i}. She won {i + 2} medals for the work of her life.",
+    }
+    for i in range(60)
+]
+WICE = {
+    "claim_tokens": ["Ann", "won", "it", "."],
+    "non_supported_spans": [False, True, False, False],
+    "supporting_sentences": [[0]],
+    "claim": "Ann won it.",
+    "evidence": ["Ann has it.", "So there."],
+    "label": "partially_supported",
+}
+
+
+@pytest.fixture
+def build(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", PASSAGES)
+    write_jsonl(tmp_path / "wice.jsonl", [{**WICE, "evidence": [f"Ann {i}."]} for i in range(20)])
+
+    def run(name, **more):
+        given = {"passages": [str(tmp_path / "in.jsonl")], "wice": [str(tmp_path / "wice.jsonl")]}
+        DistantLss(tmp_path / name, **{**given, "shares": (2, 1, 1), **more}).build()
+        return tmp_path / name
+
+    return run
+
+
+def rows_of(folder):
+    return {
+        s: read_records(folder / f"lss_{s}.jsonl", LssExample) for s in ("train", "dev", "test")
+    }
+
+
+def test_the_dataset(build):
+    one, two = build("one"), build("two")
+    names = sorted(path.name for path in one.iterdir())
+    assert names == [
+        "README.md",
+        "lss_dev.jsonl",
+        "lss_test.jsonl",
+        "lss_train.jsonl",
+        "manifest.json",
+    ]
+    assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names)
+    rows = rows_of(one)
+    groups = [{row.group for row in own} for own in rows.values()]
+    assert sum(map(len, groups)) == len(set.union(*groups)) == 30 + 20
+    everything = [row for own in rows.values() for row in own]
+    assert {row.source for row in everything} == {
+        "wice",
+        *(f"distant/{rule}" for rule in RULES),
+    } - {
+        "distant/foreign"  # these passages all speak alike
+    }
+    for row in everything:
+        words, kept, unaligned = keep_targets(row)
+        assert unaligned == 0
+        if row.source != "wice":
+            assert join_words(row.claim, words, kept[0]) == row.annotations[0].lss
+    datasets.load_dataset(str(one), "lss", cache_dir=str(one.parent / "cache"))
+
+
+def test_supported_words_are_in_the_reference(build):
+    for row in rows_of(build("one"))["train"]:
+        if row.source.startswith("distant/"):
+            kept = set(row.annotations[0].lss.lower().replace(".", " ").replace(",", " ").split())
+            assert kept <= set(row.reference.lower().replace(".", " ").replace(",", " ").split())
+
+
+def test_rules_limit_and_number(build):
+    rows = [r for own in rows_of(build("out", rules=["whole"], wice=[])).values() for r in own]
+    assert {row.source for row in rows} == {"distant/whole"}
+    assert len(rows) == 3 * 60
+    rows = [r for own in rows_of(build("one", per_passage=1, wice=[])).values() for r in own]
+    assert len(rows) == 60
+    manifest = json.loads((build("few", limit=20, wice=[]) / "manifest.json").read_text())
+    assert manifest["kept"] <= 3 * 20
+
+
+def test_every_drop_is_counted(tmp_path):
+    texts = [
+        "Too short.",
+        "no sentence here that begins with a capital letter and so none can be a claim of " * 2,
+        PASSAGES[0]["text"],
+        PASSAGES[0]["text"],
+        "The river rises here all the year and the mill stands beside it as ever did any mill.",
+        "Both the river and the mill are as old as the hills, and nobody knows how old that is.",
+    ]
+    write_jsonl(tmp_path / "in.jsonl", [{"id": str(i), "text": t} for i, t in enumerate(texts)])
+    DistantLss(
+        tmp_path / "out",
+        passages=[str(tmp_path / "in.jsonl")],
+        rules=["date_swap"],
+        reference_words=(15, 100),
+        seed=1,
+    ).build()
+    assert json.loads((tmp_path / "out/manifest.json").read_text())["dropped"] == {
+        "passage of too few or too many words": 1,
+        "passage that is there already": 1,
+        "passage without a fitting sentence": 1,
+        "sentence to which no rule applies": 4,
+    }
+
+
+def test_mistakes_are_named(tmp_path):
+    with pytest.raises(UserError, match="passages, wice: no file"):
+        DistantLss(tmp_path)
+    with pytest.raises(UserError, match=r"rules: \['swap'\]; known are entity_swap"):
+        DistantLss(tmp_path, passages=["x"], rules=["swap"])
+    with pytest.raises(UserError, match=r"x\.jsonl: no such file"):
+        DistantLss(tmp_path, passages=["x.jsonl"]).build()
+    write_jsonl(tmp_path / "in.jsonl", [{"id": "1", "text": "A."}, {"id": "2"}])
+    with pytest.raises(BadInput, match=r"in\.jsonl:2: text: field required"):
+        DistantLss(tmp_path, passages=[str(tmp_path / "in.jsonl")]).build()
+    steps = DistantLss(tmp_path / "out", passages=["a.jsonl"], wice=["b.jsonl"], limit=9).plan()
+    assert [(s.what, s.source, s.number) for s in steps] == [
+        ("passages", "a.jsonl", 9),
+        ("WiCE's token labels", "b.jsonl", None),
+    ]
+
+
+@pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")
+def test_wice_itself(tmp_path):
+    path = Path(os.environ["FACTFOUNDRY_DATA"]) / "wice" / "non_supported_tokens_dev.jsonl"
+    DistantLss(tmp_path / "out", wice=[str(path)]).build()
+    rows = [row for own in rows_of(tmp_path / "out").values() for row in own]
+    assert len(rows) == 124
+    assert sum(row.keep is not None for row in rows) > 100
+    assert all(keep_targets(row)[2] == 0 for row in rows)

@@ -1,0 +1,429 @@
+"""Label Studio there and back, votes, agreement, and the dataset that comes of them."""
+
+import json
+from collections import Counter
+
+import datasets
+import pytest
+
+from components.words import join_words
+from data_builders.lss.agreement import agreement, kappa
+from data_builders.lss.build import Lss
+from data_builders.lss.labelstudio import CONFIG, Unreadable, from_values, to_result, to_task
+from data_builders.lss.labelstudio import values_of as values
+from data_builders.lss.project import LssProject
+from data_builders.lss.sources import merge, read_answers
+from data_builders.lss.votes import gold, length_class, vote
+from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl
+
+CLAIM = "In 1931 Ann Lee, a painter from Oslo, won the Silver Brush."
+
+
+def example(*annotations, claim=CLAIM, reference="Ann Lee won the Silver Brush.", **more):
+    made = [a if isinstance(a, Annotation) else Annotation(lss=a) for a in annotations]
+    return LssExample(reference=reference, claim=claim, annotations=made, **more)
+
+
+RECORDS = [
+    example(
+        Annotation(lss="Ann Lee won the Silver Brush.", lss_star="Ann Lee won it.", rating=4),
+        Annotation(lss="ann lee  won the Brush", rating=3, annotator="w2", difficult=True),
+        id="a",
+        title="Ann Lee",
+        url="https://page.example/1",
+    ),
+    # No subsequence; nothing supported; everything; a rating between two stars.
+    example("Lee paints well", reference="Lee.", id="b"),
+    example(Annotation(lss="", lss_star="", rating=1, unrelated=True), reference="Else.", id="c"),
+    example(Annotation(lss=CLAIM, rating=4.5), reference="All of it.", section=""),
+]
+
+
+def exported(examples):
+    """What Label Studio's full export holds after ``to_task(…, 'annotations')`` was imported."""
+    tasks = [to_task(e, "annotations") for e in examples]
+    number = 0
+    for place, task in enumerate(tasks, 1):
+        task |= {"id": place, "predictions": []}
+        for entry in task["annotations"]:
+            number += 1
+            entry |= {"id": number, "completed_by": 1}
+    return json.loads(json.dumps(tasks))
+
+
+def short(tasks):
+    """The short export of the same tasks: single values unwrapped, newest annotation first."""
+    rows = []
+    for task in tasks:
+        for entry in reversed(task["annotations"]):
+            row = {**task["data"], "id": task["id"], "annotator": 1, "annotation_id": entry["id"]}
+            for item in entry["result"]:
+                name, value = item["from_name"], item["value"]
+                if name in ("lss_star", "imported"):
+                    row[name] = value["text"][0]
+                elif name == "flags":
+                    own = value["choices"]
+                    row[name] = own[0] if len(own) == 1 else {"choices": own}
+                else:
+                    row.setdefault(name, []).append(value)
+            rows.append(row)
+    return rows
+
+
+def write(path, value):
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("form", [list, short])
+def test_records_come_back_the_same(tmp_path, form):
+    path = write(tmp_path / "export.json", form(exported(RECORDS)))
+    dropped = Counter()
+    assert merge(read_answers(path, dropped), dropped) == RECORDS
+    assert +dropped == {}
+
+
+def test_marks_are_the_words_that_go():
+    result = to_result(RECORDS[0].annotations[0], CLAIM)
+    marks = [item["value"] for item in result if item["from_name"] == "removed"]
+    assert [m["text"] for m in marks] == ["In 1931", ", a painter from Oslo,"]
+    assert all(CLAIM[m["start"] : m["end"]] == m["text"] for m in marks)
+
+
+def answer(*marks, star=None, rating=None, flags=(), extra=()):
+    result = [
+        {"from_name": "removed", "value": {"start": s, "end": e, "text": CLAIM[s:e]}}
+        for s, e in marks
+    ]
+    if star is not None:
+        result.append({"from_name": "lss_star", "value": {"text": [star]}})
+    if rating is not None:
+        result.append({"from_name": "rating", "value": {"rating": rating}})
+    if flags:
+        result.append({"from_name": "flags", "value": {"choices": list(flags)}})
+    return values({"result": [*result, *extra]})
+
+
+def test_what_people_mark_becomes_an_lss():
+    # A mark that ends inside a word takes the whole word; marks may overlap.
+    found = from_values(answer((0, 5), (3, 7), (15, 37), rating=4, flags=["difficult"]), CLAIM, "w")
+    assert found == Annotation(
+        lss="Ann Lee won the Silver Brush.", rating=4, annotator="w", difficult=True
+    )
+    assert from_values(answer(rating=5, star="All."), CLAIM, None) == Annotation(
+        lss=CLAIM, lss_star="All.", rating=5
+    )
+    assert from_values(answer(flags=["unrelated"]), CLAIM, None).lss == ""
+
+
+def test_a_changed_import_is_a_new_answer():
+    item = to_result(Annotation(lss="won the Brush", rating=2, annotator="w1"), CLAIM)[-1]
+    found = from_values(answer((0, 8), rating=3, extra=[item]), CLAIM, "7")
+    assert (found.lss[:7], found.rating, found.annotator) == ("Ann Lee", 3, "7")
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (answer(), "without any answer"),
+        (answer(rating=9), "not from 1 to 5"),
+        ({"removed": [{"start": 0, "end": 4, "text": "Anna"}]}, "not where its text stands"),
+        ({"removed": [{"start": 0, "end": 999}]}, "not where its text stands"),
+        ({"removed": [{"labels": ["removed"]}]}, "without start and end"),
+    ],
+)
+def test_unusable_annotations_say_why(given, reason):
+    with pytest.raises(Unreadable, match=reason):
+        from_values(given, CLAIM, None)
+
+
+def test_unusable_annotations_are_counted(tmp_path):
+    tasks = exported(RECORDS)
+    tasks[0]["annotations"][0]["was_cancelled"] = True
+    tasks[2]["annotations"][0]["result"] = []
+    tasks[3]["annotations"] = []
+    dropped = Counter()
+    found = read_answers(write(tmp_path / "e.json", tasks), dropped)
+    assert [e.id for e in found] == ["a", "b"]
+    assert found[0].annotations == RECORDS[0].annotations[1:]
+    assert dropped == {
+        "annotation that was skipped": 1,
+        "annotation without any answer": 1,
+        "task without a usable annotation": 2,
+    }
+
+
+def test_the_published_table(tmp_path):
+    path = tmp_path / "LSS.csv"
+    path.write_text(
+        'worker_id,task_id,task_response_id,Statement,Reference,"Is it, well, unrelated?",'
+        '"Remove words","Now mend it",Hard?,"Rate it, 1-5"\n'
+        'w1,t1,r1,"A, b c.",Ref one,,A c.,An a c.,,3\n'
+        'w2,t1,r2,"A, b c.",Ref one,,A,,Yes,2\n'
+        "w1,t2,r3,D e f.,Ref two,TRUE,,,No,\n"
+    )
+    dropped = Counter()
+    first, second = merge(read_answers(str(path), dropped), dropped)
+    assert (first.claim, first.reference, first.id) == ("A, b c.", "Ref one", "t1")
+    assert first.annotations == [
+        Annotation(lss="A c.", lss_star="An a c.", rating=3, annotator="w1"),
+        Annotation(lss="A", lss_star="", rating=2, annotator="w2", difficult=True),
+    ]
+    assert second.annotations == [Annotation(lss="", lss_star="", annotator="w1", unrelated=True)]
+    path.write_text(path.read_text().replace(",3\n", ",three\n"))
+    with pytest.raises(BadInput, match=r"LSS\.csv:2: rating"):
+        read_answers(str(path), dropped)
+
+
+def test_an_annotator_may_change_their_mind():
+    dropped = Counter()
+    rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee")]
+    (found,) = merge([*rows, example("Brush")], dropped)
+    assert [a.lss for a in found.annotations] == ["Ann Lee", "Brush"]
+    assert +dropped == {"answer that its annotator gave anew": 1}
+
+
+def kept(decision):
+    return None if decision.keep is None else join_words(CLAIM, decision.words, decision.keep)
+
+
+def test_the_majority_decides_on_each_word():
+    rows = example("Ann Lee won.", "Ann Lee, a painter, won.", "Lee, a painter from Oslo", "x")
+    decision = vote(rows)
+    assert kept(decision) == "Ann Lee, a painter won ."
+    assert (decision.decided, decision.voters, decision.unaligned) == ("majority", 3, 1)
+    assert vote(example("Ann won")).decided == "single"
+    assert vote(example("Ann won", "ann won")).decided == "unanimous"
+
+
+def test_ties_are_open_unless_told_otherwise():
+    rows = example("Ann Lee won", "Lee won")
+    assert (vote(rows).keep, vote(rows).decided) == (None, "tie")
+    assert kept(vote(rows, "keep")) == "Ann Lee won"
+    assert kept(vote(rows, "remove")) == "Lee won"
+    assert vote(example("not in it")).decided == "unaligned"
+
+
+def test_an_adjudication_overrides():
+    final = Annotation(lss="Oslo", lss_star="It is Oslo.", rating=2, adjudicated=True)
+    rows = example("Ann Lee won", "Ann Lee won", final)
+    decision = vote(rows)
+    assert (kept(decision), decision.decided) == ("Oslo", "adjudicated")
+    assert gold(rows, decision) == Annotation(lss="Oslo", lss_star="It is Oslo.", rating=2)
+
+
+def test_gold_has_the_nearest_star_and_the_median():
+    rows = example(
+        Annotation(lss="Brush", lss_star="far", rating=1),
+        Annotation(lss="Ann Lee won", lss_star="near", rating=3),
+        Annotation(lss="Ann Lee won the", lss_star="nearly", rating=5),
+    )
+    assert gold(rows, vote(rows)) == Annotation(lss="Ann Lee won", lss_star="near", rating=3)
+
+
+def test_length_classes():
+    found = [length_class(vote(example(lss))) for lss in ("", "Ann", "In 1931 Ann Lee won", CLAIM)]
+    assert found == ["none", "little", "half", "all"]
+    assert length_class(vote(example(CLAIM.replace("1931 ", "")))) == "most"
+
+
+def test_kappa():
+    assert kappa([(1, 1), (3, 3), (5, 5)]) == 1
+    assert kappa([(1, 5), (5, 1)]) == -1
+    assert kappa([(1, 1), (1, 5), (5, 1), (5, 5)]) == 0
+    # By hand: observed 1, by chance 23/3.
+    assert kappa([(1, 2), (2, 2), (4, 4)]) == pytest.approx(1 - 3 / 23)
+    assert kappa([]) is None
+    assert kappa([(3, 3), (3, 3)]) is None
+
+
+def test_the_table_of_agreement():
+    rows = [
+        example(
+            Annotation(lss="Ann Lee won", rating=4, annotator="w1"),
+            Annotation(lss="Ann Lee won.", rating=4, annotator="w2"),
+            Annotation(lss="Oslo", rating=1, annotator="w3"),
+            Annotation(lss="Oslo", rating=1, annotator="w4", adjudicated=True),
+        ),
+        example("alone", reference="Other."),
+    ]
+    table = agreement(rows)
+    assert (table["pairs"], table["comparisons"], table["annotators"]) == (1, 3, "by name")
+    assert table["lss"]["identical"] == round(1 / 3, 4)
+    assert table["lss"]["identical_text"] == 0
+    assert table["rating"]["identical"] == round(1 / 3, 4)
+    assert [p["annotators"] for p in table["rating"]["by_annotators"]] == [
+        ["w1", "w2"], ["w1", "w3"], ["w2", "w3"],
+    ]  # fmt: skip
+    assert table["rating"]["kappa_mean"] is None  # too few comparisons
+
+
+def many():
+    """Pairs of twelve references with ratings 2 to 4; every fifth ties, one does not align."""
+    rows = []
+    for i in range(36):
+        lss = ["Ann Lee won", "Lee won"] if i % 5 == 0 else ["Ann Lee won"] * 3
+        made = [Annotation(lss=t, lss_star=t, rating=2 + i % 3) for t in lss]
+        claim = CLAIM.replace("1931", str(1900 + i))
+        rows.append(example(*made, claim=claim, reference=f"Page {i % 12}.", id=str(i), source="w"))
+    return [*rows, example("nobody", id="x")]
+
+
+def test_the_dataset(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", many())
+    for name in ("one", "two"):
+        Lss(tmp_path / name, annotations=[str(tmp_path / "in.jsonl")], shares=(2, 1, 1)).build()
+    paths = (tmp_path / "one").rglob("*.*")
+    files = sorted(path.relative_to(tmp_path / "one").as_posix() for path in paths)
+    assert files == [
+        "README.md",
+        "adjudicate.jsonl",
+        "adjudicate/instructions.html",
+        "adjudicate/label_config.xml",
+        "adjudicate/tasks.json",
+        "agreement.json",
+        *(f"{kind}_{s}.jsonl" for kind in ("gold", "lss") for s in ("dev", "test", "train")),
+        "manifest.json",
+    ]
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    manifest = json.loads((tmp_path / "one/manifest.json").read_text())
+    assert manifest["dropped"] == {
+        "gold: a tie, to be adjudicated": 8,
+        "gold: no annotation is a subsequence of the claim": 1,
+    }
+    by_split = [
+        read_records(tmp_path / f"one/lss_{s}.jsonl", LssExample) for s in ("train", "dev", "test")
+    ]
+    assert sum(map(len, by_split)) == 37
+    pages = [{e.reference for e in rows} for rows in by_split]
+    assert sum(map(len, pages)) == len(set.union(*pages)) == 13
+    golds = read_records(tmp_path / "one/gold_train.jsonl", LssExample)
+    assert all(len(e.annotations) == 1 and e.decided == "unanimous" for e in golds)
+    for config in ("lss", "gold"):
+        datasets.load_dataset(str(tmp_path / "one"), config, cache_dir=str(tmp_path / "cache"))
+
+
+def test_open_cases_go_round(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", many())
+    Lss(tmp_path / "one", annotations=[str(tmp_path / "in.jsonl")]).build()
+    tasks = json.loads((tmp_path / "one/adjudicate/tasks.json").read_text())
+    assert len(tasks) == 9
+    assert [p["model_version"] for p in tasks[0]["predictions"]] == ["annotation 1", "annotation 2"]
+    for number, task in enumerate(tasks):
+        result = to_result(Annotation(lss="Ann Lee won", rating=3), task["data"]["claim"])
+        task["annotations"] = [{"id": number, "completed_by": 4, "result": result[:-1]}]
+    settled = write(tmp_path / "settled.json", tasks)
+    Lss(tmp_path / "two", annotations=[str(tmp_path / "in.jsonl")], adjudications=[settled]).build()
+    manifest = json.loads((tmp_path / "two/manifest.json").read_text())
+    assert manifest["dropped"] == {}
+    assert manifest["files"]["adjudicate.jsonl"]["rows"] == 0
+    assert not (tmp_path / "two/adjudicate").exists()
+    table = json.loads((tmp_path / "two/agreement.json").read_text())
+    assert table["alignment"]["pairs_decided"] == {"adjudicated": 9, "unanimous": 28}
+    assert table["comparisons"] == 28 * 3 + 8  # adjudications are not compared
+
+
+def test_only_train_is_balanced(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", many())
+    common = {"annotations": [str(tmp_path / "in.jsonl")], "on_tie": "keep", "shares": (2, 1, 1)}
+    Lss(tmp_path / "all", **common).build()
+    Lss(tmp_path / "even", **common, balance="rating").build()
+    sizes = {}
+    for name in ("all", "even"):
+        for split in ("train", "dev", "test"):
+            rows = read_records(tmp_path / name / f"gold_{split}.jsonl", LssExample)
+            sizes[name, split] = Counter(e.annotations[0].rating for e in rows)
+    train = sizes["all", "train"]
+    assert len(set(train.values())) > 1 or len(train) == 3
+    assert set(sizes["even", "train"].values()) == {min(train.values())}
+    for split in ("dev", "test"):
+        assert sizes["even", split] == sizes["all", split]
+    dropped = json.loads((tmp_path / "even/manifest.json").read_text())["dropped"]
+    away = sum(n for reason, n in dropped.items() if "balanced away" in reason)
+    assert away == sum(train.values()) - 3 * min(train.values())
+
+
+def test_named_splits_and_unrelated_pairs(tmp_path):
+    rows = [
+        example("Ann", reference=f"Page {i}.", split=split, unrelated=None)
+        for i, split in enumerate(("test", "train", "train", "dev"))
+    ]
+    gone = example(Annotation(lss="", unrelated=True), reference="Else.", split="train")
+    write_jsonl(tmp_path / "in.jsonl", [*rows, gone])
+    Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")], unrelated="drop").build()
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert [manifest["files"][f"lss_{s}.jsonl"]["rows"] for s in ("train", "dev", "test")] == [
+        2,
+        1,
+        1,
+    ]
+    assert manifest["dropped"] == {"pair whose reference is unrelated": 1}
+    other = example("Ann", claim="Ann.", reference="Page 0.", split="dev")
+    write_jsonl(tmp_path / "in.jsonl", [rows[0], other])
+    with pytest.raises(UserError, match="rows of one reference say `split`"):
+        Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
+
+
+def test_mistakes_are_named(tmp_path):
+    with pytest.raises(UserError, match="annotations: give at least one file"):
+        Lss(tmp_path, annotations=[])
+    with pytest.raises(UserError, match="balance_factor"):
+        Lss(tmp_path, annotations=["x"], balance_factor=0.5)
+    with pytest.raises(UserError, match=r"x\.json: no such file"):
+        Lss(tmp_path, annotations=["x.json"]).build()
+    with pytest.raises(UserError, match="not a list of tasks"):
+        Lss(tmp_path, annotations=[write(tmp_path / "a.json", {"tasks": []})]).build()
+    with pytest.raises(BadInput, match=r"b\.json:1: claim: field required"):
+        Lss(tmp_path, annotations=[write(tmp_path / "b.json", [{"data": {"text": "x"}}])]).build()
+    steps = Lss(tmp_path / "out", annotations=["a.json"], adjudications=["b.json"]).plan()
+    assert [(s.what, s.source) for s in steps] == [
+        ("annotations", "a.json"),
+        ("adjudications", "b.json"),
+    ]
+
+
+def test_the_project(tmp_path):
+    rows = [
+        {"id": i, "claim": CLAIM, "reference": f"Page {i % 3}.", "title": "Ann", "url": None}
+        for i in range(4)
+    ]
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    LssProject(tmp_path / "out", pairs=[str(tmp_path / "pairs.jsonl")]).build()
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "README.md", "instructions.html", "label_config.xml", "manifest.json", "pairs.jsonl",
+        "tasks.json",
+    ]  # fmt: skip
+    tasks = json.loads((tmp_path / "out/tasks.json").read_text())
+    assert [task["data"]["record"]["id"] for task in tasks] == ["0", "1", "2"]
+    assert tasks[0] == {
+        "data": {
+            "claim": CLAIM,
+            "reference": "Page 0.",
+            "title": "Ann",
+            "section": "",
+            "words": [
+                *("In", "1931", "Ann", "Lee", ",", "a", "painter", "from", "Oslo", ","),
+                *("won", "the", "Silver", "Brush", "."),
+            ],
+            "record": {"id": "0", "title": "Ann"},
+        }
+    }
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert manifest["dropped"] == {"pair that is there already": 1}
+    datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+    LssProject(tmp_path / "few", pairs=[str(tmp_path / "pairs.jsonl")], limit=2).build()
+    assert len(json.loads((tmp_path / "few/tasks.json").read_text())) == 2
+    with pytest.raises(UserError, match="pairs: no file"):
+        LssProject(tmp_path, pairs=[])
+    write_jsonl(tmp_path / "pairs.jsonl", [*rows, {"claim": "x", "reference": " "}])
+    with pytest.raises(BadInput, match=r"pairs\.jsonl:5: reference: field required"):
+        LssProject(tmp_path, pairs=[str(tmp_path / "pairs.jsonl")]).build()
+
+
+def test_label_studio_itself_accepts_the_project():
+    interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface(CONFIG)
+    interface.validate()
+    for record in RECORDS:
+        for entry in to_task(record, "annotations")["annotations"]:
+            assert interface.validate_annotation({"result": entry["result"]})

@@ -1,0 +1,269 @@
+"""WAFER's rows become pairs, each filter drops what it names, and a page stays in one split."""
+
+import gzip
+import io
+import json
+import re
+import tarfile
+
+import datasets
+import pytest
+
+from data_builders.wafer import Wafer
+from data_builders.wafer.citations import is_fragment, unmarked
+from records import BadInput, UserError
+
+WORDS = re.findall(
+    r"\w+",
+    "The mill at the river was bought by the town in the spring and it was turned into a school "
+    "for the children of the workers who had come from the hills to build the new road",
+)
+PAGE = "The mill stands by the river and was a school for the children of the town in its time."
+
+
+def page(number):
+    """A reference of 50 to 100 words that no other number has."""
+    return f"Page {number} says this of the town. " + " ".join([PAGE] * 3)
+
+
+def citation(number, claim=None, text=None, url=None, **more):
+    """A row as WAFER publishes it, with its provenance filled in: two chunks, the last first."""
+    # Claims that share few neighbouring words: the same ones in another order.
+    turned = [WORDS[(i * (number * 2 + 3)) % len(WORDS)] for i in range(18)]
+    sentence = claim or f"Mill {number} " + " ".join(turned).lower() + " [CIT]."
+    text = page(number) if text is None else text
+    words, url = text.split(), url or f"https://page.example/{number}"
+    chunks = [(2, words[len(words) // 2 :]), (1, words[: len(words) // 2])]
+    return {
+        "id": number,
+        "input": f"Mill [SEP] History [SEP] It is old. {sentence}",
+        "output": [
+            {
+                "answer": url,
+                "provenance": [
+                    {"url": url, "chunk_id": f"c_{n}", "title": "The mill", "text": " ".join(part)}
+                    for n, part in chunks
+                ],
+            }
+        ],
+        "meta": {
+            "wikipedia_id": 7,
+            "wikipedia_title": "Mill",
+            "wikipedia_section": "History",
+            "cit_paragraph_id": 1,
+            "cit_offset": 12,
+            "sentences": ["It is old.", sentence],
+        },
+        **more,
+    }
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def test_a_row_becomes_a_pair(tmp_path):
+    source = write(tmp_path / "wafer.jsonl", [citation(3)])
+    Wafer(tmp_path / "out", train=[source]).build()
+    (row,) = read(tmp_path / "out/train.jsonl")
+    assert row["claim"].startswith("Mill 3 the")
+    assert row["claim"].endswith(".")
+    assert "[CIT]" not in row["claim"]
+    assert row["reference"] == page(3)  # chunks in their order, not the row's
+    assert {k: row[k] for k in ("id", "title", "section", "url", "reference_title", "split")} == {
+        "id": "3",
+        "title": "Mill",
+        "section": "History",
+        "url": "https://page.example/3",
+        "reference_title": "The mill",
+        "split": "train",
+    }
+    assert manifest(tmp_path / "out")["dropped"] == {}
+
+
+FAULTS = {
+    "no sentence with the citation's mark": {
+        "input": "Nothing here.",
+        "meta": {"sentences": ["Nothing here."]},
+    },
+    "several citations in the sentence": "The mill was old [CIT] and was then sold to it [CIT].",
+    "claim of too few words": "The mill was old [CIT].",
+    "claim of too many words": "The mill " + "was old and " * 30 + "grey [CIT].",
+    "claim with markup or an address": "The [[mill]] was sold to the town in the spring [CIT].",
+    "claim that is no whole sentence": "and was sold to the town in the wet spring [CIT].",
+    "reference without text": {"text": ""},
+    "reference of too few words": {"text": "The mill is old."},
+    "reference of too many words": {"text": " ".join([PAGE] * 9)},
+    "reference that is an error page": {"text": "Error 404. " + " ".join([PAGE] * 3)},
+    "reference that is not English": {
+        "text": " ".join(f"Die {i}. alte Mühle steht am Fluss." for i in range(9))
+    },
+    "near-duplicate of an earlier claim": citation(1)["meta"]["sentences"][1].replace(".", "!"),
+    "reference of another split": {"url": "https://page.example/0"},
+}
+
+
+@pytest.mark.parametrize("reason", FAULTS)
+def test_each_fault_is_a_counted_drop(tmp_path, reason):
+    fault = FAULTS[reason]
+    if isinstance(fault, str):
+        bad = citation(2, claim=fault)
+    else:
+        bad = citation(2, **{k: v for k, v in fault.items() if k in ("text", "url")})
+        bad |= {k: v for k, v in fault.items() if k in ("input", "meta")}
+    test = write(tmp_path / "test.jsonl", [citation(0)])
+    train = write(tmp_path / "train.jsonl", [citation(1), bad])
+    Wafer(tmp_path / "out", train=[train], test=[test]).build()
+    assert manifest(tmp_path / "out")["dropped"] == {reason: 1}
+    assert [row["id"] for row in read(tmp_path / "out/train.jsonl")] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"several_citations": False}, "several citations in the sentence"),
+        ({"claim_words": (1, 200)}, "claim of too few words"),
+        ({"claim_words": (1, 200)}, "claim of too many words"),
+        ({"markup": False}, "claim with markup or an address"),
+        ({"fragments": False}, "claim that is no whole sentence"),
+        ({"reference_words": (1, 100)}, "reference of too few words"),
+        ({"long_reference": "cut"}, "reference of too many words"),
+        ({"error_pages": False}, "reference that is an error page"),
+        ({"english": 0.0}, "reference that is not English"),
+        ({"near_duplicate": 1.1}, "near-duplicate of an earlier claim"),
+    ],
+)
+def test_each_filter_can_be_turned_off(tmp_path, option, reason):
+    fault = FAULTS[reason]
+    bad = citation(2, claim=fault) if isinstance(fault, str) else citation(2, **fault)
+    train = write(tmp_path / "train.jsonl", [citation(1), bad])
+    Wafer(tmp_path / "out", train=[train], **option).build()
+    rows = read(tmp_path / "out/train.jsonl")
+    assert [row["id"] for row in rows] == ["1", "2"]
+    assert len(rows[1]["reference"].split()) <= 100
+
+
+def test_failed_verifications_are_kept_apart(tmp_path):
+    failed = citation(5, text="")
+    failed["output"][0]["answer"] = "{Failed verification}"
+    source = write(tmp_path / "dev.jsonl", [citation(1), failed])
+    Wafer(tmp_path / "out", dev=[source]).build()
+    (row,) = read(tmp_path / "out/failed.jsonl")
+    assert (row["id"], row["split"], row["reference"]) == ("5", "dev", "")
+    assert row["url"] == "https://page.example/5"
+    assert len(read(tmp_path / "out/dev.jsonl")) == 1
+    for config in ("pairs", "failed"):
+        datasets.load_dataset(str(tmp_path / "out"), config, cache_dir=str(tmp_path / "cache"))
+
+
+def test_files_as_published(tmp_path):
+    lines = "".join(json.dumps(citation(i)) + "\n" for i in range(6)).encode()
+    with tarfile.open(tmp_path / "wafer.jsonl.tar.gz", "w:gz") as archive:
+        entry = tarfile.TarInfo("wafer.jsonl")
+        entry.size = len(lines)
+        archive.addfile(entry, io.BytesIO(lines))
+    (tmp_path / "wafer.jsonl.gz").write_bytes(gzip.compress(lines))
+    for name in ("wafer.jsonl.tar.gz", "wafer.jsonl.gz"):
+        Wafer(tmp_path / name[:-3], train=[str(tmp_path / name)]).build()
+    one = read(tmp_path / "wafer.jsonl.tar/train.jsonl")
+    assert len(one) == 6
+    assert one == read(tmp_path / "wafer.jsonl/train.jsonl")
+
+
+def test_text_can_come_from_a_file_of_passages(tmp_path):
+    row = citation(4)
+    for part in row["output"][0]["provenance"]:
+        part["text"] = part["title"] = None
+    words = page(4).split()
+    passages = [
+        {"url": "https://page.example/4", "chunk_id": "c_2", "text": " ".join(words[20:])},
+        {"url": "https://page.example/4", "chunk_id": "c_3", "text": "Not cited.", "title": "T"},
+        {"url": "https://page.example/4", "chunk_id": "c_1", "text": " ".join(words[:20])},
+    ]
+    source = write(tmp_path / "wafer.jsonl", [row])
+    with pytest.raises(UserError, match=r"no pair is left .1 x reference without text"):
+        Wafer(tmp_path / "out", train=[source]).build()
+    texts = write(tmp_path / "passages.jsonl", passages)
+    Wafer(tmp_path / "out", train=[source], passages=[texts]).build()
+    assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(4)
+
+
+def test_unsplit_files_are_split_by_page(tmp_path):
+    rows = [citation(i, url=f"https://page.example/{i % 12}", text=page(i % 12)) for i in range(34)]
+    source = write(tmp_path / "wafer.jsonl", rows)
+    for name in ("one", "two"):
+        Wafer(tmp_path / name, unsplit=[source], shares=(2, 1, 1), near_duplicate=1.1).build()
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["README.md", "dev.jsonl", "manifest.json", "test.jsonl", "train.jsonl"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    pages = [
+        {r["url"] for r in read(tmp_path / f"one/{s}.jsonl")} for s in ("train", "dev", "test")
+    ]
+    assert len(set.union(*pages)) == sum(map(len, pages)) == 12
+
+
+def test_sample_and_limit(tmp_path):
+    source = write(tmp_path / "wafer.jsonl", [citation(i) for i in range(30)])
+    for name, seed in (("one", 0), ("again", 0), ("other", 1)):
+        folder = tmp_path / name
+        Wafer(folder, train=[source], sample=5, seed=seed, near_duplicate=1.1).build()
+        assert len(read(folder / "train.jsonl")) == 5
+        assert manifest(folder)["dropped"] == {"not drawn into the sample": 25}
+    drawn = {n: (tmp_path / n / "train.jsonl").read_bytes() for n in ("one", "again", "other")}
+    assert drawn["one"] == drawn["again"] != drawn["other"]
+    Wafer(tmp_path / "few", train=[source], limit=3).build()
+    assert [row["id"] for row in read(tmp_path / "few/train.jsonl")] == ["0", "1", "2"]
+
+
+def test_mistakes_are_named(tmp_path):
+    with pytest.raises(UserError, match="train, dev, test, unsplit: no file"):
+        Wafer(tmp_path)
+    with pytest.raises(UserError, match="claim_words"):
+        Wafer(tmp_path, train=["x"], claim_words=(9, 3))
+    with pytest.raises(UserError, match=r"x\.jsonl: no such file"):
+        Wafer(tmp_path, train=["x.jsonl"]).build()
+    source = write(tmp_path / "bad.jsonl", [citation(1), {"id": 2, "input": "x", "meta": {}}])
+    with pytest.raises(BadInput, match=r"bad\.jsonl:2: output: missing"):
+        Wafer(tmp_path / "out", train=[source]).build()
+    assert not (tmp_path / "out/manifest.json").exists()
+    assert not list((tmp_path / "out").glob(".wafer*"))
+
+
+def test_the_plan_reads_nothing(tmp_path):
+    steps = Wafer(tmp_path / "out", train=["a.jsonl"], passages=["b.jsonl"]).plan()
+    assert [(s.what, s.source) for s in steps] == [
+        ("citations of train", "a.jsonl"),
+        ("text of pages", "b.jsonl"),
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claim"),
+    [
+        ("It was sold [CIT].", "It was sold."),
+        ("It was sold.[CIT]", "It was sold."),
+        ("It was sold,[CIT] and burnt.", "It was sold, and burnt."),
+        ("It was sold [CIT] and burnt.", "It was sold and burnt."),
+    ],
+)
+def test_the_mark_leaves_no_trace(sentence, claim):
+    assert unmarked(sentence) == claim
+
+
+def test_fragments():
+    assert not is_fragment("The mill was sold to the town.", "Mill")
+    assert not is_fragment('"It was grey," wrote the miller of it.', "Mill")
+    for claim in ("1. The mill was sold to it", "* The mill was sold", "Great River Town Mill",
+                  "The mill was sold to the town,", ") The mill was sold to it"):  # fmt: skip
+        assert is_fragment(claim, "Mill")
