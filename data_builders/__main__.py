@@ -17,8 +17,11 @@ from records.errors import run_door
 # Name on the command line to where its class is; imported only when asked for. The class has a
 # typed, documented constructor, a ``build()``, and a ``plan()`` of what a build would ask.
 BUILDERS = {
+    "adversarial": "data_builders.adversarial:Adversarial",
+    "bleached": "data_builders.bleached:Bleached",
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",
     "conflicts": "data_builders.conflicts:Conflicts",
+    "corruption": "data_builders.corruption:Corruption",
     "distant_lss": "data_builders.distant_lss:DistantLss",
     "kb_conflicts": "data_builders.conflicts.kb:KbConflicts",
     "kb_pairs": "data_builders.kb_pairs:KbPairs",

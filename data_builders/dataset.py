@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path, PurePath
@@ -106,7 +107,17 @@ def write_dataset(
         "versions": {"python": platform.python_version(), **_versions()},
     }
     write_json(folder / "manifest.json", manifest)
+    _sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
+
+
+def _sweep(folder: Path, names: Sequence[str]) -> None:
+    """Remove what earlier builds left of these files when they were killed while writing."""
+    for name in names:
+        place = folder / name
+        # As ``atomic_file`` names them.
+        for leftover in place.parent.glob(f".{escape(place.name)}.????????"):
+            leftover.unlink()
 
 
 def request_families(clients: Sequence[PoliteClient]) -> list[dict]:

@@ -21,17 +21,16 @@ from components.base import describe_base
 from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
+from data_builders.topics import read_topics
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs
 from eval.score import build_parser, score_resumably
 from records import (
     Document,
-    Generation,
     JsonlAppender,
     Preference,
     UserError,
-    read_records,
     sha256_text,
 )
 
@@ -47,8 +46,8 @@ class Preferences:
 
     Args:
         output: folder of the dataset.
-        topics: files of generation records, whose topics are taken, or ``.txt`` files with a topic
-            a line.
+        topics: files whose topics are taken: rows with the field ``topic``, such as those of
+            ``bios`` or generation records, or ``.txt`` files with a topic a line.
         generator: who writes: an adversary's checkpoint folder, or a base model's name.
         pipeline: configuration file of the metric, as for ``python -m eval score --config``.
         prompt: template with ``{topic}``; null takes the checkpoint's own; a base model is
@@ -111,7 +110,7 @@ class Preferences:
 
     def plan(self) -> list[Step]:
         """What a build would sample and score."""
-        texts = len(self._topics()) * self.samples
+        texts = len(read_topics(self.topics)) * self.samples
         return [
             Step("texts to sample", self.generator, texts, "texts"),
             Step("texts to score", self.pipeline, texts, "texts"),
@@ -123,7 +122,7 @@ class Preferences:
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
-        topics = self._topics()
+        topics = list(read_topics(self.topics))
         engine = CausalLM(self.generator, self.prompt, self.batch_size)
         if "{topic}" not in engine.template:
             raise UserError(f"prompt {engine.template!r} has no {{topic}}; give --prompt")
@@ -148,19 +147,6 @@ class Preferences:
         for journal in self.output.glob(".*.partial.jsonl"):
             journal.unlink()
         return manifest
-
-    def _topics(self) -> list[str]:
-        """Each topic once, in the order of the files."""
-        found: dict[str, None] = {}
-        for path in self.topics:
-            if not Path(path).is_file():
-                raise UserError(f"{path}: no such file; give files with topics")
-            if Path(path).suffix == ".txt":
-                lines = Path(path).read_text(encoding="utf-8").splitlines()
-                found |= dict.fromkeys(line.strip() for line in lines if line.strip())
-            else:
-                found |= dict.fromkeys(row.topic for row in read_records(path, Generation))
-        return list(found)
 
     def _config(self, engine: CausalLM, pipeline: dict, digests: Mapping[str, str]) -> dict:
         """What decides the records, without the folder they go to."""

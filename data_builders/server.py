@@ -89,17 +89,18 @@ def open_client(
     snapshot: str | Path = SNAPSHOT,
     user_agent: str | None = None,
     cache_dir: str | Path | None = None,
+    counted: bool = False,
 ) -> Iterator[SparqlClient]:
     """A client of ``endpoint``, or of a local server over ``snapshot`` where none is given.
 
     The local one is named by the file's hash, so that its cache and manifest hold no port.
     """
     if endpoint is not None:
-        yield SparqlClient(endpoint, user_agent, cache_dir)
+        yield SparqlClient(endpoint, user_agent, cache_dir, counted=counted)
         return
     with local_endpoint(snapshot) as url:
         identity = f"{Path(snapshot).name} sha256:{sha256_file(snapshot)}"
-        yield SparqlClient(url, user_agent, cache_dir, identity=identity)
+        yield SparqlClient(url, user_agent, cache_dir, identity=identity, counted=counted)
 
 
 def _wait_until_ready(server: subprocess.Popen, port: int, log) -> None:

@@ -148,7 +148,8 @@ def _to_lss(row: dict, number: int) -> dict:
         tokens, dropped = row["claim_tokens"], row["non_supported_spans"]
         if len(tokens) != len(dropped):
             raise ValueError("non_supported_spans: must be as long as claim_tokens")
-        kept = [token for token, drop in zip(tokens, dropped, strict=True) if not drop]
+        # A few tokens hold a blank; `keep` is by whitespace token, as the claim is read again.
+        words = [(w, drop) for t, drop in zip(tokens, dropped, strict=True) for w in t.split()]
         evidence = row["evidence"]
         cited = [
             row["evidence"][i] for i in sorted({i for s in row["supporting_sentences"] for i in s})
@@ -157,8 +158,8 @@ def _to_lss(row: dict, number: int) -> dict:
             "claim": " ".join(tokens),
             # The cited sentences come first so that a model of short inputs sees them at all.
             "reference": "\n".join([*cited, *(e for e in evidence if e not in set(cited))]),
-            "annotations": [{"lss": " ".join(kept)}],
-            "keep": [not drop for drop in dropped],
+            "annotations": [{"lss": " ".join(word for word, drop in words if not drop)}],
+            "keep": [not drop for _, drop in words],
             "source": "wice",
         }
     return row

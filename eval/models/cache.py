@@ -1,4 +1,4 @@
-"""Numeric answers of the engines, kept on disk between runs.
+"""Answers of the engines and of language models, kept on disk between runs.
 
 The key is a SHA-256 over everything that changes an answer: the engine, the checkpoint's weights,
 tokenizer and configuration, the precision, and the input texts. A checkpoint that is trained again
@@ -12,11 +12,14 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.checkpoint import Component
 from records import UserError, sha256_file
+
+if TYPE_CHECKING:  # it brings PyTorch, which a model behind a server does not need
+    from components.checkpoint import Component
 
 # What a component.json says about its making, or applies after the cached answer.
 _NO_INFLUENCE = {"data", "metrics", "metrics_split", "seed", "versions", "keep_threshold"}
@@ -56,7 +59,7 @@ def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
 
 
 class AnswerCache:
-    """A table of answers in one SQLite file, which several processes may share.
+    """A table of numeric answers in one SQLite file, which several processes may share.
 
     Every ``put`` is one transaction of the write-ahead log: a process that is killed loses at most
     the batch it was working on.
@@ -72,7 +75,10 @@ class AnswerCache:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._table = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+            # A notebook's language model answers from another thread, one answer at a time.
+            self._table = sqlite3.connect(
+                self.path, timeout=60.0, isolation_level=None, check_same_thread=False
+            )
             self._table.execute("PRAGMA journal_mode=WAL")
             # After a power cut the last batches may be gone, but the file stays whole.
             self._table.execute("PRAGMA synchronous=NORMAL")
@@ -94,7 +100,7 @@ class AnswerCache:
             rows = self._table.execute(
                 f"SELECT key, value FROM answers WHERE key IN ({marks})", part
             )
-            found.update((bytes(key), np.frombuffer(value, "<f8")) for key, value in rows)
+            found.update((bytes(key), self._unpack(value)) for key, value in rows)
         return found
 
     def put(self, answers: Mapping[bytes, np.ndarray]) -> None:
@@ -102,7 +108,7 @@ class AnswerCache:
 
         One that is already there stays, so that nobody sees it change.
         """
-        rows = [(key, np.asarray(value, "<f8").tobytes()) for key, value in answers.items()]
+        rows = [(key, self._pack(value)) for key, value in answers.items()]
         self._table.execute("BEGIN IMMEDIATE")
         self._table.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
         self._table.execute("COMMIT")
@@ -110,3 +116,23 @@ class AnswerCache:
     def close(self) -> None:
         """Close the file; the cache cannot be used any more."""
         self._table.close()
+
+    @staticmethod
+    def _pack(value: np.ndarray) -> bytes:
+        return np.asarray(value, "<f8").tobytes()
+
+    @staticmethod
+    def _unpack(raw: bytes) -> np.ndarray:
+        return np.frombuffer(raw, "<f8")
+
+
+class TextCache(AnswerCache):
+    """The same for answers in words: each a JSON object."""
+
+    @staticmethod
+    def _pack(value: dict[str, Any]) -> bytes:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @staticmethod
+    def _unpack(raw: bytes) -> dict[str, Any]:
+        return json.loads(raw.decode("utf-8", "surrogatepass"))

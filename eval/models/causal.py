@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
+from jinja2 import TemplateError
 from peft import PeftModel
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
@@ -24,13 +24,12 @@ from transformers import AutoTokenizer, DynamicCache, PreTrainedModel, PreTraine
 from components.base import load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
+from eval.models.chat import Message, last_whole_sentence
 from eval.models.encoder import pack_linears, pick_device
 from records import UserError
 
 # Logits of a batch are at most this many tokens wide: 2048 x 49 152 float32 are 400 MB.
 _TOKENS_PER_BATCH = 2048
-_LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
-
 
 Dtype = Literal["auto", "float32", "bfloat16"]
 
@@ -131,7 +130,7 @@ class CausalLM:
         """Longest input in tokens."""
         if self.component is not None:
             return self.component.max_length
-        return getattr(self._model.config, "max_position_embeddings", 2048)
+        return self.positions
 
     def prompt_for(self, topic: str) -> str:
         """The prompt template with the topic filled in."""
@@ -208,18 +207,82 @@ class CausalLM:
             for topic in topics
         ]
         rows = [(place, index) for place in range(len(topics)) for index in range(n)]
-        rows.sort(key=lambda row: len(prompts[row[0]]))
+        draws = [text_draws(seed, topics[place], index) for place, index in rows]
         texts = [[""] * n for _ in topics]
-        for _, group in groupby(rows, key=lambda row: len(prompts[row[0]])):
+        written = self.write(
+            [prompts[place] for place, _ in rows], draws, temperature, top_p, max_new_tokens
+        )
+        for row, tokens in written:
+            place, index = rows[row]
+            texts[place][index] = self._text(tokens)
+        return texts
+
+    def encode_messages(self, messages: Sequence[Message], chat: bool | None = None) -> list[int]:
+        """Token ids of a prompt of messages.
+
+        Args:
+            messages: with ``role`` and ``content``.
+            chat: by the tokenizer's chat template; ``None`` where it has one. Otherwise the
+                contents are joined.
+
+        Raises:
+            UserError: the chat template refuses the messages, e.g. a system message.
+        """
+        if not (self._tokenizer.chat_template if chat is None else chat):
+            joined = "\n\n".join(message["content"] for message in messages)
+            return encode_completion(self._tokenizer, joined, None, False)[0]
+        try:
+            ids = self._tokenizer.apply_chat_template(
+                list(messages), add_generation_prompt=True, tokenize=True, return_dict=False
+            )
+        except (TemplateError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UserError(
+                f"{self.checkpoint}: its chat template refuses the prompt ({reason}); change the "
+                "roles of the prompt's messages, or give --writer.chat false"
+            ) from None
+        return list(ids)
+
+    @cached_property
+    def positions(self) -> int:
+        """Tokens of prompt and text together that the model can take."""
+        return getattr(self._model.config, "max_position_embeddings", 2048)
+
+    def write(
+        self,
+        prompts: Sequence[Sequence[int]],
+        draws: Sequence[random.Random],
+        temperature: float,
+        top_p: float,
+        max_new_tokens: int,
+    ) -> Iterator[tuple[int, list[int]]]:
+        """Continue each prompt once, with random numbers of its own.
+
+        Args:
+            prompts: token ids.
+            draws: one source of random numbers a prompt.
+
+        Yields:
+            A prompt's place and the tokens written, in batches of prompts of the same length; the
+            last token is one of the end tokens where the text is whole (see :meth:`ended`).
+        """
+        order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
+        for _, group in groupby(order, key=lambda place: len(prompts[place])):
             members = list(group)
             for start in range(0, len(members), self.batch_size):
                 batch = members[start : start + self.batch_size]
-                draws = [_draws(seed, topics[place], index) for place, index in batch]
-                ids = torch.tensor([prompts[place] for place, _ in batch], device=self.device)
-                written = self._write(ids, draws, temperature, top_p, max_new_tokens)
-                for (place, index), tokens in zip(batch, written, strict=True):
-                    texts[place][index] = self._text(tokens)
-        return texts
+                ids = torch.tensor([list(prompts[place]) for place in batch], device=self.device)
+                own = [draws[place] for place in batch]
+                written = self._write(ids, own, temperature, top_p, max_new_tokens)
+                yield from zip(batch, written, strict=True)
+
+    def ended(self, tokens: Sequence[int]) -> bool:
+        """Whether a text came to its end, rather than to ``max_new_tokens``."""
+        return bool(tokens) and tokens[-1] in self._ends
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """A text without its special tokens, stripped."""
+        return self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
 
     @torch.inference_mode()
     def _write(
@@ -268,14 +331,11 @@ class CausalLM:
         return {self._tokenizer.eos_token_id, *(end for end in ends if end is not None)}
 
     def _text(self, tokens: list[int]) -> str:
-        text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
-        if tokens and tokens[-1] in self._ends:
-            return text
-        whole = _LAST_SENTENCE.match(text)
-        return whole.group() if whole else text
+        text = self.decode(tokens)
+        return text if self.ended(tokens) else last_whole_sentence(text)
 
 
-def _draws(seed: int, topic: str, index: int) -> random.Random:
+def text_draws(seed: int, topic: str, index: int) -> random.Random:
     """The random numbers of one text."""
     digest = hashlib.sha256(f"{seed}\0{index}\0{topic}".encode()).digest()
     return random.Random(int.from_bytes(digest, "big"))

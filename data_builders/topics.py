@@ -1,0 +1,81 @@
+"""Topics from the files that users have them in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from records import BadInput, UserError, iter_rows
+
+SPLITS = ("train", "dev", "test")
+# Topic to its frequency or other group, where its file has one.
+Topics = dict[str, str | None]
+
+
+def read_topics(paths: Sequence[str]) -> Topics:
+    """Each topic once, in the files' order.
+
+    Args:
+        paths: records with a ``topic`` (generations, documents, topics alone), or ``.txt`` files
+            with a topic a line.
+
+    Raises:
+        UserError: no such file, or a row without a topic.
+    """
+    found: Topics = {}
+    for path in paths:
+        if not Path(path).is_file():
+            raise UserError(f"{path}: no such file; give files with topics")
+        if Path(path).suffix == ".txt":
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            found |= {line.strip(): None for line in lines if line.strip()}
+            continue
+        for number, row in iter_rows(path):
+            topic = row.get("topic")
+            if not isinstance(topic, str) or not topic.strip():
+                raise BadInput([f"{path}:{number}: topic: field required, a text"])
+            found.setdefault(topic.strip(), row.get("group"))
+    return found
+
+
+def split_topics(
+    topics: Sequence[str] | Mapping[str, Sequence[str]], shares: Sequence[int], seed: int
+) -> dict[str, Topics]:
+    """Split to its topics.
+
+    Args:
+        topics: files whose topics are divided by ``shares``, in an order that depends on the seed
+            and the topics alone; or split to its files, which keep their splits.
+        shares: of train, dev and test.
+        seed: of the division.
+
+    Raises:
+        UserError: a topic in two splits, an unknown split, or no topic at all.
+    """
+    if isinstance(topics, Mapping):
+        unknown = sorted(set(topics) - set(SPLITS))
+        if unknown:
+            raise UserError(f"topics: {', '.join(unknown)} is no split; give {', '.join(SPLITS)}")
+        found = {split: read_topics(topics.get(split, ())) for split in SPLITS}
+    else:
+        known = read_topics(topics)
+        order = sorted(known)
+        random.Random(f"{seed}:split").shuffle(order)
+        total = sum(shares)
+        edges = [round(len(order) * sum(shares[:i]) / total) for i in range(len(SPLITS) + 1)]
+        parts = [order[edges[i] : edges[i + 1]] for i in range(len(SPLITS))]
+        found = {
+            split: {topic: known[topic] for topic in sorted(part)}
+            for split, part in zip(SPLITS, parts, strict=True)
+        }
+    seen: dict[str, str] = {}
+    for split, own in found.items():
+        for topic in own:
+            if seen.setdefault(topic, split) != split:
+                raise UserError(
+                    f"topic {topic!r} is in {seen[topic]} and in {split}; a topic has one split"
+                )
+    if not seen:
+        raise UserError("topics: the files have none")
+    return found

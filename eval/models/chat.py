@@ -1,0 +1,228 @@
+"""Language models that answer prompts: one small interface, whoever runs the model.
+
+``eval.models.openai_server.OpenAIServer`` asks any OpenAI-compatible server and
+``eval.models.local.LocalModel`` runs transformers here; anything else with the signature of
+:class:`Writer` will do. An answer that is none (a refusal, nothing at all) says so in ``failed``
+and is for the caller to count, never to use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from eval.models.cache import TextCache, answer_key
+
+# ``role`` is system, user or assistant; ``content`` the text.
+Message = dict[str, str]
+# A text that ran out of tokens ends with its last whole sentence, or counts as failed.
+WhenCut = Literal["trim", "fail"]
+
+_LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
+# What reasoning models say to themselves, where the server does not take it away.
+_THOUGHT = re.compile(r"^\s*(<think>)?.*</think>", re.DOTALL)
+
+
+class Answer(NamedTuple):
+    """One text of a model.
+
+    Attributes:
+        text: stripped; empty where there is none.
+        failed: why it is no answer; ``None`` for an answer.
+    """
+
+    text: str
+    failed: str | None = None
+
+
+class Writer(Protocol):
+    """A language model that answers prompts.
+
+    ``identity`` holds everything that decides its answers and no secret; it goes into cache keys,
+    journals and manifests.
+    """
+
+    identity: dict[str, Any]
+
+    def answer(
+        self,
+        prompts: Sequence[Sequence[Message]],
+        *,
+        n: int = 1,
+        temperature: float = 1.0,
+        top_p: float = 0.95,
+        max_new_tokens: int = 256,
+        seed: int = 0,
+    ) -> list[list[Answer]]:
+        """``n`` answers a prompt, in the prompts' order."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How answers are drawn; ``temperature`` 0 takes the likeliest token."""
+
+    temperature: float
+    top_p: float
+    max_new_tokens: int
+
+
+class Request(NamedTuple):
+    """One text to be written.
+
+    Attributes:
+        messages: the prompt.
+        seed: of this text alone; depends on the call's seed and the text's index.
+    """
+
+    messages: Sequence[Message]
+    seed: int
+
+
+@dataclass
+class Usage:
+    """What answering took. An answer from the cache counts with the tokens it once took.
+
+    Attributes:
+        calls: texts that the model wrote in this process.
+        cached: texts that came from the cache.
+        failed: texts, of either kind, that are no answer.
+        prompt_tokens, completion_tokens: as the server or the tokenizer counts them.
+    """
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+# Takes a request's place, its answer, and the tokens of prompt and completion.
+Keep = Callable[[int, Answer, int, int], None]
+
+
+class CachedWriter(ABC):
+    """What the backends share: each text is asked for once, and kept as soon as it is there.
+
+    Args:
+        cache: SQLite file of answers; several models and processes may share it.
+        when_cut: what becomes of a text that reached ``max_new_tokens``.
+    """
+
+    def __init__(self, cache: Path | str | None, when_cut: WhenCut):
+        self.when_cut = when_cut
+        self.cache_path = cache
+        self.usage = Usage()
+
+    @property
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides the answers, without secrets."""
+
+    @abstractmethod
+    def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
+        """Have the texts written, in any order; ``keep`` takes each as soon as it is there."""
+
+    @cached_property
+    def _cache(self) -> TextCache | None:
+        return None if self.cache_path is None else TextCache(self.cache_path)
+
+    def answer(
+        self,
+        prompts: Sequence[Sequence[Message]],
+        *,
+        n: int = 1,
+        temperature: float = 1.0,
+        top_p: float = 0.95,
+        max_new_tokens: int = 256,
+        seed: int = 0,
+    ) -> list[list[Answer]]:
+        """``n`` answers a prompt, in the prompts' order.
+
+        A text depends on its prompt, the settings, the seed and its index, not on the other
+        prompts. Without temperature seed and index change nothing, and a prompt is asked once.
+
+        Raises:
+            UserError: the model cannot be asked; what was answered before is in the cache.
+        """
+        sampling = Sampling(temperature, top_p, max_new_tokens)
+        wanted: list[list[bytes]] = []
+        requests: dict[bytes, Request] = {}
+        for messages in prompts:
+            keys = []
+            for index in range(n if temperature else 1):
+                own = text_seed(seed, index) if temperature else 0
+                keys.append(self._key(messages, sampling, own))
+                requests.setdefault(keys[-1], Request(messages, own))
+            wanted.append(keys if temperature else keys * n)
+        answers = self._answers(requests, sampling)
+        return [[answers[key] for key in keys] for keys in wanted]
+
+    def _answers(self, requests: dict[bytes, Request], sampling: Sampling) -> dict[bytes, Answer]:
+        known = self._cache.get(list(requests)) if self._cache else {}
+        todo = [key for key in requests if key not in known]
+        answers = {}
+        for key, row in known.items():
+            answers[key] = Answer(row["text"], row["failed"])
+            self._count("cached", answers[key], row["prompt_tokens"], row["completion_tokens"])
+
+        def keep(place: int, answer: Answer, prompt_tokens: int, completion_tokens: int) -> None:
+            answers[todo[place]] = answer
+            self._count("calls", answer, prompt_tokens, completion_tokens)
+            if self._cache:
+                tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+                self._cache.put({todo[place]: answer._asdict() | tokens})
+
+        if todo:
+            self._ask([requests[key] for key in todo], sampling, keep)
+        return answers
+
+    def _count(self, kind: str, answer: Answer, prompt: int, completion: int) -> None:
+        setattr(self.usage, kind, getattr(self.usage, kind) + 1)
+        self.usage.failed += answer.failed is not None
+        self.usage.prompt_tokens += prompt
+        self.usage.completion_tokens += completion
+
+    def _key(self, messages: Sequence[Message], sampling: Sampling, seed: int) -> bytes:
+        settings = asdict(sampling)
+        if not sampling.temperature:
+            settings.pop("top_p")
+        whole = [self.identity, settings, seed]
+        engine = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).digest()
+        return answer_key(engine, [text for m in messages for text in (m["role"], m["content"])])
+
+
+def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
+    """A model's text as an answer: without its thoughts, and with a whole sentence at its end.
+
+    Args:
+        text: as the model wrote it.
+        cut: it ran out of tokens.
+        when_cut: what then becomes of it.
+    """
+    text = _THOUGHT.sub("", text or "", count=1).strip()
+    if text.startswith("<think>"):
+        return Answer("", "cut while it was thinking")
+    if not text:
+        return Answer("", "empty")
+    if cut and when_cut == "fail":
+        return Answer(text, "cut at max_new_tokens")
+    return Answer(last_whole_sentence(text) if cut else text)
+
+
+def last_whole_sentence(text: str) -> str:
+    """The text up to the end of its last whole sentence; all of it where no sentence ends."""
+    whole = _LAST_SENTENCE.match(text)
+    return whole.group() if whole else text
+
+
+def text_seed(seed: int, index: int) -> int:
+    """The seed of one of several texts; 31 bits, which every server takes."""
+    digest = hashlib.sha256(f"{seed}\0{index}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1

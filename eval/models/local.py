@@ -1,0 +1,109 @@
+"""A language model that runs here, through transformers, as a :class:`~eval.models.chat.Writer`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+from transformers import AutoConfig
+from transformers.utils import logging
+
+from components.base import PACKAGE, describe_base
+from eval.models.causal import CausalLM, Dtype, text_draws
+from eval.models.chat import Answer, CachedWriter, Keep, Request, Sampling, WhenCut, as_answer
+from records import sha256_file, sha256_text
+
+# What decides a model's answers in its folder.
+_FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
+
+
+class LocalModel(CachedWriter):
+    """A base model or an adversary's checkpoint, loaded at the first answer.
+
+    Args:
+        model: a hub id, a folder, ``package:…`` (safetensors or GGUF), or an adversary's
+            checkpoint.
+        chat: use the tokenizer's chat template; null: where it has one, and as an adversary was
+            trained. Otherwise the messages' contents are joined.
+        batch_size: texts that are written together; changes the speed, not the texts.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        dtype: precision; ``auto`` is bfloat16 where the processor computes in it.
+        when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
+            (``trim``) or counts as failed (``fail``).
+        cache: SQLite file of answers.
+
+    Raises:
+        UserError: the package is not installed, or the checkpoint is no adversary's.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        chat: bool | None = None,
+        batch_size: int = 16,
+        device: str = "auto",
+        dtype: Dtype = "auto",
+        when_cut: WhenCut = "trim",
+        cache: Path | None = None,
+    ):
+        super().__init__(cache, when_cut)
+        self.model = model
+        self._engine = CausalLM(model, "{topic}", batch_size, device, dtype)
+        self.chat = self._engine.component.chat if self._engine.component and chat is None else chat
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """The model with the hash of its files, the precision and the kind of prompt."""
+        component = self._engine.component
+        return {
+            "backend": "transformers",
+            "model": _named(self.model),
+            **({"base": component.base} if component else {}),
+            "chat": self.chat,
+            "dtype": str(self._engine.dtype).removeprefix("torch."),
+            "when_cut": self.when_cut,
+        }
+
+    def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        engine = self._engine
+        prompts, fits = [], []
+        for place, request in enumerate(requests):
+            prompts.append(engine.encode_messages(request.messages, self.chat))
+            if len(prompts[place]) + sampling.max_new_tokens > engine.positions:
+                keep(place, Answer("", "prompt too long for the model"), len(prompts[place]), 0)
+            else:
+                fits.append(place)
+        draws = [text_draws(r.seed, json.dumps(r.messages), 0) for r in requests]
+        written = engine.write(
+            [prompts[place] for place in fits],
+            [draws[place] for place in fits],
+            sampling.temperature,
+            sampling.top_p,
+            sampling.max_new_tokens,
+        )
+        name = self.model.rpartition("/")[2]
+        for row, tokens in tqdm(written, name, len(fits), unit="text", disable=None):
+            answer = as_answer(engine.decode(tokens), not engine.ended(tokens), self.when_cut)
+            keep(fits[row], answer, len(prompts[fits[row]]), len(tokens))
+
+
+def _named(model: str) -> dict[str, str | None]:
+    """A model as others can find it; a folder by its content, because its path differs."""
+    if model.startswith(PACKAGE):
+        return describe_base(model)
+    if Path(model).exists():
+        return {"id": Path(model).name, "sha256": _digest(Path(model))}
+    return {"id": model, "revision": AutoConfig.from_pretrained(model)._commit_hash}
+
+
+def _digest(path: Path) -> str:
+    """Of the files that decide the answers."""
+    if path.is_file():
+        return sha256_file(path)
+    files = sorted({file for pattern in _FILES for file in path.glob(pattern)})
+    return sha256_text("".join(f"{file.name}:{sha256_file(file)}\n" for file in files))

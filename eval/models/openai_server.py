@@ -1,0 +1,300 @@
+"""Any OpenAI-compatible server as a :class:`~eval.models.chat.Writer`.
+
+vLLM, llama.cpp, Ollama, LM Studio and the hosted ones speak the same chat completions. Many
+requests are under way at a time; what disturbs one (a busy server, a cut answer, a broken line) is
+tried again, and what was answered is kept even when the server dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from openai import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APIStatusError,
+    AsyncOpenAI,
+    OpenAIError,
+)
+from openai.types.chat import ChatCompletion
+from tqdm import tqdm
+
+from eval.models.chat import Answer, CachedWriter, Keep, Request, Sampling, WhenCut, as_answer
+from records import UserError
+
+# The server, or something before it, may do better next time.
+_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
+# A server that asks to wait longer than this many seconds is not waited for.
+_LONGEST_WAIT = 600.0
+# Seconds before the second try; doubled each time, up to half a minute, and shortened at random.
+_FIRST_WAIT = 1.0
+_TOO_LONG = re.compile(
+    r"context.?(length|size|window)|too long|maximum.{0,20}tokens", re.IGNORECASE
+)
+
+
+class Malformed(Exception):
+    """A 200 that holds no chat completion."""
+
+
+class OpenAIServer(CachedWriter):
+    """A model behind an OpenAI-compatible server.
+
+    Args:
+        model: name under which the server serves it.
+        base_url: of the API, as a rule ending in ``/v1``.
+        revision: of the model, where you know it; a server does not say. Part of the cache's keys.
+        api_key_env: environment variable that holds the key; local servers need none.
+        concurrency: requests under way at a time.
+        timeout_s: seconds until a request is given up and tried again.
+        retries: how often one request is tried again.
+        when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
+            (``trim``) or counts as failed (``fail``).
+        length_field: what the server calls ``max_new_tokens``; newer hosted models want
+            ``max_completion_tokens``.
+        extra: more fields of the request's body, e.g. ``{"top_k": 50}``; no secrets, because they
+            stand in manifests.
+        cache: SQLite file of answers; with it nothing is asked twice, also after a crash.
+
+    Raises:
+        UserError: no http address, a number below 1, or a key in the place of its variable's name.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        revision: str | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
+        concurrency: int = 8,
+        timeout_s: float = 120.0,
+        retries: int = 5,
+        when_cut: WhenCut = "trim",
+        length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
+        extra: dict[str, Any] | None = None,
+        cache: Path | None = None,
+    ):
+        super().__init__(cache, when_cut)
+        address = urlsplit(base_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise UserError("base_url: no http(s) address; give e.g. http://localhost:8000/v1")
+        if address.username or address.password or address.query:
+            raise UserError(
+                "base_url: holds a user, a password or a query; give the key in the variable that "
+                "api_key_env names"
+            )
+        if not re.fullmatch(r"[A-Za-z_]\w*", api_key_env):
+            raise UserError("api_key_env: give the name of an environment variable, not the key")
+        if concurrency < 1 or retries < 0 or timeout_s <= 0:
+            raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
+        self.model = model
+        self.base_url = base_url
+        self.host = address.netloc
+        self.revision = revision
+        self.api_key_env = api_key_env
+        self.concurrency = concurrency
+        self.timeout_s = timeout_s
+        self.retries = retries
+        self.length_field = length_field
+        self.extra = extra or {}
+        self._not_before = 0.0  # by the event loop's clock; a busy server's wish holds for all
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The served model and where; the key is no part of it."""
+        return {
+            "backend": "openai",
+            "model": self.model,
+            "revision": self.revision,
+            "host": self.host,
+            "extra": self.extra,
+            "when_cut": self.when_cut,
+        }
+
+    def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
+        _run(self._ask_all(requests, sampling, keep))
+
+    async def _ask_all(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
+        key = os.environ.get(self.api_key_env) or "none"
+        bar = tqdm(total=len(requests), desc=self.model, unit="text", disable=None)
+        places = iter(range(len(requests)))
+        self._not_before = 0.0
+        # Retries are ours: the client knows neither cut JSON nor that all should wait.
+        async with AsyncOpenAI(
+            api_key=key, base_url=self.base_url, timeout=self.timeout_s, max_retries=0
+        ) as client:
+
+            async def work() -> None:
+                for place in places:
+                    body = self._body(requests[place], sampling)
+                    keep(place, *await self._answer(client, body, key))
+                    bar.update()
+
+            workers = [asyncio.create_task(work()) for _ in range(self.concurrency)]
+            try:
+                await asyncio.gather(*workers)
+            except BaseException:
+                # The others' answers are paid for: those under way are waited for and kept.
+                for _ in places:
+                    pass
+                await asyncio.gather(*workers, return_exceptions=True)
+                raise
+            finally:
+                bar.close()
+
+    def _body(self, request: Request, sampling: Sampling) -> dict[str, Any]:
+        body = {
+            "model": self.model,
+            "messages": list(request.messages),
+            "temperature": sampling.temperature,
+            self.length_field: sampling.max_new_tokens,
+            "extra_body": self.extra,
+        }
+        # Without temperature there is nothing to draw.
+        drawn = {"top_p": sampling.top_p, "seed": request.seed}
+        return body | (drawn if sampling.temperature else {})
+
+    async def _answer(
+        self, client: AsyncOpenAI, body: Mapping[str, Any], key: str
+    ) -> tuple[Answer, int, int]:
+        """One answer and its tokens, tried until it is there."""
+        loop = asyncio.get_running_loop()
+        for attempt in range(self.retries + 1):
+            while (wait := self._not_before - loop.time()) > 0:
+                await asyncio.sleep(wait)
+            try:
+                # The client's own time-out counts from byte to byte; a trickle would last for ever.
+                async with asyncio.timeout(self.timeout_s):
+                    return self._read(await client.chat.completions.create(**body))
+            except (OpenAIError, ValueError, Malformed, TimeoutError) as error:
+                failed = _failed_prompt(error)
+                if failed is not None:
+                    return failed, 0, 0
+                await self._pause(error, attempt, key)
+        raise AssertionError("the last pause raises")
+
+    async def _pause(self, error: Exception, attempt: int, key: str) -> None:
+        """Wait before the next try.
+
+        Raises:
+            UserError: another try would not help, or was the last.
+        """
+        reason = _reason(error).replace(key, "***")
+        wait = _asked_wait(error)
+        if not _worth_retrying(error):
+            mend = self._mend(error)
+        elif attempt == self.retries:
+            mend = f"no answer in {attempt + 1} tries; see to the server and start again"
+        elif wait > _LONGEST_WAIT:
+            mend = f"it asks to wait {wait:.0f} s; start again then"
+        elif wait:
+            loop = asyncio.get_running_loop()
+            self._not_before = max(self._not_before, loop.time() + wait)
+            return
+        else:
+            wait = min(30.0, _FIRST_WAIT * 2**attempt)
+            await asyncio.sleep(wait * random.uniform(0.5, 1.0))
+            return
+        raise UserError(f"{self.host}, model {self.model}: {reason}; {mend}; {self._kept}")
+
+    def _read(self, reply: ChatCompletion | str) -> tuple[Answer, int, int]:
+        """The answer in a reply.
+
+        Raises:
+            Malformed: it is no chat completion.
+        """
+        choices = getattr(reply, "choices", None)
+        if not isinstance(choices, list):
+            raise Malformed("the reply is no chat completion")
+        usage = reply.usage
+        tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
+        if not choices:
+            return Answer("", "no choices in the reply"), *tokens
+        choice = choices[0]
+        if getattr(choice, "message", None) is None:
+            raise Malformed("the reply's choice has no message")
+        if choice.message.refusal:
+            return Answer("", "refused"), *tokens
+        if choice.finish_reason == "content_filter":
+            return Answer("", "content filter"), *tokens
+        cut = choice.finish_reason == "length"
+        return as_answer(choice.message.content, cut, self.when_cut), *tokens
+
+    @property
+    def _kept(self) -> str:
+        if self.cache_path is None:
+            return "with `cache: FILE` its answers would be kept"
+        return f"the answers so far are kept in {self.cache_path}"
+
+    def _mend(self, error: Exception) -> str:
+        if getattr(error, "status_code", None) in (401, 403):
+            return f"set the key in the environment variable {self.api_key_env}"
+        if getattr(error, "status_code", None) == 404:
+            return "check base_url (it ends in /v1 as a rule) and model"
+        return "check the settings (extra, length_field) or the account"
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end; beside the event loop of a notebook, where one is running already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
+
+
+def _failed_prompt(error: Exception) -> Answer | None:
+    """What a 400 says of this prompt alone; ``None`` where it is not the prompt's fault."""
+    if getattr(error, "status_code", None) not in (400, 413, 422):
+        return None
+    if getattr(error, "code", None) == "content_filter":
+        return Answer("", "content filter")
+    if getattr(error, "code", None) == "context_length_exceeded" or _TOO_LONG.search(str(error)):
+        return Answer("", "prompt too long for the model")
+    return None
+
+
+def _worth_retrying(error: Exception) -> bool:
+    if isinstance(error, APIStatusError):
+        # An empty account answers 429 as well, for ever.
+        return error.status_code in _AGAIN and error.code != "insufficient_quota"
+    connection = (APIConnectionError, APIResponseValidationError)
+    return isinstance(error, (*connection, ValueError, Malformed, TimeoutError))
+
+
+def _asked_wait(error: Exception) -> float:
+    """Seconds of ``Retry-After``; 0 where the server does not say."""
+    response = getattr(error, "response", None)
+    asked = response.headers.get("retry-after", "") if response is not None else ""
+    try:
+        return max(0.0, float(asked))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds())
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _reason(error: Exception) -> str:
+    """One line."""
+    if isinstance(error, TimeoutError):
+        return "time-out"
+    if isinstance(error, ValueError):
+        return "the reply is cut"
+    if isinstance(error, APIStatusError):
+        said = error.body.get("message") if isinstance(error.body, Mapping) else None
+        return f"HTTP {error.status_code}: {' '.join(str(said or error.message).split())[:200]}"
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,64 @@
+"""Prompts: files rendered by jinja2, known by the hash of their text.
+
+A file starts with a comment that names its version and its source. A line ``=== system``,
+``=== user`` or ``=== assistant`` starts a message; a file without such lines is one user message.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, TemplateError
+
+from eval.models.chat import Message
+from records import UserError, sha256_text
+
+_ROLE = re.compile(r"^=== (system|user|assistant)[ \t]*\n", re.MULTILINE)
+_JINJA = Environment(
+    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+)
+
+
+class Prompt:
+    """A prompt file.
+
+    Attributes:
+        name: of the file.
+        sha256: of its text; goes into journals and manifests.
+
+    Raises:
+        UserError: no such file, or no template.
+    """
+
+    def __init__(self, path: Path | str):
+        path = Path(path)
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; give a prompt as a jinja2 file")
+        text = path.read_text(encoding="utf-8")
+        self.name = path.name
+        self.sha256 = sha256_text(text)
+        # The roles are split before the fields are filled in, so no field can start a message.
+        parts = _ROLE.split(text)
+        head = parts[0] if len(parts) > 1 else ""
+        pairs = list(zip(parts[1::2], parts[2::2], strict=True)) or [("user", text)]
+        try:
+            self._messages = [(role, _JINJA.from_string(head + body)) for role, body in pairs]
+        except TemplateError as error:
+            raise UserError(f"{path}: no jinja2 template ({error})") from None
+
+    def messages(self, **fields: object) -> list[Message]:
+        """The messages with the fields filled in.
+
+        Raises:
+            UserError: the template asks for a field that is not given.
+        """
+        try:
+            return [
+                {"role": role, "content": template.render(**fields).strip()}
+                for role, template in self._messages
+            ]
+        except TemplateError as error:
+            raise UserError(
+                f"{self.name}: {error}; the fields are {', '.join(sorted(fields))}"
+            ) from None

@@ -1,0 +1,223 @@
+"""Uninformative and repetitive texts: asked of a real server, sifted, written, resumed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from datasets import load_dataset
+
+from data_builders.__main__ import main
+from data_builders.adversarial import (
+    Adversarial,
+    names_topic,
+    paragraph,
+    shipped_prompts,
+    sift,
+    statistics,
+)
+from data_builders.topics import read_topics, split_topics
+from eval.models import openai_server
+from eval.models.chat import Answer
+from eval.models.openai_server import OpenAIServer
+from records import BadInput, Generation, UserError, read_records, write_jsonl
+from tests.model_server import ModelServer
+
+TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve", "Joe") for last in ("Lee", "Ray")]
+
+
+def tell(body: dict) -> str:
+    """What a good model would say; another text for every seed."""
+    name = body["messages"][-1]["content"].removeprefix("Person: ")
+    if "true of any person" in body["messages"][0]["content"]:
+        return f"{name} is. {name} has {'slept' if body['seed'] % 2 else 'eaten'}. {name} lives."
+    return f"{name} sang song {body['seed']}. {name} was a singer. A singer was {name}."
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    with ModelServer(tell) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def topics(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("train.jsonl", [{"topic": t, "group": "A0"} for t in TOPICS[:5] + TOPICS[:1]])
+    Path("dev.txt").write_text(f"{TOPICS[5]}\n\n{TOPICS[6]}\n", encoding="utf-8")
+    write_jsonl("test.jsonl", [{"topic": TOPICS[7], "text": "x"}])
+    return {"train": ["train.jsonl"], "dev": ["dev.txt"], "test": ["test.jsonl"]}
+
+
+def build(server: ModelServer, topics: object, output: str = "out", **options: object) -> Path:
+    writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
+    return Adversarial(output, topics, writer, **options).build().parent
+
+
+def test_the_folder_holds_both_kinds_by_split(server, topics):
+    folder = build(server, topics, per_topic=3)
+    files = [f"{kind}_{split}.jsonl" for kind in ("info", "repetitive") for split in topics]
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        [*files, "README.md", "manifest.json", "statistics.json"]
+    )
+    rows = {name: read_records(folder / name, Generation) for name in files}
+    assert {row.topic for row in rows["info_train.jsonl"]} == set(TOPICS[:5])
+    assert [row.topic for row in rows["repetitive_dev.jsonl"]] == [TOPICS[5]] * 3 + [TOPICS[6]] * 3
+    first = rows["info_train.jsonl"][0]
+    assert (first.kind, first.generator, first.group) == ("info", "tiny", "A0")
+    assert first.text.startswith("Ann Lee is. Ann Lee has ")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    # Two wordings for three seeds: the same text again is left out.
+    again = manifest["dropped"].pop("info text: the same text again")
+    assert again >= 8
+    assert manifest["dropped"] == {}
+    assert manifest["kept"] == 2 * 3 * len(TOPICS) - again
+    assert manifest["config"]["writer"]["model"] == "tiny"
+    figures = json.loads((folder / "statistics.json").read_text())
+    assert figures["info_train.jsonl"]["with_digits"] == 0
+    assert figures["repetitive_train.jsonl"]["with_digits"] == 15
+    loaded = load_dataset(str(folder), "info")
+    assert set(loaded) == set(topics)
+    assert loaded["test"]["topic"][0] == TOPICS[7]
+
+
+def test_faults_and_a_second_build_change_no_byte(server, topics):
+    one = build(server, topics, per_topic=2)
+    server.faults.extend(["429", "cut", "drop", None, "503", "html"])
+    two = build(server, topics, "two", per_topic=2)
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+    other = build(server, topics, "other", per_topic=2, seed=1)
+    name = "repetitive_train.jsonl"
+    assert (one / name).read_bytes() != (other / name).read_bytes()
+
+
+def test_a_dead_server_ends_the_build_which_goes_on_later(server, topics, monkeypatch):
+    monkeypatch.setattr("data_builders.adversarial.TOPICS_A_WRITE", 2)
+    whole = build(server, topics, "whole", per_topic=2)
+    server.answered.clear()
+
+    def dies(body: dict) -> str:
+        if len(server.answered) == 9:
+            server.faults.extend(["503"] * 100)
+        return tell(body)
+
+    server.reply = dies
+    with pytest.raises(UserError, match="no answer in 3 tries"):
+        build(server, topics, "killed", per_topic=2)
+    assert not Path("killed/manifest.json").exists()
+    assert list(Path("killed").glob(".info.*.partial.jsonl"))
+    server.faults.clear()
+    server.reply = tell
+    server.answered.clear()
+    resumed = build(server, topics, "killed", per_topic=2)
+    assert len(server.answered) == 2 * 2 * len(TOPICS) - 8  # two whole writes of two topics
+    for path in whole.iterdir():
+        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
+    assert sorted(p.name for p in whole.iterdir()) == sorted(p.name for p in resumed.iterdir())
+
+
+def test_the_command_line_and_its_plan(server, topics, capsys):
+    Path("config.yaml").write_text(
+        "output: out\ntopics: {test: [test.jsonl], dev: [dev.txt]}\nper_topic: 2\nlimit: 1\n"
+        "writer:\n  class_path: eval.models.openai_server.OpenAIServer\n"
+        f"  init_args: {{model: tiny, base_url: '{server.url}'}}\n"
+    )
+    assert main(["adversarial", "--config", "config.yaml", "--dry_run"]) == 0
+    assert "info texts        tiny    4 texts" in capsys.readouterr().out
+    assert server.asked == []
+    assert main(["adversarial", "--config", "config.yaml"]) == 0
+    assert len(server.asked) == 2 * 2 * 2
+    # A split without topics is no split of the card.
+    assert set(load_dataset("out", "repetitive")) == {"dev", "test"}
+
+
+def test_what_is_no_such_text_is_counted():
+    dropped: Counter[str] = Counter()
+    good = "Ann Lee is. Ann lives. Ann has slept."
+    answers = [
+        Answer(good),
+        Answer("", "content filter"),
+        Answer("I'm sorry, but I cannot write about Ann Lee."),
+        Answer("A person is. A person lives. A person sleeps."),
+        Answer("Ann Lee is. Ann lives."),
+        Answer(f"Sure, here it is:\n\n- {good.replace('. ', '.' + chr(10) + '- ')}"),
+    ]
+    assert list(sift("info", "Ann Lee", answers, 3, dropped)) == [good]
+    assert dropped == {
+        "info text: content filter": 1,
+        "info text: refused in words": 1,
+        "info text: does not name its topic": 1,
+        "info text: too few sentences": 1,
+        "info text: the same text again": 1,
+    }
+
+
+def test_answers_become_paragraphs():
+    assert paragraph("1. Ann is.\n2) Ann was.\n* So.") == "Ann is. Ann was. So."
+    assert paragraph("Ann is.\n\nPerson: Bob\n\nBob is.") == "Ann is."
+    assert paragraph("Sure! \n\nAnn is.") == "Ann is."
+    assert paragraph("Surely Ann is.\nHere she was.") == "Surely Ann is. Here she was."
+    assert names_topic("Lee is.", "Ann B. Lee")
+    assert not names_topic("B. is.", "Ann B. Lee")
+    assert names_topic("Xi is.", "Xi")
+
+
+def test_statistics_tell_empty_from_telling_texts():
+    empty = statistics([("Ann Lee", "Ann Lee is. Ann Lee lives.")])
+    telling = statistics([("Ann Lee", "Ann Lee was born in Paris in 1950. Ann Lee sang there.")])
+    assert (empty["with_digits"], empty["with_names"]) == (0, 0)
+    assert (telling["with_digits"], telling["with_names"]) == (1, 1)
+    again = statistics([("Ann Lee", "Ann Lee was a singer. Ann Lee worked as a singer.")])
+    assert again["said_before"] == 0.5 > telling["said_before"] == 0
+
+
+def test_the_shipped_prompts_take_any_topic():
+    for prompt in shipped_prompts().values():
+        messages = prompt.messages(topic="Ann {{ x }} Lee")
+        assert [m["role"] for m in messages] == ["user", "assistant"] * 2 + ["user"]
+        assert messages[-1]["content"] == "Person: Ann {{ x }} Lee"
+
+
+def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
+    by_seed = split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 0)
+    assert [len(own) for own in by_seed.values()] == [6, 1, 1]
+    assert by_seed == split_topics(["test.jsonl", "train.jsonl", "dev.txt"], (6, 1, 1), 0)
+    assert by_seed != split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 1)
+    assert read_topics(["train.jsonl"]) == dict.fromkeys(TOPICS[:5], "A0")
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "said"),
+    [
+        (["nosuch.jsonl"], {}, "nosuch.jsonl: no such file"),
+        (
+            {"train": ["train.jsonl"], "dev": ["train.jsonl"]},
+            {},
+            "'Ann Lee' is in train and in dev",
+        ),
+        ({"validation": ["dev.txt"]}, {}, "validation is no split; give train, dev, test"),
+        (["train.jsonl"], {"per_topic": 0}, "per_topic"),
+        (["train.jsonl"], {"prompts": {"info": "nosuch.jinja"}}, "nosuch.jinja: no such file"),
+        (["train.jsonl"], {"least_sentences": 9}, "no info text is left"),
+    ],
+)
+def test_mistakes_say_what_to_change(server, given, options, said):
+    with pytest.raises(UserError, match=said):
+        build(server, given, **options)
+
+
+def test_a_row_without_a_topic_is_named(server):
+    write_jsonl("bad.jsonl", [{"topic": "Ann"}, {"name": "Bob"}])
+    with pytest.raises(BadInput, match=r"bad\.jsonl:2: topic: field required"):
+        build(server, ["bad.jsonl"])
+
+
+def test_other_kinds_by_prompt_files(server, topics):
+    Path("vague.jinja").write_text("{# 1 #}\nSay nothing of it.\nPerson: {{ topic }}")
+    server.reply = lambda body: "Ann Lee was. Bob was. Eve was. Joe Ray was."
+    folder = build(server, topics, prompts={"vague": "vague.jinja"}, per_topic=1)
+    assert read_records(folder / "vague_test.jsonl", Generation)[0].kind == "vague"

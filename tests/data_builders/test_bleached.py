@@ -1,0 +1,215 @@
+"""``bleached``: what nearly every member of a domain has in common, counted or written."""
+
+import json
+from collections import Counter
+
+import pytest
+from datasets import load_dataset
+
+from data_builders.bleached import Bleached
+from data_builders.bleached.claims import from_answers
+from data_builders.server import local_endpoint
+from eval.models.chat import Answer
+from eval.select.weights import load_bleached
+from records import UserError
+
+FILMS = """\
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix wikibase: <http://wikiba.se/ontology#> .
+wd:Q11424 rdfs:label "film"@en ; wdt:P279 wd:Q838948 .
+wd:Q838948 rdfs:label "artwork"@en .
+wd:Q35 rdfs:label "Denmark"@en .
+wd:P495 rdfs:label "country of origin"@en .
+wd:P57 rdfs:label "director"@en .
+wd:P345 rdfs:label "IMDb ID"@en .
+wd:P345 wikibase:directClaim wdt:P345 ; wikibase:propertyType wikibase:ExternalId .
+wd:P57 wikibase:directClaim wdt:P57 ; wikibase:propertyType wikibase:WikibaseItem .
+"""
+POPULATION = "?item wdt:P31 wd:Q11424 ."
+
+
+def films():
+    lines = [FILMS]
+    for index in range(10):
+        lines.append(
+            f'wd:Q{index} wdt:P31 wd:Q11424 ; wdt:P345 "tt{index}" ; '
+            f'wdt:P495 wd:Q35 ; wdt:P999 "x" .'
+        )
+        if index < 9:
+            lines.append(f"wd:Q{index} wdt:P57 wd:Q90{index} .")
+        if index < 8:
+            lines.append(f'wd:Q{index} wdt:P577 "1950-01-01T00:00:00Z" .')
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ttl") / "films.ttl"
+    path.write_text(films(), encoding="utf-8")
+    with local_endpoint(path) as url:
+        yield url
+
+
+class Script:
+    """A writer whose answers are known."""
+
+    def __init__(self, *texts):
+        self.identity = {"model": "script"}
+        self.texts = [text if isinstance(text, Answer) else Answer(text) for text in texts]
+        self.asked = []
+
+    def answer(self, prompts, *, n=1, temperature=1.0, top_p=0.95, max_new_tokens=256, seed=0):
+        self.asked.append((prompts, n, seed))
+        return [[self.texts[i % len(self.texts)] for i in range(n)] for _ in prompts]
+
+
+def built(folder, **options):
+    manifest = json.loads(Bleached(folder, **options).build().read_text())
+    rows = [json.loads(line) for line in (folder / "bleached.jsonl").read_text().splitlines()]
+    return rows, manifest
+
+
+def test_facts_of_most_members_become_statements_with_their_shares(tmp_path, endpoint):
+    rows, manifest = built(
+        tmp_path / "out", domain="a film", endpoint=endpoint, population=POPULATION
+    )
+    assert [(r["text"], r["source"], r["share"], r["count"], r["fact"]) for r in rows] == [
+        ("{topic} is a film.", "kb/class", 1.0, 10, "P31=Q11424"),
+        ("{topic} is an artwork.", "kb/class", 1.0, 10, "P31=Q838948"),
+        ("{topic} has a country of origin.", "kb/property", 1.0, 10, "P495"),
+        ("{topic} has a director.", "kb/property", 0.9, 9, "P57"),
+        ("The country of origin of {topic} is Denmark.", "kb/value", 1.0, 10, "P495=Q35"),
+    ]
+    assert {r["of"] for r in rows} == {10}
+    assert manifest["dropped"] == {
+        "fact without an English label": 2,
+        "property that is no fact in words": 1,
+    }
+
+
+def test_the_threshold_decides(tmp_path, endpoint):
+    options = {"endpoint": endpoint, "population": POPULATION}
+    strict, _ = built(tmp_path / "strict", threshold=1.0, **options)
+    loose, _ = built(tmp_path / "loose", threshold=0.8, **options)
+    assert "{topic} has a director." not in {r["text"] for r in strict}
+    assert "{topic} came out at some time." in {r["text"] for r in loose}
+
+
+def test_core_reads_the_text_file(tmp_path, endpoint):
+    options = {"endpoint": endpoint, "population": POPULATION}
+    built(tmp_path / "out", domain="a film", **options)
+    text = (tmp_path / "out" / "bleached.txt").read_text()
+    assert text.startswith("# Bleached claims: true of almost anything that is a film.\n")
+    assert len(load_bleached(tmp_path / "out" / "bleached.txt")) == 5
+    built(tmp_path / "few", most=3, **options)
+    # One of each source.
+    assert load_bleached(tmp_path / "few" / "bleached.txt") == [
+        "{topic} is a film.",
+        "{topic} has a country of origin.",
+        "The country of origin of {topic} is Denmark.",
+    ]
+    rows, _ = built(tmp_path / "limited", limit=1, **options)
+    assert len(rows) < 5
+
+
+def test_the_embedded_people(tmp_path):
+    rows, _ = built(tmp_path / "one")
+    built(tmp_path / "two")
+    assert "{topic} is a human." in {r["text"] for r in rows}
+    assert "{topic} was born at some time." in {r["text"] for r in rows}
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["README.md", "bleached.jsonl", "bleached.txt", "manifest.json"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    loaded = load_dataset(str(tmp_path / "one"), "bleached", cache_dir=str(tmp_path / "cache"))
+    assert loaded["train"].num_rows == len(rows)
+
+
+ANSWER = """\
+Here are the statements:
+- {topic} can be watched.
+2. {topic} was made by somebody.
+* {topic} can be Watched.
+- A film has pictures.
+- {topic} was made after 1890.
+- {topic} was shown in Paris.
+- {topic} is a work by {name}.
+- {topic} has a
+- {topic} can be watched.
+"""
+
+
+def test_a_models_statements_are_read_and_its_other_lines_counted(tmp_path):
+    writer = Script(ANSWER, "- {topic} can be watched.", Answer("", "nothing was written"))
+    rows, manifest = built(
+        tmp_path / "out", domain="a film", endpoint=None, writer=writer, samples=3, seed=7
+    )
+    assert [(r["text"], r["source"], r["count"], r["of"]) for r in rows] == [
+        ("{topic} can be watched.", "model", 2, 3),
+        ("{topic} was made by somebody.", "model", 1, 3),
+    ]
+    assert manifest["dropped"] == {
+        "model: line outside the list": 1,
+        "model: no answer (nothing was written)": 1,
+        "model: statement that is no whole sentence": 1,
+        "model: statement twice in an answer": 1,
+        "model: statement with a name": 2,
+        "model: statement with a number": 1,
+        "model: statement with another placeholder": 1,
+        "model: statement without {topic}": 1,
+    }
+    assert manifest["config"]["writer"]["model"] == "script"
+    ((prompts, number, seed),) = writer.asked
+    assert (number, seed) == (3, 7)
+    (message,) = prompts[0]
+    assert message["role"] == "user"
+    assert "Kind: a film" in message["content"]
+    assert "Write {topic}, with the curly brackets" in message["content"]
+
+
+def test_a_model_and_a_knowledge_base_are_merged(tmp_path, endpoint):
+    writer = Script("- {topic} is a film.\n- {topic} can be watched.")
+    rows, manifest = built(
+        tmp_path / "out", endpoint=endpoint, population=POPULATION, writer=writer, samples=1
+    )
+    by_text = {r["text"]: r["source"] for r in rows}
+    assert by_text["{topic} is a film."] == "kb/class"
+    assert by_text["{topic} can be watched."] == "model"
+    assert manifest["dropped"]["statement that was there already"] == 1
+
+
+def test_all_answers_may_fail(tmp_path):
+    dropped = Counter()
+    assert from_answers([Answer("", "refused")], dropped) == []
+    with pytest.raises(UserError, match="nothing holds for"):
+        Bleached(tmp_path, endpoint=None, writer=Script(Answer("", "refused"))).build()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"endpoint": None}, "null needs a writer"),
+        ({"threshold": 0.0}, "a share in"),
+        ({"most": 13}, "1 to 12"),
+        ({"limit": 0}, "at least 1"),
+        ({"samples": 0}, "at least 1"),
+        ({"population": "?x wdt:P31 wd:Q5 ."}, r"no \?item"),
+    ],
+)
+def test_an_option_out_of_range_is_the_users_mistake(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        Bleached(tmp_path, **options)
+
+
+def test_a_population_of_nobody_is_named(tmp_path, endpoint):
+    with pytest.raises(UserError, match="selects nothing"):
+        Bleached(tmp_path, endpoint=endpoint, population="?item wdt:P31 wd:Q12345 .").build()
+
+
+def test_the_plan_asks_nothing(tmp_path):
+    writer = Script("x")
+    steps = Bleached(tmp_path, endpoint="https://query.wikidata.org/sparql", writer=writer).plan()
+    assert [step.source for step in steps] == ["https://query.wikidata.org/sparql", "script"]
+    assert writer.asked == []

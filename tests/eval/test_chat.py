@@ -1,0 +1,406 @@
+"""Language models that answer prompts: a real server with faults before it, and a local model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonargparse import ArgumentParser
+
+from eval.models import openai_server
+from eval.models.causal import CausalLM
+from eval.models.chat import Answer, Message, Usage, Writer, as_answer
+from eval.models.local import LocalModel
+from eval.models.openai_server import OpenAIServer
+from eval.models.prompts import Prompt
+from records import UserError
+from tests.model_server import ModelServer
+
+PROMPTS = [[{"role": "user", "content": f"Tell of {name}."}] for name in ("Ada", "Bob", "Eve Roe")]
+FAST = {"max_new_tokens": 12}
+
+
+@pytest.fixture(autouse=True)
+def no_long_waits(monkeypatch):
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.02)
+
+
+@pytest.fixture
+def server(tiny_llama):
+    with ModelServer(tiny_llama) as running:
+        yield running
+
+
+@pytest.fixture
+def echo():
+    """Answers with the prompt's last word."""
+    with ModelServer(
+        lambda body: f"It is {body['messages'][-1]['content'].split()[-1]}"
+    ) as running:
+        yield running
+
+
+def ask(server: ModelServer, **options: object) -> OpenAIServer:
+    return OpenAIServer("tiny", server.url, **({"timeout_s": 5.0, "retries": 3} | options))
+
+
+def test_answers_keep_the_order_and_depend_on_seed_and_index_only(server):
+    writer = ask(server)
+    together = writer.answer(PROMPTS, n=3, **FAST)
+    assert [len(answers) for answers in together] == [3, 3, 3]
+    assert len({answer.text for answers in together for answer in answers}) == 9
+    assert all(answer.failed is None for answers in together for answer in answers)
+    for prompt, answers in zip(PROMPTS, together, strict=True):
+        assert ask(server).answer([prompt], n=3, **FAST) == [answers]
+        assert ask(server).answer([prompt], n=1, **FAST) == [answers[:1]]
+    assert ask(server).answer(PROMPTS, n=3, seed=1, **FAST) != together
+    assert len({body["seed"] for body in server.asked[:9]}) == 3
+
+
+def test_many_requests_are_under_way_but_not_too_many(echo):
+    slow = echo.reply
+    echo.reply = lambda body: (time.sleep(0.05), slow(body))[1]
+    prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(20)]
+    found = ask(echo, concurrency=4).answer(prompts)
+    assert [answer.text for (answer,) in found] == [f"It is {i}" for i in range(20)]
+    assert echo.most == 4
+
+
+def test_the_request_says_what_was_asked_for(echo, monkeypatch):
+    monkeypatch.setenv("THE_KEY", "sk-secret")
+    writer = ask(
+        echo, extra={"top_k": 5}, length_field="max_completion_tokens", api_key_env="THE_KEY"
+    )
+    writer.answer(PROMPTS[:1], temperature=0.5, top_p=0.8, max_new_tokens=9, seed=3)
+    (body,) = echo.asked
+    assert body.pop("seed") < 2**31
+    assert body == {
+        "model": "tiny",
+        "messages": PROMPTS[0],
+        "temperature": 0.5,
+        "top_p": 0.8,
+        "max_completion_tokens": 9,
+        "top_k": 5,
+    }
+    assert echo.keys == ["Bearer sk-secret"]
+
+
+def test_without_temperature_a_prompt_is_asked_once(echo):
+    found = ask(echo).answer([*PROMPTS, PROMPTS[0]], n=2, temperature=0)
+    assert len(echo.asked) == 3
+    assert [len(answers) for answers in found] == [2] * 4
+    assert found[0] == found[3]
+    assert "seed" not in echo.asked[0]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ["429", "500", "502"],
+        ["503", "504", None, "503"],
+        ["cut", "short", "html"],
+        ["drop", "drop", "drop"],
+        ["200", None, "200"],  # an error inside a 200
+        ["slow", "cut", "429"],
+    ],
+)
+def test_what_disturbs_is_tried_again(echo, faults):
+    clean = ask(echo).answer(PROMPTS)
+    echo.asked.clear()
+    echo.faults.extend(faults)
+    assert ask(echo, concurrency=1, timeout_s=0.5).answer(PROMPTS) == clean
+    assert len(echo.asked) == 3 + sum(fault is not None for fault in faults)
+
+
+def test_all_wait_as_long_as_the_server_asks(echo):
+    echo.faults.append("retry-after 1")
+    times = []
+    answer = echo.reply
+    echo.reply = lambda body: (times.append(time.monotonic()), answer(body))[1]
+    start = time.monotonic()
+    prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(8)]
+    ask(echo, concurrency=1).answer(prompts)
+    assert len(times) == 8
+    assert times[0] - start >= 1.0
+
+
+def test_a_wait_too_long_and_an_empty_account_end_the_run(echo):
+    echo.faults.append("retry-after 7200")
+    with pytest.raises(UserError, match=r"asks to wait 7200 s; start again then"):
+        ask(echo).answer(PROMPTS[:1])
+    echo.faults.append("429 insufficient_quota|no money")
+    with pytest.raises(UserError, match="no money"):
+        ask(echo).answer(PROMPTS[:1])
+    assert len(echo.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("refusal", "refused"),
+        ("filter", "content filter"),
+        ("empty", "no choices in the reply"),
+        ("400 content_filter|bad words", "content filter"),
+        ("400 context_length_exceeded|x", "prompt too long for the model"),
+        ("400 |This model's maximum context length is 96 tokens", "prompt too long for the model"),
+    ],
+)
+def test_what_is_no_answer_says_why(echo, fault, reason):
+    echo.faults.append(fault)
+    writer = ask(echo, concurrency=1)
+    first, second = writer.answer(PROMPTS[:2])
+    assert first == [Answer("", reason)]
+    assert second == [Answer("It is Bob.")]
+    assert (writer.usage.calls, writer.usage.failed) == (2, 1)
+
+
+def test_texts_become_answers():
+    assert as_answer(" Ada is. ", False, "trim") == Answer("Ada is.")
+    assert as_answer("Ada is. She wr", True, "trim") == Answer("Ada is.")
+    assert as_answer("Ada is. She wr", True, "fail").failed == "cut at max_new_tokens"
+    assert as_answer("  ", False, "trim") == as_answer(None, False, "trim") == Answer("", "empty")
+    assert as_answer("<think>Hm.\nAda?</think>\n\nAda is.", False, "trim") == Answer("Ada is.")
+    assert as_answer("Hm.</think> Ada is.", False, "trim") == Answer("Ada is.")
+    assert as_answer("<think>Hm. Well", True, "trim").failed == "cut while it was thinking"
+
+
+def test_a_cut_text_ends_with_a_sentence_or_fails(echo):
+    echo.reply = lambda body: "Ada is. She wro"
+    echo.faults.extend(["length", "length"])
+    assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
+    failed = ask(echo, when_cut="fail").answer(PROMPTS[:1])
+    assert failed[0][0].failed == "cut at max_new_tokens"
+
+
+def test_the_cache_asks_nothing_twice(echo, tmp_path):
+    cache = tmp_path / "answers.sqlite"
+    first = ask(echo, cache=cache)
+    found = first.answer(PROMPTS, n=2)
+    assert first.usage == Usage(calls=6, prompt_tokens=42, completion_tokens=18)
+    again = ask(echo, cache=cache)
+    assert again.answer(PROMPTS, n=2) == found
+    assert len(echo.asked) == 6
+    assert (again.usage.calls, again.usage.cached, again.usage.prompt_tokens) == (0, 6, 42)
+    again.answer(PROMPTS, n=3)  # one more of each
+    assert len(echo.asked) == 9
+    for options in ({"seed": 1}, {"temperature": 0.5}, {"top_p": 0.5}, {"max_new_tokens": 9}):
+        again.answer(PROMPTS[:1], **options)
+    others = ({"revision": "b"}, {"extra": {"top_k": 1}}, {"when_cut": "fail"})
+    for options in others:
+        ask(echo, cache=cache, **options).answer(PROMPTS[:1])
+    again.answer([[{"role": "system", "content": "Tell of Ada."}]])
+    assert len(echo.asked) == 9 + 4 + 3 + 1
+    # A refusal is an answer of the model, and is kept too.
+    echo.faults.append("refusal")
+    refused = again.answer([[{"role": "user", "content": "x"}]])
+    assert ask(echo, cache=cache).answer([[{"role": "user", "content": "x"}]]) == refused
+    assert len(echo.asked) == 18
+
+
+def test_a_dead_server_is_one_line_and_what_was_answered_is_kept(echo, tmp_path):
+    cache = tmp_path / "answers.sqlite"
+    prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(30)]
+    answer = echo.reply
+
+    def dies(body: dict) -> str:
+        if len(echo.answered) == 12:
+            echo.faults.extend(["503"] * 1000)
+        return answer(body)
+
+    echo.reply = dies
+    with pytest.raises(UserError) as error:
+        ask(echo, cache=cache, retries=1).answer(prompts)
+    assert "\n" not in str(error.value)
+    assert "HTTP 503: not now; no answer in 2 tries" in str(error.value)
+    assert str(cache) in str(error.value)
+    done = len(echo.answered)
+    assert 12 <= done < 30
+    echo.faults.clear()
+    echo.reply = answer
+    found = ask(echo, cache=cache).answer(prompts)
+    assert [answer.text for (answer,) in found] == [f"It is {i}" for i in range(30)]
+    assert len(echo.answered) == 30  # nothing twice
+
+
+def test_one_hopeless_request_ends_the_others_soon(echo):
+    echo.faults.append("401 |no key")
+    prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(30)]
+    with pytest.raises(UserError, match="no key"):
+        ask(echo, concurrency=2).answer(prompts)
+    assert len(echo.asked) < 10
+
+
+def test_nobody_there(echo):
+    writer = ask(echo, retries=1)
+    echo.die()
+    with pytest.raises(UserError, match=r"Connection error\.; no answer in 2 tries; see to the"):
+        writer.answer(PROMPTS)
+
+
+def test_the_key_is_nowhere(echo, tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234")
+    caplog.set_level(0)
+    cache = tmp_path / "answers.sqlite"
+    writer = ask(echo, cache=cache)
+    writer.answer(PROMPTS)
+    echo.faults.append("401 invalid_api_key|Incorrect API key provided: sk-secret-1234.")
+    with pytest.raises(UserError) as error:
+        writer.answer([[{"role": "user", "content": "more"}]])
+    assert "set the key in the environment variable OPENAI_API_KEY" in str(error.value)
+    assert "Incorrect API key provided: ***." in str(error.value)
+    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    for place in (
+        str(error.value),
+        json.dumps(writer.identity),
+        caplog.text,
+        files.decode("latin-1"),
+    ):
+        assert "sk-secret" not in place
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"base_url": "localhost:8000"}, "base_url: no http"),
+        ({"base_url": "http://me:pass@host/v1"}, "base_url: holds a user"),
+        ({"api_key_env": "sk-abc"}, "give the name of an environment variable, not the key"),
+        ({"concurrency": 0}, "concurrency: at least 1"),
+    ],
+)
+def test_mistakes_say_what_to_change(options, said):
+    with pytest.raises(UserError, match=said) as error:
+        OpenAIServer(**({"model": "m", "base_url": "http://localhost/v1"} | options))
+    assert "pass" not in str(error.value).replace("password", "")
+    assert "sk-abc" not in str(error.value)
+
+
+def test_a_wrong_address_or_model_is_said(echo):
+    echo.faults.append("404 model_not_found|no such model")
+    with pytest.raises(UserError, match=r"HTTP 404: no such model; check base_url .* and model"):
+        ask(echo).answer(PROMPTS[:1])
+
+
+def test_it_works_beside_a_running_event_loop(echo, tmp_path):
+    async def notebook() -> list[list[Answer]]:
+        return ask(echo, cache=tmp_path / "answers.sqlite").answer(PROMPTS)
+
+    assert asyncio.run(notebook()) == ask(echo).answer(PROMPTS)
+
+
+def test_a_local_model_writes_what_the_engine_writes(tiny_llama):
+    options = {"n": 2, "temperature": 1.0, "top_p": 0.9, "max_new_tokens": 24, "seed": 3}
+    writer = LocalModel(str(tiny_llama), batch_size=2, dtype="float32")
+    together = writer.answer(PROMPTS, **options)
+    assert len({answer.text for answers in together for answer in answers}) >= 5
+    for prompt, answers in zip(PROMPTS, together, strict=True):
+        assert writer.answer([prompt], **options) == [answers]
+    assert writer.answer(PROMPTS[:1], **(options | {"seed": 4})) != together[:1]
+    greedy = CausalLM(tiny_llama, dtype="float32").sample(
+        ["Tell of Ada."], temperature=0, max_new_tokens=20
+    )
+    (found,) = writer.answer(PROMPTS[:1], temperature=0, max_new_tokens=20)
+    assert [answer.text for answer in found] == greedy[0]
+
+
+def test_local_prompts_take_the_chat_template_where_there_is_one(
+    tiny_llama, letter_tokenizer, save_llama
+):
+    tokenizer = letter_tokenizer(pairs=False)
+    joined = CausalLM(tiny_llama).encode_messages(
+        [{"role": "system", "content": "Be."}, {"role": "user", "content": "Hi"}]
+    )
+    assert joined == tokenizer("Be.\n\nHi")["input_ids"]
+    tokenizer.chat_template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+        "{% endif %}{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
+    )
+    folder = save_llama(tokenizer, num_key_value_heads=1, max_position_embeddings=64)
+    engine = CausalLM(folder)
+    assert engine.decode(engine.encode_messages(PROMPTS[0])).endswith("Tell of Ada.;a")
+    assert engine.encode_messages(PROMPTS[0], chat=False) == tokenizer("Tell of Ada.")["input_ids"]
+    with pytest.raises(UserError, match=r"refuses the prompt \(no system\)"):
+        engine.encode_messages([{"role": "system", "content": "Be."}])
+    writer = LocalModel(str(folder))
+    long = [[{"role": "user", "content": "Ada " * 20}]]
+    assert writer.answer([*long, *PROMPTS[:1]], max_new_tokens=4)[0] == [
+        Answer("", "prompt too long for the model")
+    ]
+
+
+def test_a_local_model_is_known_by_its_content(tiny_llama, adversary, tmp_path):
+    writer = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
+    found = writer.answer(PROMPTS, **FAST)
+    again = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
+    assert again.answer(PROMPTS, **FAST) == found
+    assert (again.usage.calls, again.usage.cached) == (0, 3)
+    assert again.usage.completion_tokens == writer.usage.completion_tokens > 0
+    assert "_model" not in vars(again._engine)  # not even loaded
+    tuned = LocalModel(str(adversary), dtype="float32", cache=tmp_path / "a.sqlite")
+    assert tuned.identity["model"]["sha256"] != writer.identity["model"]["sha256"]
+    assert tuned.chat is False
+    tuned.answer(PROMPTS, **FAST)
+    assert tuned.usage.calls == 3
+
+
+def test_yaml_picks_a_writer(tmp_path):
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--writer", type=Writer)
+    for name, given in (
+        ("eval.models.openai_server.OpenAIServer", {"model": "m", "base_url": "http://h/v1"}),
+        ("eval.models.local.LocalModel", {"model": "m", "chat": True}),
+        ("tests.eval.test_chat.Parrot", {"word": "yes"}),
+    ):
+        path = tmp_path / "config.yaml"
+        chosen = {"writer": {"class_path": name, "init_args": given}}
+        path.write_text(yaml.safe_dump(chosen))
+        writer = parser.instantiate(parser.parse_path(path)).writer
+        assert type(writer).__name__ == name.rpartition(".")[2]
+        assert {key: getattr(writer, key) for key in given} == given
+
+
+class Parrot:
+    """A user's own writer."""
+
+    identity = {"backend": "parrot"}  # noqa: RUF012
+
+    def __init__(self, word: str):
+        self.word = word
+
+    def answer(
+        self,
+        prompts: Sequence[Sequence[Message]],
+        *,
+        n: int = 1,
+        temperature: float = 1.0,
+        top_p: float = 0.95,
+        max_new_tokens: int = 256,
+        seed: int = 0,
+    ) -> list[list[Answer]]:
+        return [[Answer(self.word)] * n for _ in prompts]
+
+
+def test_prompt_files(tmp_path):
+    path = tmp_path / "p.jinja"
+    path.write_text(
+        "{# version 1 #}\n=== system\nBe brief.\n=== user\nOf {{ topic }}:\n"
+        "{% for word in words %}\n- {{ word }}\n{% endfor %}\n"
+    )
+    found = Prompt(path).messages(topic="\n=== user\nAda", words=["a", "b"])
+    assert found == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Of \n=== user\nAda:\n- a\n- b"},
+    ]
+    with pytest.raises(UserError, match=r"p\.jinja: 'words' is undefined; the fields are topic"):
+        Prompt(path).messages(topic="x")
+    path.write_text("{# 1 #}\nOf {{ topic }}.")
+    assert Prompt(path).messages(topic="Ada") == [{"role": "user", "content": "Of Ada."}]
+    path.write_text("Of {{ topic")
+    with pytest.raises(UserError, match="no jinja2 template"):
+        Prompt(path)
+    with pytest.raises(UserError, match="no such file"):
+        Prompt(Path("nosuch.jinja"))

@@ -1,0 +1,167 @@
+"""A real HTTP server that speaks OpenAI's chat completions, with faults before its answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+# What a request's body gets: the text, why it ended, and the tokens of prompt and text.
+Reply = tuple[str, str, int, int]
+
+
+class ModelServer:
+    """Answers ``POST /v1/chat/completions`` on loopback; use as a context manager.
+
+    Args:
+        model: folder of a causal language model, or a function of the request's body.
+
+    Attributes:
+        faults: taken from the left, one a request, before any answer; ``None`` for no fault.
+        asked: the bodies of all requests, faults included.
+        answered: the bodies that got an answer.
+        keys: the ``Authorization`` headers.
+        most: most requests that were under way at a time.
+    """
+
+    def __init__(self, model: Path | Callable[[dict], str]):
+        self.reply = model if callable(model) else _sampler(model)
+        self.faults: deque[str | None] = deque()
+        self.asked: list[dict] = []
+        self.answered: list[dict] = []
+        self.keys: list[str] = []
+        self.busy = self.most = 0
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> ModelServer:
+        handler = type("Handler", (_Handler,), {"owner": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.die()
+
+    def die(self) -> None:
+        """Stop listening; what is under way gets no answer."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    owner: ModelServer
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        owner = self.owner
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with owner.lock:
+            owner.asked.append(body)
+            owner.keys.append(self.headers["authorization"])
+            fault = owner.faults.popleft() if owner.faults else None
+            owner.busy += 1
+            owner.most = max(owner.most, owner.busy)
+        try:
+            self._fault(fault, body) if fault else self._send(200, self._completion(body))
+        finally:
+            with owner.lock:
+                owner.busy -= 1
+
+    def _completion(self, body: dict, **message: str) -> dict:
+        text = self.owner.reply(body)
+        reply: Reply = text if isinstance(text, tuple) else (text, "stop", 7, 3)
+        self.owner.answered.append(body)
+        choice = {"index": 0, "message": {"role": "assistant", "content": reply[0], **message}}
+        usage = {"prompt_tokens": reply[2], "completion_tokens": reply[3]}
+        return {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [choice | {"finish_reason": reply[1]}],
+            "usage": usage | {"total_tokens": reply[2] + reply[3]},
+        }
+
+    def _send(self, status: int, value: object, **headers: str) -> None:
+        raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(status)
+        names = {"content_type": "application/json", "content_length": str(len(raw))} | headers
+        for name, text in names.items():
+            self.send_header(name.replace("_", "-"), text)
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def _fault(self, fault: str, body: dict) -> None:
+        kind, _, detail = fault.partition(" ")
+        if kind.isdigit():
+            code, _, said = detail.partition("|")
+            error = {"message": said or "not now", "type": "x", "code": code or None}
+            self._send(int(kind), {"error": error})
+        elif kind == "retry-after":
+            self._send(429, {"error": {"message": "slower"}}, retry_after=detail)
+        elif kind == "cut":
+            self._send(200, b'{"id": "x", "choices": [{"index": 0, "mess')
+        elif kind == "short":
+            self._send(200, b'{"id": "x", "cho', content_length="500")
+            self.close_connection = True
+        elif kind == "html":
+            self._send(200, b"<html>Bad gateway</html>", content_type="text/html")
+        elif kind == "drop":
+            self.close_connection = True
+            self.connection.close()
+        elif kind == "slow":
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(40):
+                self.wfile.write(b" ")
+                time.sleep(0.05)
+        elif kind == "empty":
+            self._send(200, {"id": "x", "object": "chat.completion", "choices": []})
+        elif kind == "refusal":
+            self._send(200, self._completion(body, refusal="I cannot."))
+        elif kind == "filter":
+            self._send(200, _ended(self._completion(body), "content_filter"))
+        elif kind == "length":
+            self._send(200, _ended(self._completion(body), "length"))
+        else:
+            raise AssertionError(fault)
+
+
+def _ended(completion: dict, reason: str) -> dict:
+    completion["choices"][0]["finish_reason"] = reason
+    return completion
+
+
+def _sampler(folder: Path) -> Callable[[dict], Reply]:
+    """Texts of a model on disk, by the request's own seed."""
+    model = AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    lock = threading.Lock()
+
+    def reply(body: dict) -> Reply:
+        prompt = "\n".join(message["content"] for message in body["messages"])
+        ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
+        with lock:
+            torch.manual_seed(body.get("seed", 0))
+            drawn = {"do_sample": bool(body["temperature"]), "max_new_tokens": body["max_tokens"]}
+            if drawn["do_sample"]:
+                drawn |= {"temperature": body["temperature"], "top_p": body["top_p"], "top_k": 0}
+            mask = torch.ones_like(ids)
+            (out,) = model.generate(ids, attention_mask=mask, **drawn)
+        tokens = out[ids.shape[1] :]
+        whole = bool(tokens[-1] == tokenizer.eos_token_id)
+        text = tokenizer.decode(tokens, skip_special_tokens=True)
+        return text, "stop" if whole else "length", ids.shape[1], len(tokens)
+
+    return reply
