@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from data_builders.polite import PoliteClient
 from records import sha256_file, write_json, write_jsonl, write_text
 
-PACKAGES = ("pydantic", "sparqlwrapper", "oxigraph")
+PACKAGES = ("pydantic", "sparqlwrapper", "oxigraph", "matplotlib")
 
 
 @dataclass(frozen=True)

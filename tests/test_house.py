@@ -78,7 +78,7 @@ def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsy
         assert left.value.code == 0
         assert "class_path: train." in capsys.readouterr().out
     elif room == "data":
-        name = path.stem
+        (name,) = re.findall(r"Launch: +python -m data_builders (\w+) ", path.read_text("utf-8"))
         assert data_builders.parser_of(name).parse_args(["--config", str(path)])
     elif room == "eval" and path.stem == "core":
         arguments = ["--config", str(path), "--claims", "x", "--output", "y"]

@@ -1,0 +1,598 @@
+"""Topics by frequency and group: archives of corpus maps, cells, splits, and whole small builds."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+import yaml
+
+import data_builders.bios
+from data_builders.__main__ import main
+from data_builders.bios import Bios
+from data_builders.bios.candidates import Candidates, rank_of, resource
+from data_builders.bios.cells import SPLITS, draw_order, quotas, split_sizes, split_topics
+from data_builders.bios.domain import Domain
+from data_builders.bios.lookup import read_same_as
+from data_builders.bios.npz import array_lengths, count_arrays
+from data_builders.topics import read_topics
+from records import BadInput, UserError, write_jsonl
+
+DBR = "http://dbpedia.org/resource/"
+WD = "http://www.wikidata.org/entity/"
+CONTINENTS = {"A": "Q48", "B": "Q49", "C": "Q46", "D": "Q15"}
+LEAST = (3, 100, 1000, 5000)
+EACH = 5  # people in each of the 16 cells
+PREFIXES = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix schema: <http://schema.org/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix dbo: <http://dbpedia.org/ontology/> .
+"""
+
+
+# Archives
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_lengths_are_those_that_numpy_reads(tmp_path, save):
+    arrays = {
+        f"{DBR}Ada_Lovelace": np.arange(7, dtype=np.int32),
+        f"{DBR}AC/DC": np.arange(3),
+        f"{DBR}Édith_Piaf": np.arange(100_000, dtype=">i8"),
+        f"{DBR}Nobody": np.array([]),
+    }
+    save(tmp_path / "map.npz", **arrays)
+    assert dict(array_lengths(tmp_path / "map.npz")) == {k: len(v) for k, v in arrays.items()}
+    assert count_arrays(tmp_path / "map.npz") == 4
+
+
+def array_bytes(path: Path, array: np.ndarray, **options: object) -> bytes:
+    np.lib.format.write_array(open(path, "wb"), array, **options)  # noqa: SIM115
+    return path.read_bytes()
+
+
+def test_an_archive_of_more_members_than_a_plain_zip_can_have(tmp_path, monkeypatch):
+    # 65,536 members take long to write; from a lower number on the same records are written.
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 10)
+    np.savez(tmp_path / "map.npz", **{f"k{number}": np.arange(number) for number in range(30)})
+    whole = bytearray((tmp_path / "map.npz").read_bytes())
+    assert whole[-98:-94] == b"PK\x06\x06"
+    whole[-14:-10] = b"\xff" * 4  # both counts of the plain record are full
+    (tmp_path / "map.npz").write_bytes(whole)
+    assert count_arrays(tmp_path / "map.npz") == 30
+    assert dict(array_lengths(tmp_path / "map.npz")) == {f"k{n}": n for n in range(30)}
+
+
+def test_an_archive_of_more_bytes_than_a_plain_zip_can_have(tmp_path):
+    one = array_bytes(tmp_path / "one.npy", np.arange(11))
+    with open(tmp_path / "map.npz", "wb") as file:
+        file.seek(5 << 30)  # a hole: nothing is written there
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("far.npy", one)
+            with archive.open("farther.npy", "w", force_zip64=True) as member:
+                member.write(one)
+    assert dict(array_lengths(tmp_path / "map.npz")) == {"far": 11, "farther": 11}
+    (tmp_path / "map.npz").unlink()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_header_of_another_version_and_a_longer_one(tmp_path, method):
+    array = np.arange(5, dtype=np.int16)
+    second = array_bytes(tmp_path / "a.npy", array, version=(2, 0))
+    head = b"{'descr': '<i2', " + b" " * 3000 + b"'fortran_order': False, 'shape': (5,), }\n"
+    long = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + array.tobytes()
+    with zipfile.ZipFile(tmp_path / "map.npz", "w", method) as archive:
+        archive.writestr("a.npy", second)
+        archive.writestr("b.npy", long)
+    assert dict(array_lengths(tmp_path / "map.npz")) == {"a": 5, "b": 5}
+
+
+def test_objects_are_refused_and_never_unpickled(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "sprung",))
+
+    np.savez(tmp_path / "map.npz", good=np.arange(3), bad=np.array([Trap()], dtype=object))
+    lengths = array_lengths(tmp_path / "map.npz")
+    assert next(lengths) == ("good", 3)
+    with pytest.raises(BadInput, match=r"map\.npz: bad\.npy: an array of objects"):
+        next(lengths)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_what_is_no_archive_of_flat_arrays(tmp_path):
+    path = tmp_path / "map.npz"
+    np.savez(path, x=np.zeros((2, 2)))
+    with pytest.raises(BadInput, match="flat array"):
+        list(array_lengths(path))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(BadInput, match=r"readme\.txt: no NumPy array"):
+        list(array_lengths(path))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("x.npy", b"x" * 100)
+    with pytest.raises(BadInput, match="packed otherwise"):
+        list(array_lengths(path))
+    np.savez(path, x=np.arange(1000))
+    whole = path.read_bytes()
+    for cut in (0, 10, len(whole) // 2, len(whole) - 10):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(BadInput, match=r"map\.npz"):
+            list(array_lengths(path))
+    with pytest.raises(UserError, match="no such file"):
+        count_arrays(tmp_path / "none.npz")
+
+
+# Cells and splits
+
+
+def test_every_cell_gives_the_same_where_it_can():
+    cells = Domain().cells
+    even = quotas(cells, dict.fromkeys(cells), 1024)
+    assert set(even.values()) == {64}
+
+
+def test_sizes_of_splits_are_the_papers():
+    sizes = split_sizes({f"{cell}": 64 for cell in Domain().cells}, (50, 7, 7))
+    assert len(sizes) == 16
+    assert all(own == {"train": 50, "dev": 7, "test": 7} for own in sizes.values())
+    small = split_sizes({str(cell): 4 for cell in range(16)}, (50, 7, 7))
+    assert sum(small.values(), Counter()) == {"train": 50, "dev": 7, "test": 7}
+    assert all(own.total() == 4 and own["train"] >= 2 for own in small.values())
+
+
+def test_what_a_cell_lacks_is_spread_evenly_over_the_others():
+    cells = Domain().cells
+    most = dict.fromkeys(cells) | {cells[0]: 4, cells[5]: 66, cells[9]: 0}
+    given = quotas(cells, most, 1024)
+    assert (given[cells[0]], given[cells[9]]) == (4, 0)
+    assert given[cells[5]] == 66
+    others = [given[c] for c in cells if most[c] is None]
+    assert sum(given.values()) == 1024
+    assert max(others) - min(others) <= 1
+    few = quotas(cells, dict.fromkeys(cells, 3), 1024)
+    assert set(few.values()) == {3}
+    assert sum(quotas(draw_order(cells, 1), dict.fromkeys(cells), 5).values()) == 5
+
+
+def test_the_draw_is_fair():
+    first = Counter(min("abcde", key=lambda id: rank_of(seed, id)) for seed in range(1000))
+    assert min(first[id] for id in "abcde") > 150
+
+
+def test_namesakes_stay_together_and_sizes_hold():
+    rows = [{"topic": f"T{n}", "name": f"N{n}", "cell": f"{'AB'[n % 2]}0"} for n in range(128)]
+    rows[0] |= {"topic": "Kim Lee (poet)", "name": "Kim Lee"}
+    rows[1] |= {"topic": "Kim Lee", "name": "Kim Q. Lee"}
+    rows[3] |= {"topic": "K. Q. Lee", "name": "Kim q. lee"}
+    seen = set()
+    for seed in range(20):
+        split = split_topics(rows, (50, 7, 7), seed)
+        seen.add(split["Kim Lee"])
+        assert split["Kim Lee (poet)"] == split["Kim Lee"] == split["K. Q. Lee"]
+        counts = Counter((row["cell"], split[row["topic"]]) for row in rows)
+        assert counts == {
+            (cell, name): size
+            for cell in ("A0", "B0")
+            for name, size in zip(SPLITS, (50, 7, 7), strict=True)
+        }
+    assert seen == set(SPLITS)
+
+
+# The table
+
+
+def test_spellings_of_a_resource():
+    assert resource("http://dbpedia.org/resource/Beyonc%C3%A9") == f"{DBR}Beyoncé"
+    assert resource("https://www.dbpedia.org/resource/AC/DC") == f"{DBR}AC/DC"
+    assert resource(f"{DBR}Who%3F_%22Me%22_(100%25)") == f"{DBR}Who%3F_%22Me%22_(100%25)"
+    assert resource("http://fr.dbpedia.org/resource/Paris") is None
+    assert resource("__SPOTLIGHT_EXCEPTION__") is None
+
+
+def test_maps_add_up_and_popularities_do_not(tmp_path):
+    table = Candidates(tmp_path / "c.sqlite", 0, (0, 100))
+    table.add(0, [("u", 60), ("v", 1)])
+    table.add(0, [("u", 40)])
+    table.add(1, [("q", 5), ("q", 9), ("q", 5)])
+    table.order()
+    assert len(table) == 3
+    assert (table.get("u").n, table.get("q").n, table.get("w")) == (100, 9, None)
+    assert [c.id for wave in table.queue(1, 10) for c in wave] == ["u"]
+    assert {c.id for wave in table.queue(0, 1) for c in wave} == {"v", "q"}
+    assert sum(len(wave) for wave in table.queue(0, 1, limit=1)) == 1
+    table.close(remove=True)
+    assert not (tmp_path / "c.sqlite").exists()
+
+
+def test_files_of_same_as(tmp_path):
+    same = "<http://www.w3.org/2002/07/owl#sameAs>"
+    path = tmp_path / "links.nt"
+    path.write_text(
+        f"# made by hand\n<{DBR}Ada> {same} <{WD}Q1> .\n<{DBR}Ada> {same} <http://x.example/1> .\n"
+        f"<{DBR}Ada> <http://x.example/p> <{WD}Q9> .\nuri\titem\n{DBR}Bo\tQ2\n",
+        encoding="utf-8",
+    )
+    assert list(read_same_as(str(path))) == [(f"{DBR}Ada", f"{WD}Q1"), (f"{DBR}Bo", f"{WD}Q2")]
+    path.write_text(f"{DBR}Bo\n")
+    with pytest.raises(BadInput, match=r"links\.nt:1: expected a triple"):
+        list(read_same_as(str(path)))
+    (tmp_path / "links.nt.gz").write_bytes(b"no gzip")
+    with pytest.raises(BadInput, match="cannot be read"):
+        list(read_same_as(str(tmp_path / "links.nt.gz")))
+
+
+# Whole builds
+
+
+class World:
+    """A small made-up Wikidata, DBpedia, corpus map, PopQA and knowledge source."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.wikidata: list[str] = []
+        self.dbpedia: list[str] = []
+        self.map: dict[str, np.ndarray] = {}
+        self.titles: list[str] = []
+        for letter, continent in CONTINENTS.items():
+            label = {"A": "Asia", "B": "North America", "C": "Europe", "D": "Africa"}[letter]
+            self.wikidata.append(f'wd:{continent} rdfs:label "{label}"@en .')
+            self.wikidata.append(f"wd:land{letter} wdt:P30 wd:{continent} .")
+            for index, least in enumerate(LEAST):
+                for number in range(EACH):
+                    self.person(f"Person {letter}{index} {number}", f"wd:land{letter}", least)
+
+    def person(self, title: str, lands: str = "", documents: int = 0, more: str = "") -> str:
+        key = f"Q{title.replace(' ', '')}"
+        self.titles.append(title)
+        self.wikidata.append(f'wd:{key} wdt:P31 wd:Q5 ; rdfs:label "{title}"@en .')
+        self.wikidata.append(
+            f"<https://en.wikipedia.org/wiki/{key}> schema:about wd:{key} ; "
+            f'schema:isPartOf <https://en.wikipedia.org/> ; schema:name "{title}"@en .'
+        )
+        if lands:
+            self.wikidata.append(f"wd:{key} wdt:P27 {lands} .")
+        self.wikidata.append(more)
+        if documents:
+            self.resource(title, documents, key)
+        return key
+
+    def resource(self, title: str, documents: int, *keys: str) -> None:
+        uri = DBR + title.replace(" ", "_")
+        self.map[uri] = np.arange(documents, dtype=np.int32)
+        self.dbpedia += [
+            f"<{uri}> owl:sameAs wd:{key} , <http://x.example/{key}> ." for key in keys
+        ]
+
+    def write(self, popqa: list[tuple[str, int]], absent: str) -> None:
+        for name in ("wikidata", "dbpedia"):
+            text = PREFIXES + "\n".join(getattr(self, name))
+            (self.folder / f"{name}.ttl").write_text(text, encoding="utf-8")
+        np.savez(self.folder / "map.npz", **self.map)
+        rows = [
+            {"s_uri": WD + key, "s_pop": n, "o_uri": f"{WD}town", "o_pop": 50} for key, n in popqa
+        ]
+        write_jsonl(self.folder / "popqa.jsonl", rows)
+        base = sqlite3.connect(self.folder / "knowledge.sqlite")
+        base.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+        rows = [(title, "text") for title in self.titles if title != absent]
+        base.executemany("INSERT INTO documents VALUES (?, ?)", rows)
+        base.commit()
+        base.close()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("world"))
+    made.resource("Ghost", 10)
+    made.resource("Both", 10, "one", "two")
+    made.resource("Town", 10, "town")
+    made.wikidata.append('wd:town wdt:P31 wd:Q515 ; rdfs:label "Town"@en .')
+    made.wikidata.append('wd:pageless wdt:P31 wd:Q5 ; rdfs:label "Pageless"@en .')
+    made.resource("Pageless", 10, "pageless")
+    made.person("Two Pages", documents=10)
+    made.wikidata.append(
+        "<https://en.wikipedia.org/wiki/Other> schema:about wd:QTwoPages ; "
+        'schema:isPartOf <https://en.wikipedia.org/> ; schema:name "Other"@en .'
+    )
+    made.wikidata.append(
+        '<https://de.wikipedia.org/wiki/X> schema:about wd:QPersonA00 ; schema:name "X"@de ; '
+        "schema:isPartOf <https://de.wikipedia.org/> ."
+    )
+    made.person("Unlabelled", documents=10)
+    made.wikidata = [t.replace('label "Unlabelled"@en', 'label "Ohne"@de') for t in made.wikidata]
+    made.person("Not In Knowledge", documents=10)
+    made.person("Taken", documents=10)
+    # A redirect of yesterday's page, and two spellings of one resource.
+    made.map[f"{DBR}Old_name"] = np.arange(2)
+    made.dbpedia.append(f"<{DBR}Old_name> dbo:wikiPageRedirects <{DBR}Person_A0_0> .")
+    made.person("Zoë", "wd:landC , wd:landA , wd:landC2", 60)
+    made.wikidata.append("wd:landC2 wdt:P30 wd:Q46 .")
+    made.map[f"{DBR}Zo%C3%AB"] = np.arange(50)
+    made.map["__SPOTLIGHT_EXCEPTION__"] = np.arange(9)
+    made.person("Pop Only")
+    popqa = [("QPersonA01", 7000), ("QPersonA01", 7000), ("QPopOnly", 150), ("QPersonC32", 20)]
+    made.write(popqa, absent="Not In Knowledge")
+    (made.folder / "taken.txt").write_text("Taken\n\n", encoding="utf-8")
+    return made.folder
+
+
+def builder(world: Path, output: Path, **more: object) -> Bios:
+    given = {
+        "endpoint": str(world / "wikidata.ttl"),
+        "dbpedia": str(world / "dbpedia.ttl"),
+        "corpus_maps": [str(world / "map.npz")],
+        "popqa": str(world / "popqa.jsonl"),
+        "knowledge": str(world / "knowledge.sqlite"),
+        "exclude": [str(world / "taken.txt")],
+        "topics": 48,
+        "shares": (1, 1, 1),
+    }
+    return Bios(output, **(given | more))
+
+
+def rows_of(folder: Path, split: str | None = None) -> list[dict]:
+    return [
+        json.loads(line)
+        for name in ([split] if split else SPLITS)
+        for line in (folder / f"topics_{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="session")
+def everyone(world, tmp_path_factory):
+    """All topics that there are: more are asked for than the cells have."""
+    return builder(world, tmp_path_factory.mktemp("all"), topics=1000).build().parent
+
+
+def test_every_drop_is_counted_with_its_reason(everyone):
+    manifest = json.loads((everyone / "manifest.json").read_text())
+    short = {key: n for key, n in manifest["dropped"].items() if "lacks" in key}
+    assert {k: n for k, n in manifest["dropped"].items() if k not in short} == {
+        "name in a corpus map that is no DBpedia resource": 1,
+        "DBpedia resource without an item": 1,
+        "DBpedia resource of several items": 1,
+        # The town is a resource and in PopQA, which are two candidates in one wave.
+        "item that is none of the population": 1,
+        "item without a page": 1,
+        "item with several pages": 1,
+        "item whose page is not in the knowledge source": 1,
+        "item whose title is excluded": 1,
+        "item without an English label": 1,
+        # Old_name, Person A0 1 in the map, Person C3 2 in PopQA.
+        "candidate of an item that a more frequent candidate names": 3,
+        "topic that no cell could give": 1000 - 82,
+    }
+    assert sum(short.values()) == 16 * 62 - 82
+    assert {entry["file"] for entry in manifest["inputs"]} == {
+        *("map.npz", "popqa.jsonl", "knowledge.sqlite", "taken.txt")
+    }
+
+
+def test_frequency_is_the_larger_and_says_of_whom(everyone):
+    rows = {row["topic"]: row for row in rows_of(everyone)}
+    assert len(rows) == 82
+    assert rows["Person A0 1"] == {
+        "topic": "Person A0 1",
+        "name": "Person A0 1",
+        "entity": f"{WD}QPersonA01",
+        "frequency": 7000,
+        "frequency_source": "popqa",
+        "corpus_frequency": 3,
+        "popqa_frequency": 7000,
+        "continents": ["Asia"],
+        "bin": "frequent",
+        "group": "A",
+        "cell": "A3",
+    }
+    corpus = rows["Person C3 2"]
+    assert (corpus["frequency"], corpus["popqa_frequency"]) == (5000, 20)
+    assert corpus["frequency_source"] == "corpus"
+    assert rows["Pop Only"]["corpus_frequency"] is None
+    assert (rows["Pop Only"]["cell"], rows["Pop Only"]["continents"]) == ("D1", [])
+    # Two spellings add up; of three countries two are in Europe.
+    assert (rows["Zoë"]["frequency"], rows["Zoë"]["cell"]) == (110, "C1")
+    assert rows["Zoë"]["continents"] == ["Asia", "Europe"]
+    counts = Counter(row["cell"] for row in rows.values())
+    assert counts == {f"{g}{b}": EACH for g in "ABCD" for b in range(4)} | {
+        "A0": EACH - 1, "A3": EACH + 1, "C1": EACH + 1, "D1": EACH + 1,
+    }  # fmt: skip
+
+
+def test_a_build_is_even_whole_and_the_same_again(world, tmp_path):
+    first = builder(world, tmp_path / "one").build().parent
+    builder(world, tmp_path / "two", cache_dir=tmp_path / "kept").build()
+    files = files_of(first)
+    assert sorted(files) == [
+        "README.md",
+        "cells.svg",
+        "dev_topic_freq_group.json",
+        "manifest.json",
+        "test_topic_freq_group.json",
+        "topics_dev.jsonl",
+        "topics_test.jsonl",
+        "topics_train.jsonl",
+        "train_topic_freq_group.json",
+    ]
+    assert files == files_of(tmp_path / "two")
+    for split in SPLITS:
+        counts = Counter(row["cell"] for row in rows_of(first, split))
+        assert counts == {f"{g}{b}": 1 for g in "ABCD" for b in range(4)}
+        bins = json.loads(files[f"{split}_topic_freq_group.json"])
+        assert bins == {row["topic"]: row["bin"] for row in rows_of(first, split)}
+    assert "| A | 3 (1/1/1) | 3 (1/1/1) | 3 (1/1/1) | 3 (1/1/1) |" in files["README.md"].decode()
+    assert b">rare</text>" in files["cells.svg"] or b"rare" in files["cells.svg"]
+    assert b"<dc:date>" not in files["cells.svg"]
+    other = builder(world, tmp_path / "three", seed=1).build().parent
+    assert {r["topic"] for r in rows_of(other)} != {r["topic"] for r in rows_of(first)}
+
+
+def test_asking_no_further_than_needed_draws_the_same_topics(world, tmp_path, monkeypatch):
+    whole = builder(world, tmp_path / "whole", ask_all=True, topics=32).build().parent
+    monkeypatch.setattr(data_builders.bios, "WAVE", 4)
+    early = builder(world, tmp_path / "early", topics=32).build().parent
+    assert rows_of(early) == rows_of(whole)
+    dropped = [json.loads((f / "manifest.json").read_text())["dropped"] for f in (early, whole)]
+    assert dropped[0][data_builders.bios.LEFT_OVER] > 0
+    assert data_builders.bios.LEFT_OVER not in dropped[1]
+    # Where cells run out, the walk goes on elsewhere, to the same topics as well.
+    early = builder(world, tmp_path / "early2", topics=81).build().parent
+    monkeypatch.setattr(data_builders.bios, "WAVE", 1000)
+    whole = builder(world, tmp_path / "whole2", topics=81, ask_all=True).build().parent
+    assert rows_of(early) == rows_of(whole)
+
+
+def test_a_file_of_same_as_serves_as_well_as_the_endpoint(world, tmp_path):
+    pairs = []
+    for line in (world / "dbpedia.ttl").read_text(encoding="utf-8").splitlines():
+        if "owl:sameAs" in line:
+            uri, _, item = line.split(" ")[:3]
+            pairs.append(f"{uri.strip('<>')}\t{WD}{item.removeprefix('wd:')}")
+    pairs.append(f"{DBR}Old_name\t{WD}QPersonA00")
+    (tmp_path / "same.tsv").write_text("\n".join(pairs), encoding="utf-8")
+    served = builder(world, tmp_path / "served").build().parent
+    local = {"same_as": str(tmp_path / "same.tsv"), "dbpedia": "https://nowhere.invalid/sparql"}
+    filed = builder(world, tmp_path / "filed", **local).build().parent
+    assert rows_of(filed) == rows_of(served)
+
+
+def test_limit_is_of_candidates_in_each_bin(world, tmp_path):
+    folder = builder(world, tmp_path / "out", limit=9, topics=30).build().parent
+    counts = Counter(row["bin"] for row in rows_of(folder))
+    assert max(counts.values()) <= 9
+
+
+def test_the_snapshot_by_its_own_frequencies_and_the_files_as_topics(tmp_path):
+    folder = Bios(tmp_path / "out", topics=160).build().parent
+    rows = rows_of(folder)
+    assert {row["frequency_source"] for row in rows} == {"endpoint"}
+    assert "corpus_frequency" not in rows[0]
+    assert len(read_topics([folder / f"topics_{split}.jsonl" for split in SPLITS])) == 160
+    counts = Counter(row["cell"] for row in rows)
+    assert len(counts) == 16
+    assert max(counts.values()) <= 11
+
+
+@pytest.mark.parametrize("kind", ["everyone", "snapshot"])
+def test_the_datasets_library_reads_it(kind, everyone, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    folder = everyone
+    if kind == "snapshot":
+        folder = Bios(tmp_path / "out", topics=64).build().parent
+    found = datasets.load_dataset(str(folder), "topics", cache_dir=str(tmp_path / "cache"))
+    assert {name: len(part) for name, part in found.items()} == {
+        split: len(rows_of(folder, split)) for split in SPLITS
+    }
+    assert found["test"][0]["topic"] == rows_of(folder, "test")[0]["topic"]
+
+
+TOWNS = """
+@prefix ex: <https://x.example/> .
+ex:land wdt:P30 wd:Q48 . wd:Q48 rdfs:label "Asia"@en .
+"""
+
+
+def test_another_domain_by_its_patterns(tmp_path):
+    lines = [PREFIXES + TOWNS]
+    for number in range(12):
+        kind = "town" if number % 2 else "city"
+        lines.append(
+            f'ex:t{number} wdt:P31 ex:{kind} ; rdfs:label "T{number}"@en ; ex:links {number} ; '
+            f"wdt:P17 ex:land . ex:p{number} schema:about ex:t{number} ; "
+            f'schema:name "T{number}"@en .'
+        )
+    (tmp_path / "towns.ttl").write_text("\n".join(lines), encoding="utf-8")
+    towns = {
+        "name": "towns",
+        "population": [f"?item wdt:P31 <https://x.example/{k}> ." for k in ("town", "city")],
+        "page": "?page schema:about ?item ; schema:name ?title .",
+        "grouping": "?item wdt:P17/wdt:P30 ?group .",
+        "groups": {"east": ["Asia"]},
+        "rest": "elsewhere",
+        "frequency": "?item <https://x.example/links> ?frequency .",
+        "bins": {"few": 0, "many": 5},
+    }
+    config = {
+        "output": str(tmp_path / "out"),
+        "endpoint": str(tmp_path / "towns.ttl"),
+        "domain": towns,
+        "topics": 6,
+        "shares": [1, 1, 1],
+    }
+    (tmp_path / "towns.yaml").write_text(yaml.safe_dump(config))
+    assert main(["bios", "--config", str(tmp_path / "towns.yaml")]) == 0
+    rows = rows_of(tmp_path / "out")
+    assert Counter((r["group"], r["bin"]) for r in rows) == {
+        ("east", "few"): 3,
+        ("east", "many"): 3,
+    }
+    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
+    assert dropped["topic that cell elsewhere0 lacks for an even share; others give it"] == 1
+    assert dropped["topic that was not drawn"] == 6
+
+
+def test_the_plan_asks_nothing_and_counts(world, capsys, tmp_path):
+    arguments = ["--output", str(tmp_path / "out"), "--corpus_maps", f"[{world / 'map.npz'}]"]
+    remote = ["--endpoint", "https://nowhere.invalid/sparql", "--popqa", "hub:akariasai/PopQA:test"]
+    assert main(["bios", *arguments, *remote, "--dry_run"]) == 0
+    said = capsys.readouterr().out
+    with zipfile.ZipFile(world / "map.npz") as archive:
+        names = len(archive.namelist())
+    assert f"{names} names" in said
+    assert "nothing was asked" in said
+    assert "4 requests" in said
+    assert not (tmp_path / "out").exists()
+    assert main(["bios", "--output", str(tmp_path / "out"), "--dry_run"]) == 0
+
+
+def test_mistakes_are_told_in_one_line(world, tmp_path):
+    def told(**more: object) -> str:
+        with pytest.raises(UserError) as caught:
+            builder(world, tmp_path / "out", **more).build()
+        return str(caught.value)
+
+    assert "at least 1" in told(topics=0)
+    assert "needs one that says who asks" in told(endpoint="https://nowhere.invalid/sparql")
+    assert "no such file" in told(corpus_maps=[str(tmp_path / "none.npz")])
+    assert "no such file" in told(knowledge=str(tmp_path / "none.sqlite"))
+    assert "no topic for" in told(limit=1, topics=2)
+    write_jsonl(tmp_path / "popqa.jsonl", [{"s_uri": "Q1", "s_pop": 1, "o_uri": "Q2"}])
+    assert "popqa.jsonl:1: o_pop" in told(popqa=str(tmp_path / "popqa.jsonl"))
+    write_jsonl(tmp_path / "popqa.jsonl", [{"s_pop": 1}])
+    assert "popqa.jsonl:1: s_uri" in told(popqa=str(tmp_path / "popqa.jsonl"))
+    write_jsonl(tmp_path / "taken.jsonl", [{"title": "x"}])
+    assert "taken.jsonl:1: topic" in told(exclude=[str(tmp_path / "taken.jsonl")])
+
+
+def test_a_domain_that_is_none():
+    for wrong, said in (
+        ({"grouping": "?item wdt:P17 ?country ."}, "no \\?group"),
+        ({"population": ["?person wdt:P31 wd:Q5 ."]}, "no \\?item"),
+        ({"population": []}, "at least one"),
+        ({"bins": {"rare": 10}}, "ascend from 0"),
+        ({"bins": {"a": 0, "b": 5, "c": 5}}, "ascend from 0"),
+        ({"groups": {"A": ["Asia"], "B": ["Asia"]}}, "two groups"),
+    ):
+        with pytest.raises(UserError, match=said):
+            Domain(**wrong)
+
+
+def test_files_of_topics(tmp_path):
+    (tmp_path / "a.txt").write_text("Ada\n\n Bo \n", encoding="utf-8")
+    write_jsonl(tmp_path / "b.jsonl", [{"topic": "Bo", "text": "x"}, {"topic": "Cy", "text": "y"}])
+    assert list(read_topics([tmp_path / "a.txt", tmp_path / "b.jsonl"])) == ["Ada", "Bo", "Cy"]
+    with pytest.raises(UserError, match="no such file"):
+        read_topics([tmp_path / "none.txt"])
