@@ -18,6 +18,7 @@ from records.errors import run_door
 # typed, documented constructor, a ``build()``, and a ``plan()`` of what a build would ask.
 BUILDERS = {
     "adversarial": "data_builders.adversarial:Adversarial",
+    "ambigbio": "data_builders.ambigbio:AmbigBio",
     "bios": "data_builders.bios:Bios",
     "bleached": "data_builders.bleached:Bleached",
     "claim_pairs": "data_builders.claim_pairs:ClaimPairs",

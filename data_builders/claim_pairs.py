@@ -51,7 +51,7 @@ class ClaimPairs:
         seed: of all choices.
 
     Raises:
-        UserError: a document without claims.
+        UserError: no document has claims.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class ClaimPairs:
 
     def build(self) -> Path:
         """Make the pairs and write the folder; returns the manifest's path."""
-        documents = [d for path in self.documents for d in read_records(path, Document)]
-        for document in documents:
-            if document.claims is None:
-                raise UserError(f"document {document.id}: no claims; give a `claims` field")
-        dropped: Counter[str] = Counter()
+        read = [d for path in self.documents for d in read_records(path, Document)]
+        documents = [document for document in read if document.claims]
+        if not documents:
+            raise UserError("documents: none of them has claims; give a `claims` field")
+        dropped = Counter({"document without claims": len(read) - len(documents)})
         files: dict[str, list] = {}
         for split, own in zip(SPLITS, self._split(documents), strict=True):
             relation, unli = self._pairs(own, split, dropped)

@@ -1,0 +1,177 @@
+"""Biographies that a language model writes from the passages, and the citations in them.
+
+The models of 2402.05629 cite as in ALCE (Gao et al. 2023): numbers of passages in brackets behind a
+statement. A citation is a sentence without its brackets and the passages that they name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from data_builders.polite import chunks
+from eval.aggregate import responds
+from eval.decompose.sentences import split_sentences
+from eval.models.chat import Answer, Message, Writer
+from eval.models.prompts import Prompt
+from eval.stages import EntailmentModel
+from records import Document, Generation, JsonlAppender, Passage, sha256_text
+
+# What a kill loses at most where the writer has no cache of its own.
+NAMES_A_WRITE = 32
+
+_NUMBERS = re.compile(r"[ \t]*\[(\d+(?:\s*[,;]\s*\d+)*)\]")
+# "… in 1915. [1][2] She": the numbers belong to the sentence before them.
+_BEHIND_THE_STOP = re.compile(r"([.!?][\"”’)]*)((?:[ \t]*\[\d+(?:\s*[,;]\s*\d+)*\])+)(?=\s|$)")
+
+
+class Sampling(NamedTuple):
+    """How biographies are drawn."""
+
+    temperature: float
+    top_p: float
+    max_new_tokens: int
+
+
+class Cited(NamedTuple):
+    """A sentence and the passages that it names.
+
+    Attributes:
+        claim: the sentence without its brackets; empty where nothing stands before them.
+        numbers: of the passages, from 1, each once, in the order of the text.
+    """
+
+    claim: str
+    numbers: list[int]
+
+
+def cited_sentences(text: str) -> list[Cited]:
+    """The sentences of a text, each with the numbers in its brackets."""
+    moved = _BEHIND_THE_STOP.sub(lambda m: f"{m[2]}{m[1]}", text)
+    found = []
+    # A line of nothing but numbers is no sentence for the splitter, but a citation of nothing.
+    for line in filter(None, map(str.strip, moved.splitlines())):
+        for sentence in split_sentences(line):
+            groups = _NUMBERS.findall(sentence)
+            numbers = [int(number) for group in groups for number in re.split(r"\s*[,;]\s*", group)]
+            found.append(Cited(without_numbers(sentence), list(dict.fromkeys(numbers))))
+    return found
+
+
+def without_numbers(text: str) -> str:
+    """A text without the bracketed numbers."""
+    bare = _NUMBERS.sub("", text)
+    lines = [re.sub(r"\s+([.,;:!?])", r"\1", line).strip() for line in bare.splitlines()]
+    return "\n".join(lines).strip()
+
+
+def prompts_for(
+    found: dict[str, list[Passage]], prompt: Prompt, ambiguity: bool
+) -> dict[str, list[Message]]:
+    """The messages for each name."""
+    return {
+        name: prompt.messages(name=name, passages=passages, ambiguity=ambiguity)
+        for name, passages in found.items()
+    }
+
+
+def write_texts(
+    writer: Writer,
+    prompts: dict[str, list[Message]],
+    sampling: Sampling,
+    seed: int,
+    folder: Path,
+) -> dict[str, Answer]:
+    """One answer a name, kept in a journal while they grow."""
+    whole = [writer.identity, sampling, seed, prompts]
+    key = sha256_text(json.dumps(whole, sort_keys=True))
+    journal = folder / f".biographies.{key[:16]}.partial.jsonl"
+    with JsonlAppender(journal, key="name") as done:
+        todo = [name for name in prompts if name not in done.done]
+        parts = list(chunks(todo, NAMES_A_WRITE))
+        for part in tqdm(parts, desc="biographies", unit=f"x{NAMES_A_WRITE}", disable=None):
+            answers = writer.answer(
+                [prompts[name] for name in part], **sampling._asdict(), seed=seed
+            )
+            done.append(
+                {"name": name, "text": own[0].text, "failed": own[0].failed}
+                for name, own in zip(part, answers, strict=True)
+            )
+        return {
+            name: Answer(done.done[name]["text"], done.done[name]["failed"]) for name in prompts
+        }
+
+
+def generations(
+    answers: dict[str, Answer],
+    found: dict[str, list[Passage]],
+    generator: str,
+    judge: EntailmentModel | None,
+    dropped: Counter[str],
+) -> Iterator[Generation]:
+    """The answers as generation records with citations; what is no biography is counted.
+
+    Such a record is a document with passages as well: ``text`` has no brackets in it, so that a
+    decomposer does not stumble over them; ``cited_text`` is as the model wrote it.
+    """
+    for name, answer in answers.items():
+        text = without_numbers(answer.text)
+        if answer.failed is not None:
+            dropped[f"biography that failed: {answer.failed}"] += 1
+        elif not text:
+            dropped["biography without a word"] += 1
+        elif not responds(Document(id=name, topic=name, text=text)):
+            dropped["biography that abstains"] += 1
+        else:
+            sentences = cited_sentences(answer.text)
+            citations = list(_citations(sentences, found[name], dropped))
+            if judge is not None:
+                citations = _judged(citations, judge)
+            yield Generation(
+                id=name,
+                topic=name,
+                text=text,
+                kind="normal",
+                generator=generator,
+                citations=citations,
+                uncited_sentences=sum(not sentence.numbers for sentence in sentences),
+                cited_text=answer.text,
+                passages=[{"id": p.id, "title": p.title, "text": p.text} for p in found[name]],
+            )
+
+
+def _citations(
+    sentences: Sequence[Cited], passages: Sequence[Passage], dropped: Counter[str]
+) -> Iterator[dict]:
+    """Each sentence with the passages that it names, by the field names of AmbigBio."""
+    for claim, numbers in sentences:
+        known = [number for number in numbers if 1 <= number <= len(passages)]
+        dropped["citation of a passage that was not given"] += len(numbers) - len(known)
+        if not claim.strip(" .,;:!?"):
+            dropped["citation behind no words"] += len(known)
+        elif known:
+            yield {
+                "claim": claim,
+                "passage": [_shown(passages[number - 1]) for number in known],
+                "numbers": known,
+            }
+
+
+def _shown(passage: Passage) -> str:
+    return f"Title: {passage.title}\n{passage.text}"
+
+
+def _judged(citations: Sequence[dict], judge: EntailmentModel) -> list[dict]:
+    """The citations with ``entailed``: 1 where the passages together entail the sentence."""
+    pairs = [("\n".join(citation["passage"]), citation["claim"]) for citation in citations]
+    table = judge.relations(pairs) if pairs else []
+    return [
+        {**citation, "entailed": int(row.argmax() == 0)}
+        for citation, row in zip(citations, table, strict=True)
+    ]

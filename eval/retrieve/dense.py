@@ -1,0 +1,400 @@
+"""Dense retrieval: passages and queries as vectors of a sentence encoder, the nearest ones found.
+
+AmbigBio's passages come from GTR (Ni et al. 2022; 2402.05629, section 2.1): a T5 encoder, mean
+pooling, a linear layer, normalisation. ``modules.json`` in a sentence-transformers folder says
+which of these steps a model has, so GTR, MiniLM and E5 run through the same code here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from huggingface_hub import snapshot_download
+from numpy.lib import format as array_format
+from pydantic import ValidationError
+from safetensors.torch import load_file
+from tqdm import tqdm
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    T5EncoderModel,
+)
+
+from components.base import load_tokenizer, resolve_base
+from components.encoding import batches_by_length, pad
+from eval.models.encoder import pick_device
+from records import Claim, Document, Passage, UserError, read_records, sha256_file, sha256_text
+
+# Passages that are encoded and written together: what a killed run loses at most.
+CHUNK = 2048
+# Rows of the index that meet the queries at a time.
+BLOCK = 65_536
+# Scores that agree so far tie, and the first passage wins: another machine rounds otherwise.
+DECIMALS = 4
+
+_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
+_TABLES = {".csv", ".tsv", ".parquet", ".gz"}
+_POOLINGS = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
+
+Step = Callable[[torch.Tensor], torch.Tensor]
+
+
+class SentenceEncoder:
+    """A sentence-transformers model, run by transformers alone.
+
+    Args:
+        model: a hub id, a folder or ``package:…``; one without ``modules.json`` is pooled by the
+            mean and normalised.
+        batch_size: texts that are encoded together.
+        max_length: tokens of a text; ``None`` for what the model's settings say.
+        device: ``auto``, ``cpu``, ``cuda``, …
+
+    Raises:
+        UserError: a step that is not known here, or weights that are not there as safetensors.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        batch_size: int = 64,
+        max_length: int | None = None,
+        device: str = "auto",
+    ):
+        found = resolve_base(model)
+        if isinstance(found, str):  # a hub id
+            found = Path(snapshot_download(found, allow_patterns=list(_FILES)))
+        self.model = model
+        self.folder = found
+        self.batch_size = batch_size
+        self.device = pick_device(device)
+        settings = _json(self.folder / "sentence_bert_config.json")
+        self.max_length = max_length or settings.get("max_seq_length") or 512
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over what decides the vectors."""
+        files = sorted({path for pattern in _FILES for path in self.folder.rglob(pattern)})
+        lines = [f"{p.relative_to(self.folder).as_posix()}:{sha256_file(p)}\n" for p in files]
+        return sha256_text("".join([*lines, str(self.max_length)]))
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of shape (texts, width), float32."""
+        tokens = self._tokenizer(
+            list(texts), truncation=True, max_length=self.max_length, verbose=False
+        )
+        ids = tokens["input_ids"]
+        rows: list[np.ndarray] = [np.empty(0)] * len(ids)
+        for batch in batches_by_length([len(row) for row in ids], self.batch_size):
+            chosen = [ids[place] for place in batch]
+            mask = pad([[1] * len(row) for row in chosen], 0).to(self.device)
+            inputs = pad(chosen, self._tokenizer.pad_token_id or 0).to(self.device)
+            states = self._transformer(input_ids=inputs, attention_mask=mask).last_hidden_state
+            vectors = pool(states, mask, self._pooling)  # (batch, hidden)
+            for step in self._steps:
+                vectors = step(vectors)  # (batch, width)
+            for place, vector in zip(batch, vectors.float().cpu().numpy(), strict=True):
+                rows[place] = vector
+        return np.stack(rows)
+
+    @cached_property
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        return load_tokenizer(str(self.folder))
+
+    @cached_property
+    def _transformer(self) -> PreTrainedModel:
+        # AutoModel would want the decoder, which GTR does not have.
+        t5 = AutoConfig.from_pretrained(self.folder).model_type == "t5"
+        loader = T5EncoderModel if t5 else AutoModel
+        try:
+            model = loader.from_pretrained(self.folder, use_safetensors=True, dtype=torch.float32)
+        except OSError as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{self.model}: weights cannot be loaded ({reason})") from None
+        return model.eval().to(self.device)
+
+    @cached_property
+    def _modules(self) -> list[dict]:
+        plain = [{"type": "Transformer"}, {"type": "Pooling"}, {"type": "Normalize"}]
+        return _json(self.folder / "modules.json") or plain
+
+    @cached_property
+    def _pooling(self) -> str:
+        (own,) = [m for m in self._modules if m["type"].endswith("Pooling")]
+        config = _json(self.folder / own.get("path", "") / "config.json") if "path" in own else {}
+        named = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
+        modes = [_POOLINGS.get(name.removeprefix("pooling_mode_")) for name in named]
+        modes = modes or [config.get("pooling_mode", "mean")]
+        if modes not in (["mean"], ["cls"], ["max"]):
+            raise UserError(f"{self.model}: pooling {', '.join(named) or modes} is not known here")
+        return modes[0]
+
+    @cached_property
+    def _steps(self) -> list[Step]:
+        """What follows pooling."""
+        steps: list[Step] = []
+        for module in self._modules:
+            kind = module["type"].rpartition(".")[2]
+            if kind == "Dense":
+                steps.append(self._linear(self.folder / module["path"]))
+            elif kind == "Normalize":
+                steps.append(torch.nn.functional.normalize)
+            elif kind not in {"Transformer", "Pooling"}:
+                raise UserError(f"{self.model}: a step {kind} is not known here")
+        return steps
+
+    def _linear(self, folder: Path) -> Step:
+        config = _json(folder / "config.json")
+        activation = config.get("activation_function", "").rpartition(".")[2]
+        if activation not in {"Identity", "Tanh"}:
+            raise UserError(f"{self.model}: activation {activation!r} is not known here")
+        if not (folder / "model.safetensors").is_file():
+            raise UserError(f"{folder}: no model.safetensors; give a model that has them")
+        weights = load_file(folder / "model.safetensors")
+        biased = "linear.bias" in weights
+        layer = torch.nn.Linear(config["in_features"], config["out_features"], biased)
+        layer.load_state_dict({name.removeprefix("linear."): w for name, w in weights.items()})
+        return torch.nn.Sequential(layer.float(), getattr(torch.nn, activation)()).to(self.device)
+
+
+def pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
+    """(batch, length, hidden) and the mask (batch, length) -> a vector a text, (batch, hidden)."""
+    if how == "cls":
+        return states[:, 0]
+    wide = mask.unsqueeze(-1)
+    if how == "max":
+        return states.masked_fill(wide == 0, -torch.inf).max(dim=1).values
+    return (states * wide).sum(dim=1) / wide.sum(dim=1)
+
+
+class PassageFile(Sequence[Passage]):
+    """The passages of a JSONL file, read from the disk when they are wanted.
+
+    In memory is where each begins: 8 bytes a passage.
+
+    Args:
+        path: a file of passage records.
+
+    Raises:
+        BadInput: a line that is no passage.
+        UserError: no such file, or an empty one.
+    """
+
+    def __init__(self, path: Path):
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; give a file of passages")
+        self.path = path
+        self._starts = array("q")
+        with path.open("rb") as file:
+            start = 0
+            for line in file:
+                if line.strip():
+                    self._starts.append(start)
+                start += len(line)
+        if not self._starts:
+            raise UserError(f"{path}: the file is empty; expected at least one Passage a line")
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, place: int) -> Passage:
+        with self.path.open("rb") as file:
+            file.seek(self._starts[place])
+            line = file.readline()
+        try:
+            return Passage.model_validate_json(line)
+        except ValidationError:
+            # It says which line is wrong, and how; a file of that size is worth the second look.
+            read_records(self.path, Passage)
+            raise
+
+
+class Hit(NamedTuple):
+    """A passage's place and its similarity to a query."""
+
+    place: int
+    score: float
+
+
+class DenseIndex:
+    """Vectors of passages, searched exactly.
+
+    Args:
+        file: ``.npy`` file of the vectors, made here when absent and read through memory mapping;
+            a killed run goes on in it. ``None`` keeps them in memory.
+        prefix: goes before each passage, where the model wants one (E5: ``passage: ``).
+    """
+
+    def __init__(
+        self,
+        passages: Sequence[Passage],
+        encoder: SentenceEncoder,
+        file: Path | None = None,
+        prefix: str = "",
+    ):
+        self.passages = passages
+        self.encoder = encoder
+        self.prefix = prefix
+        if file is None:
+            self.vectors = np.concatenate(list(self._chunks(0)))
+        else:
+            if not file.is_file():
+                self._write(file)
+            self.vectors = np.load(file, mmap_mode="r")
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The ``k`` nearest passages of each query by inner product, best first."""
+        if not queries:
+            return []
+        asked = torch.from_numpy(self.encoder.encode(queries))  # (queries, width)
+        best: list[list[Hit]] = [[] for _ in queries]
+        for start in range(0, len(self.vectors), BLOCK):
+            block = torch.from_numpy(self.vectors[start : start + BLOCK].astype(np.float32))
+            scores = (asked @ block.T).round(decimals=DECIMALS)  # (queries, rows)
+            least = scores.topk(min(k, len(block))).values[:, -1]
+            for row, own in enumerate(best):
+                # All that tie with the last one, since topk picks any of them.
+                places = (scores[row] >= least[row]).nonzero().flatten()
+                marks = scores[row][places].tolist()
+                pairs = zip(places.tolist(), marks, strict=True)
+                own += [Hit(start + place, round(mark, DECIMALS)) for place, mark in pairs]
+                own.sort(key=lambda hit: (-hit.score, hit.place))
+                del own[k:]
+        return best
+
+    def _chunks(self, first: int) -> Iterator[np.ndarray]:
+        """Vectors of the passages from place ``first``, as float16: half the disk, same order."""
+        starts = range(first, len(self.passages), CHUNK)
+        for start in tqdm(starts, desc="vectors", unit=f"x{CHUNK}", disable=None):
+            stop = min(start + CHUNK, len(self.passages))
+            own = [self.passages[place] for place in range(start, stop)]
+            texts = [f"{self.prefix}{p.title} {p.text}".strip() for p in own]
+            yield self.encoder.encode(texts).astype(np.float16)
+
+    def _write(self, file: Path) -> None:
+        """Chunk after chunk behind the header of an ``.npy`` file, which is renamed when whole."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        width = self.encoder.encode(["width"]).shape[1]
+        shape = (len(self.passages), width)
+        header = io.BytesIO()
+        array_format.write_array_header_1_0(
+            header, {"descr": "<f2", "fortran_order": False, "shape": shape}
+        )
+        head = len(header.getvalue())
+        partial = file.with_suffix(".partial")
+        size = partial.stat().st_size if partial.exists() else 0
+        done = max(0, size - head) // (2 * width * CHUNK) * CHUNK  # whole chunks that are there
+        with partial.open("r+b" if size else "wb") as rows:
+            rows.write(header.getvalue())
+            rows.seek(head + 2 * width * done)
+            rows.truncate()
+            for chunk in self._chunks(done):
+                rows.write(chunk.astype("<f2").tobytes())
+                rows.flush()
+        partial.replace(file)
+
+
+class Dense:
+    """The ``k`` nearest passages for each claim, by a sentence encoder.
+
+    Args:
+        passages: a file of passage records; JSONL stays on the disk, tables are read whole.
+        model: a sentence-transformers model: a hub id, a folder or ``package:…``.
+        k: passages a claim.
+        topic_in_query: whether the topic goes before the claim, as in FActScore's retrieval.
+        query_prefix: goes before each query, where the model wants one (E5: ``query: ``).
+        passage_prefix: goes before each passage.
+        batch_size: texts that are encoded together; changes the speed.
+        max_length: tokens of a text; null for what the model's settings say.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        cache_dir: folder of the passages' vectors, so that they are made once, and a killed run
+            goes on; two bytes a number. They stay in memory without it.
+    """
+
+    def __init__(
+        self,
+        passages: str,
+        model: str,
+        k: int = 5,
+        topic_in_query: bool = True,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        batch_size: int = 64,
+        max_length: int | None = None,
+        device: str = "auto",
+        cache_dir: Path | None = None,
+    ):
+        self.path = Path(passages)
+        self.k = k
+        self.topic_in_query = topic_in_query
+        self.query_prefix = query_prefix
+        self.passage_prefix = passage_prefix
+        self.cache_dir = Path(cache_dir) if cache_dir else None
+        self._encoder = SentenceEncoder(model, batch_size, max_length, device)
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What decides which passages are found, besides the passages."""
+        return {
+            "class": "eval.retrieve.dense.Dense",
+            "model": self._encoder.model,
+            "model_sha256": self._encoder.fingerprint,
+            "max_length": self._encoder.max_length,
+            "k": self.k,
+            "topic_in_query": self.topic_in_query,
+            "query_prefix": self.query_prefix,
+            "passage_prefix": self.passage_prefix,
+        }
+
+    @cached_property
+    def _index(self) -> DenseIndex:
+        table = self.path.suffix.lower() in _TABLES
+        passages = read_records(self.path, Passage) if table else PassageFile(self.path)
+        file = None
+        if self.cache_dir is not None:
+            whole = [self._encoder.fingerprint, sha256_file(self.path), self.passage_prefix]
+            file = self.cache_dir / f"{sha256_text(json.dumps(whole))[:32]}.npy"
+        return DenseIndex(passages, self._encoder, file, self.passage_prefix)
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        """Claims with ``contexts`` (best first) and the passages that a document's claims use."""
+        texts = [
+            [self._query(document, claim) for claim in own]
+            for document, own in zip(documents, claims, strict=True)
+        ]
+        queries = sorted({text for own in texts for text in own})
+        found = dict(zip(queries, self._index.search(queries, self.k), strict=True))
+        places = {hit.place for hits in found.values() for hit in hits}
+        known = {place: self._index.passages[place] for place in sorted(places)}
+        out_claims, out_passages = [], []
+        for own, asked in zip(claims, texts, strict=True):
+            hits = [[known[hit.place] for hit in found[query]] for query in asked]
+            out_claims.append(
+                [
+                    claim.model_copy(update={"contexts": [passage.id for passage in hit]})
+                    for claim, hit in zip(own, hits, strict=True)
+                ]
+            )
+            out_passages.append(list({p.id: p for hit in hits for p in hit}.values()))
+        return out_claims, out_passages
+
+    def _query(self, document: Document, claim: Claim) -> str:
+        text = f"{document.topic} {claim.text}" if self.topic_in_query else claim.text
+        return f"{self.query_prefix}{text}"
+
+
+def _json(path: Path) -> dict | list:
+    """A settings file; empty where it is absent."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,0 +1,340 @@
+"""ambigbio without a wiki: names from a file, passages from a file or a snapshot, biographies."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+import yaml
+
+from data_builders.__main__ import main
+from data_builders.ambigbio import PROMPT, AmbigBio
+from data_builders.ambigbio.biographies import (
+    Sampling,
+    cited_sentences,
+    generations,
+    prompts_for,
+    without_numbers,
+    write_texts,
+)
+from data_builders.ambigbio.evidence import article_text
+from data_builders.ambigbio.names import csv_text, read_names, shares_name
+from data_builders.plan import show_plan
+from eval.models.chat import Answer
+from eval.models.local import LocalModel
+from eval.models.prompts import Prompt
+from records import (
+    BadInput,
+    Document,
+    Generation,
+    Passage,
+    RelationPair,
+    UserError,
+    read_records,
+    write_jsonl,
+)
+
+NAMES = ["Ann O'Lee", "Bob Ray", "Eve Roe", "Nobody Here"]
+PEOPLE = [
+    ("Ann O'Lee (poet)", "Ann O'Lee was a poet. She was born in London."),
+    ("Ann O'Lee (chemist)", "Ann O'Lee was a chemist. She was born in Paris."),
+    ("Bob Ray", "Bob Ray won the race of 1901. He lived in Rome."),
+    ("Bob Ray (judge)", "Bob Ray was a judge in Berlin."),
+    ("Eve Roe", "Eve Roe wrote a book."),
+    ("London", "London is a city on a river."),
+]
+
+PASSAGES = [Passage(id=str(n), title=f"T{n}", text=f"Text {n}.") for n in (1, 2)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Names and passages in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("names.jsonl", [{"name": name} for name in NAMES])
+    write_jsonl(
+        "passages.jsonl",
+        [{"id": f"{title}#0", "title": title, "text": text} for title, text in PEOPLE],
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def writer(save_llama, word_tokenizer) -> LocalModel:
+    """A tiny model that writes words at random."""
+    return LocalModel(str(save_llama(word_tokenizer(pairs=False))), dtype="float32", device="cpu")
+
+
+def rows(name: str, output: str = "out") -> list[dict]:
+    return [json.loads(line) for line in (Path(output) / f"{name}.jsonl").open(encoding="utf-8")]
+
+
+def build(output: str = "out", **options: object) -> dict:
+    given = {"names": Path("names.jsonl"), "passages": Path("passages.jsonl"), **options}
+    manifest = AmbigBio(Path(output), **given).build()
+    return json.loads(manifest.read_text(encoding="utf-8"))
+
+
+def test_passages_are_found_for_each_name(folder):
+    manifest = build()
+    found = {row["name"]: row for row in rows("retrieval")}
+    assert list(found) == NAMES[:3]
+    assert set(found["Ann O'Lee"]["titles"][:2]) == {"Ann O'Lee (poet)", "Ann O'Lee (chemist)"}
+    assert found["Eve Roe"]["passages"][0] == "Eve Roe#0"
+    assert manifest["dropped"] == {"name for which no passage was found": 1}
+    assert [entry["file"] for entry in manifest["inputs"]] == ["names.jsonl", "passages.jsonl"]
+    assert manifest["config"]["retriever"] == {
+        "class": "eval.retrieve.bm25.BM25",
+        "k": 5,
+        "topic_in_query": False,
+    }
+    # Of a file of the user's only what was found is copied.
+    assert {row["title"] for row in rows("passages")} == {title for title, _ in PEOPLE[:5]}
+
+
+def test_the_csv_has_the_published_form(folder):
+    build()
+    lines = (folder / "out" / "AmbigBio.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "Tell me a bio of Ann O'Lee\t[\"Ann O'Lee\"]"
+    assert lines[1] == "Tell me a bio of Bob Ray\t['Bob Ray']"
+    assert len(lines) == len(NAMES)
+    assert csv_text([]) == ""
+
+
+def test_biographies_of_a_real_model(folder, writer):
+    manifest = build(writer=writer, temperature=1.0, max_new_tokens=12, seed=1)
+    made = read_records("out/generations.jsonl", Generation)
+    assert [generation.topic for generation in made] == NAMES[:3]
+    assert all(generation.text and generation.kind == "normal" for generation in made)
+    assert manifest["config"]["writer"]["backend"] == "transformers"
+    assert manifest["config"]["prompt"]["file"] == "ambigbio.jinja"
+    assert not list(Path("out").glob(".*"))
+
+
+def test_the_same_seed_gives_the_same_bytes(folder, writer):
+    for output in ("one", "two"):
+        build(output, writer=writer, max_new_tokens=12, seed=1)
+    build("three", writer=writer, max_new_tokens=12, seed=2)
+    first, second, other = (
+        {path.name: path.read_bytes() for path in Path(output).iterdir()}
+        for output in ("one", "two", "three")
+    )
+    assert first == second
+    assert other["generations.jsonl"] != first["generations.jsonl"]
+
+
+def test_a_biography_that_is_in_the_journal_is_not_written_again(tmp_path, writer):
+    passages = {name: PASSAGES for name in NAMES}
+    prompts = prompts_for(passages, Prompt(PROMPT), ambiguity=True)
+    sampling = Sampling(temperature=1.0, top_p=0.95, max_new_tokens=8)
+    whole = write_texts(writer, prompts, sampling, 0, tmp_path)
+    (journal,) = tmp_path.glob(".biographies.*")
+    rows = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert [row["name"] for row in rows] == NAMES
+    # As a kill would leave it: one whole row (told from a new one by its text), and a torn one.
+    kept = rows[0] | {"text": "Kept as it was."}
+    journal.write_text(json.dumps(kept) + '\n{"name": "Bob', encoding="utf-8")
+    again = write_texts(writer, prompts, sampling, 0, tmp_path)
+    assert again == whole | {NAMES[0]: Answer("Kept as it was.")}
+    # Other settings, another journal.
+    write_texts(writer, prompts, sampling._replace(temperature=0.5), 0, tmp_path)
+    assert len(list(tmp_path.glob(".biographies.*"))) == 2
+
+
+def test_a_limit_and_a_plan(folder, writer):
+    build(limit=2)
+    assert len(rows("names")) == 2
+    shown = show_plan(
+        "ambigbio", AmbigBio(Path("out"), limit=3, views=("2023-01", "2023-02")).plan()
+    )
+    assert "members of the category" in shown
+    assert "texts, one a request" in shown
+    given = {"names": Path("names.jsonl"), "passages": Path("passages.jsonl"), "writer": writer}
+    numbers = {step.what: step.number for step in AmbigBio(Path("out"), **given).plan()}
+    assert numbers == {"names": 4, "passages": None, "biographies": 4}
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_pages_come_from_a_snapshot(folder, index):
+    table = sqlite3.connect("wiki.db")
+    table.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+    long = " ".join(f"Bob Ray wrote line {number}." for number in range(60))
+    pages = [*PEOPLE[:5], ("Bob Ray Society", f"A society for Bob Ray. {long}")]
+    table.executemany("INSERT INTO documents VALUES (?, ?)", pages)
+    if index:
+        table.execute("CREATE VIRTUAL TABLE documents_fts USING fts5(title, text)")
+        table.execute("INSERT INTO documents_fts SELECT title, text FROM documents")
+    table.commit()
+    table.close()
+    candidates = [{"title": "Bob Ray"}, {"title": "Bob Ray (judge)"}, {"title": "Bob Ray (king)"}]
+    write_jsonl("names.jsonl", [{"name": "Bob Ray", "candidates": candidates}])
+    manifest = build(passages=None, knowledge=Path("wiki.db"))
+    assert manifest["dropped"] == {"candidate without a page in the snapshot": 1}
+    titles = {row["title"] for row in rows("passages")}
+    assert titles >= {"Bob Ray", "Bob Ray (judge)"}
+    assert ("Bob Ray Society" in titles) == index
+    assert all(row["source"] == "wiki.db" for row in rows("passages"))
+    if index:
+        pieces = [row["id"] for row in rows("passages") if row["title"] == "Bob Ray Society"]
+        assert pieces == [f"Bob Ray Society#{number}" for number in range(len(pieces))]
+        assert len(pieces) == 4  # 5 + 60 * 5 words
+
+
+def test_each_config_loads(folder, writer):
+    build(writer=writer, max_new_tokens=12)
+    for config, count in (("names", 4), ("retrieval", 3), ("generations", 3), ("passages", 5)):
+        loaded = datasets.load_dataset("out", config, cache_dir="cache")
+        assert len(loaded["test"]) == count
+
+
+def test_the_door_builds_it(folder):
+    config = {
+        "output": "out",
+        "names": "names.jsonl",
+        "passages": "passages.jsonl",
+        "retriever": {"class_path": "eval.retrieve.bm25.BM25", "init_args": {"k": 1}},
+    }
+    Path("config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    assert main(["ambigbio", "--config", "config.yaml", "--seed", "3"]) == 0
+    assert [len(row["passages"]) for row in rows("retrieval")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sample": 0}, "give at least 1"),
+        ({"limit": 0}, "give at least 1"),
+        ({"knowledge": "k.db"}, "give one of them"),
+        ({"judge": object()}, "nothing to judge"),
+        ({"views": ("2023-13", "2024-01")}, "give the first and the last month"),
+        ({"views": ("2024-02", "2024-01")}, "give the first and the last month"),
+        ({"names": "absent.jsonl"}, "no such file"),
+        ({"passages": None}, "no name has candidates"),
+        ({"prompt": "absent.jinja"}, "no such file"),
+    ],
+)
+def test_mistakes_are_named(folder, options, message):
+    with pytest.raises(UserError, match=message):
+        build(**options)
+
+
+def test_rows_that_are_no_names_are_named(folder):
+    write_jsonl("bad.jsonl", [{"name": "Ann Lee"}, {"name": "", "candidates": [{"pageid": 3}]}])
+    with pytest.raises(BadInput, match=r"bad\.jsonl:2: name: .*"):
+        read_names(Path("bad.jsonl"), None)
+    write_jsonl("twice.jsonl", [{"name": "Ann Lee"}, {"name": "Ann Lee"}])
+    with pytest.raises(UserError, match="'Ann Lee' stands there more than once"):
+        read_names(Path("twice.jsonl"), None)
+
+
+@pytest.mark.parametrize(
+    ("titles", "shares"),
+    [
+        (["John Bruce"], True),
+        (["John Bruce (surgeon)"], True),
+        (["john  bruce (Surgeon)"], True),
+        (["Sir John Bruce, 3rd Baronet"], True),
+        (["John Bruce Jr."], True),
+        (["John Bruce, Jr"], True),
+        (["J. Bruce", "John Bruce (poet)"], True),  # a redirect
+        (["John Bruce Williamson"], False),
+        (["St John Bruce"], False),
+        (["John Brucé"], False),
+        (["Bruce, John"], False),
+    ],
+)
+def test_who_shares_a_name(titles, shares):
+    assert shares_name("John Bruce", titles) is shares
+    assert shares_name("JOHN BRUCE", titles) is shares
+
+
+def test_an_extract_loses_headings_and_lists():
+    extract = (
+        "Ann was a poet.\n\n\n== Life ==\nBorn in 1901.\n\n=== Notes ===\nA note.\n"
+        "==== Deeper ====\nDeep.\n=== Youth ===\nYoung.\n\n== References ==\nSmith 1990.\n"
+        "=== Books ===\nA book.\n== Work ==\nShe wrote.\n== See also ==\nBob"
+    )
+    assert article_text(extract) == "Ann was a poet. Born in 1901. Young. She wrote."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Ann won [1][2]. Bob lost [3].", [("Ann won.", [1, 2]), ("Bob lost.", [3])]),
+        ("Ann won. [1][2] Bob lost. [3]", [("Ann won.", [1, 2]), ("Bob lost.", [3])]),
+        ("Ann[2], a poet [1], won [2].", [("Ann, a poet, won.", [2, 1])]),
+        ("Ann won [1, 3]. So it is.", [("Ann won.", [1, 3]), ("So it is.", [])]),
+        ("Ann won in [sic] 1901 [x].", [("Ann won in [sic] 1901 [x].", [])]),
+        ("She “won [1].” Ann [2]", [("She “won.”", [1]), ("Ann", [2])]),
+        ("[1][2]", [("", [1, 2])]),
+        ("", []),
+    ],
+)
+def test_citations_are_read(text, sentences):
+    assert [tuple(cited) for cited in cited_sentences(text)] == sentences
+    bare = " ".join(claim for claim, _ in sentences)
+    assert without_numbers(text) == bare
+
+
+class Judge:
+    """Entails what speaks of winning."""
+
+    def relations(self, pairs: list[tuple[str, str]]) -> np.ndarray:
+        self.pairs = pairs
+        return np.array([[0.8, 0.1, 0.1] if "won" in c else [0.1, 0.8, 0.1] for _, c in pairs])
+
+
+def test_generations_hold_citations_and_count_the_rest():
+    answers = {
+        "Ann": Answer("Ann won [1][2]. She lost [2]. She slept [7][0]. [1]\n[2] Nothing more."),
+        "Bob": Answer("", "empty"),
+        "Eve": Answer("[1]"),
+        "Kim": Answer("I could not find any information about Kim."),
+        "Lee": Answer("", "cut while it was thinking"),
+    }
+    dropped: Counter[str] = Counter()
+    found = dict.fromkeys(answers, PASSAGES)
+    judge = Judge()
+    (ann,) = generations(answers, found, "tiny", judge, dropped)
+    assert ann.text == "Ann won. She lost. She slept.\nNothing more."
+    assert [(c["claim"], c["numbers"], c["entailed"]) for c in ann.citations] == [
+        ("Ann won.", [1, 2], 1),
+        ("She lost.", [2], 0),
+        ("She slept.", [1], 0),
+        ("Nothing more.", [2], 0),
+    ]
+    assert ann.citations[0]["passage"] == ["Title: T1\nText 1.", "Title: T2\nText 2."]
+    assert judge.pairs[0] == ("Title: T1\nText 1.\nTitle: T2\nText 2.", "Ann won.")
+    assert +dropped == {
+        "biography that failed: empty": 1,
+        "biography that failed: cut while it was thinking": 1,
+        "biography without a word": 1,
+        "biography that abstains": 1,
+        "citation of a passage that was not given": 2,
+    }
+
+
+def test_judged_citations_are_relation_pairs(tmp_path):
+    answers = {"Ann": Answer("Ann won [1][2]. She lost [2].")}
+    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", Judge(), Counter()))
+    write_jsonl(tmp_path / "g.jsonl", made)
+    pairs = read_records(tmp_path / "g.jsonl", RelationPair)
+    assert [(pair.premise, pair.hypothesis, pair.label) for pair in pairs] == [
+        ("Title: T1\nText 1.\nTitle: T2\nText 2.", "Ann won.", "entailment"),
+        ("Title: T2\nText 2.", "She lost.", "not_entailment"),
+    ]
+    (document,) = read_records(tmp_path / "g.jsonl", Document)
+    assert [passage.id for passage in document.passages] == ["1", "2"]
+
+
+def test_citations_without_a_judge_say_so_in_one_line(tmp_path):
+    answers = {"Ann": Answer("Ann won [1].")}
+    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", None, Counter()))
+    write_jsonl(tmp_path / "g.jsonl", made)
+    with pytest.raises(BadInput, match=r"g\.jsonl:1: entailed: field required"):
+        read_records(tmp_path / "g.jsonl", RelationPair)

@@ -1,0 +1,237 @@
+"""Dense retrieval with tiny real encoders in the folder layout of sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from transformers import BertModel, T5Config, T5EncoderModel
+
+from eval.retrieve import dense
+from eval.retrieve.dense import Dense, DenseIndex, PassageFile, SentenceEncoder, pool
+from records import BadInput, Claim, Document, Passage, UserError, write_jsonl
+
+TEXTS = [
+    ("ada lovelace", "ada wrote the first program ."),
+    ("lovelace", "a poet was born in paris ."),
+    ("london", "london is early ."),
+    ("he", "he was a mathematician and a poet . he was born in london . he wrote very early ."),
+    ("note", "note"),
+]
+
+
+@pytest.fixture(scope="module")
+def plain(save_bert, word_tokenizer) -> Path:
+    """A folder without modules.json."""
+    return save_bert(BertModel, word_tokenizer(pairs=True))
+
+
+@pytest.fixture(scope="module")
+def gtr(tmp_path_factory, word_tokenizer) -> Path:
+    """A random T5 encoder with the modules that GTR has."""
+    folder = tmp_path_factory.mktemp("gtr")
+    torch.manual_seed(0)
+    tokenizer = word_tokenizer(pairs=True)
+    sizes = {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_layers": 2, "num_heads": 2}
+    T5EncoderModel(T5Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    write_modules(folder, pooling="mean_tokens", linear=True)
+    return folder
+
+
+def write_modules(folder: Path, pooling: str, linear: bool = False, step: str = "") -> None:
+    names = ["Transformer", "Pooling", *(["Dense"] if linear else []), "Normalize"]
+    names += [step] if step else []
+    modules = [
+        {"idx": n, "name": str(n), "path": f"{n}_{name}" if n else "", "type": f"a.models.{name}"}
+        for n, name in enumerate(names)
+    ]
+    put(folder / "modules.json", modules)
+    modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
+    put(folder / "1_Pooling" / "config.json", {f"pooling_mode_{m}": m == pooling for m in modes})
+    put(folder / "sentence_bert_config.json", {"max_seq_length": 12})
+    if linear:
+        torch.manual_seed(1)
+        activation = "torch.nn.modules.linear.Identity"
+        config = {"in_features": 16, "out_features": 8, "bias": False}
+        put(folder / "2_Dense" / "config.json", config | {"activation_function": activation})
+        save_file({"linear.weight": torch.randn(8, 16)}, folder / "2_Dense" / "model.safetensors")
+
+
+def put(path: Path, value: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+@pytest.fixture
+def passages(tmp_path) -> Path:
+    path = tmp_path / "passages.jsonl"
+    rows = [{"id": f"p{n}", "title": t, "text": text} for n, (t, text) in enumerate(TEXTS)]
+    write_jsonl(path, rows)
+    return path
+
+
+@torch.inference_mode()
+def by_hand(folder: Path, text: str, tokenizer) -> np.ndarray:
+    """GTR's vector of one text, step by step."""
+    ids = tokenizer(text, truncation=True, max_length=12)["input_ids"]
+    states = T5EncoderModel.from_pretrained(folder)(torch.tensor([ids])).last_hidden_state
+    weight = torch.nn.Linear(16, 8, bias=False)
+    torch.manual_seed(1)
+    weight.weight.data = torch.randn(8, 16)
+    vector = weight(states[0].mean(dim=0))
+    return (vector / vector.norm()).numpy()
+
+
+def test_gtr_is_encoder_mean_linear_and_length_one(gtr, word_tokenizer):
+    texts = [text for _, text in TEXTS]
+    found = SentenceEncoder(str(gtr), batch_size=2, device="cpu").encode(texts)
+    assert found.shape == (5, 8)
+    for text, vector in zip(texts, found, strict=True):
+        expected = by_hand(gtr, text, word_tokenizer(pairs=True))
+        np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+
+def test_padding_and_batches_change_no_vector(plain):
+    texts = [text for _, text in TEXTS]
+    one = SentenceEncoder(str(plain), batch_size=1, device="cpu").encode(texts)
+    many = SentenceEncoder(str(plain), batch_size=5, device="cpu").encode(texts)
+    np.testing.assert_allclose(one, many, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1, atol=1e-6)
+
+
+def test_pooling_ignores_padding():
+    states = torch.tensor([[[1.0, 5.0], [3.0, 1.0], [90.0, 90.0]]])
+    mask = torch.tensor([[1, 1, 0]])
+    assert pool(states, mask, "mean").tolist() == [[2.0, 3.0]]
+    assert pool(states, mask, "max").tolist() == [[3.0, 5.0]]
+    assert pool(states, mask, "cls").tolist() == [[1.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pooling": "mean_sqrt_len_tokens"}, "pooling .* is not known here"),
+        ({"pooling": "mean_tokens", "step": "LSTM"}, "a step LSTM is not known here"),
+    ],
+)
+def test_unknown_modules_are_refused(save_bert, word_tokenizer, change, message):
+    folder = save_bert(BertModel, word_tokenizer(pairs=True))
+    write_modules(folder, **change)
+    with pytest.raises(UserError, match=message):
+        SentenceEncoder(str(folder), device="cpu").encode(["ada"])
+
+
+def test_the_nearest_by_brute_force(plain, passages):
+    encoder = SentenceEncoder(str(plain), device="cpu")
+    index = DenseIndex(PassageFile(passages), encoder)
+    texts = [f"{title} {text}" for title, text in TEXTS]
+    expected = encoder.encode(["who wrote ?"]) @ encoder.encode(texts).T
+    (hits,) = index.search(["who wrote ?"], 3)
+    assert [hit.place for hit in hits] == np.argsort(-expected[0])[:3].tolist()
+    np.testing.assert_allclose(
+        [hit.score for hit in hits], np.sort(expected[0])[::-1][:3], atol=2e-3
+    )
+    (everything,) = index.search(["who wrote ?"], 99)
+    assert len(everything) == 5
+    assert index.search([], 3) == []
+
+
+def test_blocks_and_chunks_change_nothing(plain, passages, monkeypatch):
+    encoder = SentenceEncoder(str(plain), device="cpu")
+    queries = ["who wrote ?", "london", "a poet"]
+    whole = DenseIndex(PassageFile(passages), encoder).search(queries, 3)
+    monkeypatch.setattr(dense, "CHUNK", 2)
+    monkeypatch.setattr(dense, "BLOCK", 2)
+    assert DenseIndex(PassageFile(passages), encoder).search(queries, 3) == whole
+
+
+def test_equal_scores_go_to_the_first_passage(plain, tmp_path):
+    path = tmp_path / "same.jsonl"
+    write_jsonl(path, [{"id": f"p{n}", "title": "", "text": "the same"} for n in range(9)])
+    (hits,) = DenseIndex(PassageFile(path), SentenceEncoder(str(plain), device="cpu")).search(
+        ["same"], 4
+    )
+    assert [hit.place for hit in hits] == [0, 1, 2, 3]
+
+
+def test_vectors_are_kept_and_a_killed_run_goes_on(plain, passages, tmp_path, monkeypatch):
+    monkeypatch.setattr(dense, "CHUNK", 2)
+    encoder = SentenceEncoder(str(plain), device="cpu")
+    file = tmp_path / "v.npy"
+    queries = ["who wrote ?", "london"]
+    whole = DenseIndex(PassageFile(passages), encoder, file)
+    assert isinstance(whole.vectors, np.memmap)
+    assert whole.vectors.dtype == np.float16
+    expected, kept = whole.search(queries, 3), file.read_bytes()
+    assert DenseIndex(PassageFile(passages), encoder).search(queries, 3) == expected
+    width = whole.vectors.shape[1] * 2
+    for cut in (0, 10, 128 + width, 128 + 2 * width, 128 + 3 * width + 5):
+        file.unlink()
+        file.with_suffix(".partial").write_bytes(kept[:cut])
+        DenseIndex(PassageFile(passages), encoder, file)
+        assert file.read_bytes() == kept
+        assert not file.with_suffix(".partial").exists()
+
+
+def test_the_stage_fills_in_contexts(plain, passages, tmp_path):
+    stage = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
+    documents = [Document(id="d", topic="ada", text=""), Document(id="e", topic="he", text="")]
+    claims = [[Claim(id="a", text="ada wrote"), Claim(id="b", text="london")], []]
+    found, own = stage(documents, claims)
+    assert [len(claim.contexts) for claim in found[0]] == [2, 2]
+    assert found[1] == []
+    assert own[1] == []
+    assert {passage.id for passage in own[0]} == {c for claim in found[0] for c in claim.contexts}
+    assert all(isinstance(passage, Passage) for passage in own[0])
+    again = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
+    assert again(documents, claims) == (found, own)
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert stage.identity == again.identity
+    assert str(tmp_path) not in json.dumps(again.identity["model_sha256"])
+
+
+def test_prefixes_and_other_files_make_other_vectors(plain, gtr, passages, tmp_path):
+    cache = tmp_path / "cache"
+    question = [Document(id="d", topic="ada", text="")], [[Claim(id="a", text="ada wrote")]]
+    common = {"k": 2, "device": "cpu", "cache_dir": cache}
+    first = Dense(str(passages), str(plain), **common)
+    prefixed = Dense(str(passages), str(plain), passage_prefix="london ", **common)
+    other = Dense(str(passages), str(gtr), **common)
+    for stage in (first, prefixed, other):
+        stage(*question)
+    assert len(list(cache.glob("*.npy"))) == 3
+    assert first.identity != prefixed.identity != other.identity
+
+
+def test_passages_stay_on_the_disk(passages, tmp_path):
+    lines = passages.read_text(encoding="utf-8")
+    spaced = tmp_path / "spaced.jsonl"
+    spaced.write_text("\n" + lines.replace("\n", "\n\n"), encoding="utf-8")
+    file = PassageFile(spaced)
+    assert [p.id for p in file] == [f"p{n}" for n in range(5)]
+    assert file[3].title == "he"
+
+
+def test_faulty_passages_are_named(tmp_path, plain):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n{"id": "b"}\n', encoding="utf-8")
+    with pytest.raises(BadInput, match=r"bad\.jsonl:2: text"):
+        list(PassageFile(path))
+    with pytest.raises(UserError, match="no such file"):
+        PassageFile(tmp_path / "absent.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
+    with pytest.raises(UserError, match="the file is empty"):
+        PassageFile(tmp_path / "empty.jsonl")
+
+
+def test_a_table_of_passages_will_do(plain, tmp_path):
+    path = tmp_path / "passages.tsv"
+    path.write_text("id\ttitle\ttext\n1\tada\tada wrote\n2\the\the was\n", encoding="utf-8")
+    stage = Dense(str(path), str(plain), k=1, device="cpu", topic_in_query=False)
+    (found,), _ = stage([Document(id="d", topic="x", text="")], [[Claim(id="a", text="ada wrote")]])
+    assert len(found[0].contexts) == 1

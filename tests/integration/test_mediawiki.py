@@ -1,0 +1,226 @@
+"""The MediaWiki and page-view clients against a real wiki, and against what spoils its answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from data_builders.mediawiki import MediaWiki, PageViews
+from data_builders.polite import EndpointError, RefusedError
+from records import UserError
+from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
+from tests.integration.pages import CATEGORY
+from tests.integration.spoil import Fault
+
+pytestmark = pytest.mark.integration
+
+LINKS = {"prop": "links|revisions|pageprops", "plnamespace": 0, "rvprop": "ids"}
+
+
+@pytest.fixture
+def proxy(wiki) -> Iterator[FaultProxy]:
+    with FaultProxy(wiki.url) as running:
+        yield running
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """The waits that the clients were asked for; none of them passes."""
+    return []
+
+
+@pytest.fixture
+def client(proxy, waits) -> MediaWiki:
+    return MediaWiki(f"{proxy.url}/w/api.php", sleep=waits.append, timeout_s=10)
+
+
+@pytest.fixture
+def views(proxy, waits) -> PageViews:
+    return PageViews(f"{proxy.url}/api/rest_v1", sleep=waits.append, timeout_s=10)
+
+
+def test_members_are_the_articles_of_the_category(client, wiki, proxy):
+    assert sorted(client.members(CATEGORY)) == sorted(wiki.pages.names)
+    (request,) = proxy.seen
+    assert request.params["maxlag"] == "5"
+    assert "gzip" in request.headers["accept-encoding"]
+
+
+def test_a_list_is_followed_to_its_end(client, wiki, proxy):
+    params = {"list": "categorymembers", "cmtitle": CATEGORY, "cmnamespace": 0, "cmlimit": 5}
+    replies = list(client.follow(params, "members"))
+    titles = [m["title"] for reply in replies for m in reply["query"]["categorymembers"]]
+    assert sorted(titles) == sorted(wiki.pages.names)
+    assert len(proxy.seen) == -(-len(titles) // 5)
+    assert client.families["members"].rows == len(titles)
+
+
+@pytest.mark.parametrize("limit", ["max", 3])
+def test_pages_are_whole_however_often_they_are_continued(client, wiki, proxy, limit):
+    titles = sorted(wiki.pages.names)[:10]
+    found = dict(client.pages(titles, {**LINKS, "pllimit": limit}, "pages"))
+    assert list(found) == titles
+    assert (len(proxy.seen) > 10) == (limit == 3)
+    for title, page in found.items():
+        links = [link["title"] for link in page["links"]]
+        assert len(links) == len(set(links))
+        assert "Mercury (disambiguation)" in links
+        assert len(page["revisions"]) == 1
+        assert page["pageprops"] == {"disambiguation": ""}
+        assert page["title"] == title
+
+
+def test_titles_lead_to_pages_or_are_counted(client, wiki):
+    source, target = next(iter(wiki.pages.redirects.items()))
+    titles = [source.replace(" ", "_"), target, "Nobody At All", "Bad[title]", "a|b", " "]
+    dropped: Counter[str] = Counter()
+    found = list(client.pages(titles, {"prop": "info"}, "pages", dropped))
+    assert [(title, page["title"]) for title, page in found] == [
+        (titles[0], target),
+        (target, target),
+    ]
+    assert +dropped == {"title without a page": 1, "title that no page can have": 3}
+
+
+def test_many_long_titles_go_by_post_fifty_at_a_time(client, wiki, proxy):
+    people = sorted(wiki.pages.people)
+    titles = people[:40] + [f"{title} {'x' * 120}" for title in people[:40]]
+    dropped: Counter[str] = Counter()
+    found = dict(client.pages(titles, {"prop": "info"}, "pages", dropped))
+    assert list(found) == people[:40]
+    assert dropped["title without a page"] == 40
+    assert [request.method for request in proxy.seen] == ["GET", "POST"]
+    assert [len(request.params["titles"].split("|")) for request in proxy.seen] == [50, 30]
+
+
+def test_a_batch_that_is_refused_is_asked_in_halves(client, wiki, proxy):
+    titles = (sorted(wiki.pages.people) * 2)[:60]
+    titles = [f"{title}{'' if place < 30 else ' (no such)'}" for place, title in enumerate(titles)]
+    assert len(set(titles)) == 60
+    dropped: Counter[str] = Counter()
+    found = dict(client.pages(titles, {"prop": "info"}, "pages", dropped, per_request=60))
+    assert set(found) | {t for t in titles if t not in wiki.pages.texts} == set(titles)
+    sizes = [len(request.params["titles"].split("|")) for request in proxy.seen]
+    assert sizes == [60, 30, 30]
+
+
+def test_whole_texts_come_one_page_a_request(client, wiki):
+    titles = sorted(wiki.pages.people)[:3]
+    params = {"prop": "extracts", "explaintext": 1, "exlimit": 1}
+    for title, page in client.pages(titles, params, "texts", per_request=1):
+        assert wiki.pages.people[title].name in page["extract"]
+        assert "{{" not in page["extract"]
+
+
+def test_what_the_wiki_calls_wrong_is_not_asked_again(client, proxy, waits):
+    with pytest.raises(RefusedError, match="badvalue"):
+        client.ask({"action": "nonsense"}, "x")
+    assert len(proxy.seen) == 1
+    assert not waits
+
+
+def test_an_address_without_a_wiki_is_the_users_mistake(proxy):
+    with pytest.raises(UserError, match=r"give the URL of a wiki's api\.php"):
+        MediaWiki(f"{proxy.url}/nowhere/api.php").ask({"meta": "siteinfo"}, "x")
+
+
+def test_a_remote_wiki_wants_to_know_who_asks():
+    with pytest.raises(UserError, match=r"user_agent: https://\S+/w/api\.php needs one"):
+        MediaWiki("https://en.wikipedia.org/w/api.php")
+    with pytest.raises(UserError, match="user_agent"):
+        PageViews()
+
+
+def test_lag_is_waited_for_as_long_as_the_wiki_asks(client, proxy, waits):
+    proxy.faults = [Fault("maxlag"), Fault("maxlag", retry_after=7)]
+    assert list(client.members(CATEGORY))
+    assert waits == [5, 7]
+
+
+def test_a_busy_server_is_waited_for(client, proxy, waits):
+    proxy.faults = [Fault("429", retry_after=3), Fault("503", retry_after=4), Fault("429")]
+    assert list(client.members(CATEGORY))
+    assert waits == [3, 4, 60]
+
+
+@pytest.mark.parametrize("fault", [*MEDIAWIKI, Fault("dup_continue")], ids=str)
+def test_no_fault_changes_an_answer(client, proxy, wiki, fault):
+    params = {"list": "categorymembers", "cmtitle": CATEGORY, "cmnamespace": 0, "cmlimit": 10}
+    proxy.faults = [None, fault, fault]
+    titles = [
+        member["title"]
+        for reply in client.follow(params, "members")
+        for member in reply["query"]["categorymembers"]
+    ]
+    assert sorted(titles) == sorted(wiki.pages.names)
+    assert sum(request.fault == fault.kind for request in proxy.seen) >= 1
+    assert proxy.most_at_once == 1
+
+
+def test_a_server_that_never_answers_is_left(client, proxy, waits):
+    proxy.faults = lambda request: Fault("cut")
+    with pytest.raises(EndpointError, match="gave no answer in 6 attempts"):
+        list(client.members(CATEGORY))
+    assert len(proxy.seen) == 6
+    assert [round(wait // 1) for wait in waits[:3]] == [1, 2, 4]
+
+
+def test_a_slow_drip_is_cut_off(proxy, waits):
+    client = MediaWiki(f"{proxy.url}/w/api.php", sleep=waits.append, timeout_s=0.5)
+    proxy.faults = [Fault("slow", seconds=3)]
+    assert list(client.members(CATEGORY))
+    assert len(proxy.seen) == 2
+
+
+def test_kept_answers_are_not_asked_for_again(proxy, tmp_path):
+    def ask(**options: object) -> list[str]:
+        return list(
+            MediaWiki(f"{proxy.url}/w/api.php", None, tmp_path, **options).members(CATEGORY)
+        )
+
+    first = ask()
+    assert ask() == first
+    assert len(proxy.seen) == 1
+    assert ask(keep_days=-1) == first
+    assert len(proxy.seen) == 2
+
+
+def test_a_mix_of_faults_gives_the_same_pages(client, proxy, wiki):
+    titles = sorted(wiki.pages.names)
+    params = {**LINKS, "pllimit": 20}
+    undisturbed = list(client.pages(titles, params, "pages"))
+    proxy.forget()
+    proxy.faults = random_mix(MEDIAWIKI, p=0.5, seed=3)
+    assert list(client.pages(titles, params, "pages")) == undisturbed
+    assert len({request.fault for request in proxy.seen} - {None}) > 3
+    assert proxy.repeated() == []
+
+
+# Page views
+
+
+def test_views_are_summed_over_the_months(views, wiki):
+    for title in [*sorted(wiki.pages.people)[1:4], "György Majláth (1786–1861)"]:
+        months = wiki.pages.views[title]
+        known = sum(months.get(f"2023{month:02}", 0) for month in range(2, 12))
+        assert views.views(title, "20230201", "20231130") == known > 0
+
+
+def test_a_page_that_the_service_does_not_know_has_none(views, wiki, waits):
+    unseen = min(wiki.pages.people)
+    assert unseen not in wiki.pages.views
+    assert views.views(unseen, "20230101", "20231231") == 0
+    assert not waits
+
+
+def test_views_come_through_faults(views, proxy, wiki):
+    title = sorted(wiki.pages.people)[1]
+    undisturbed = views.views(title, "20230101", "20231231")
+    for fault in MEDIAWIKI:
+        if fault.kind != "maxlag":
+            proxy.faults = [fault]
+            assert views.views(title, "20230101", "20231231") == undisturbed
+    spoiled = {request.fault for request in proxy.seen} - {None}
+    assert spoiled == {fault.kind for fault in MEDIAWIKI} - {"maxlag"}
