@@ -48,6 +48,7 @@ class ClaimPairs:
             names), whose topics are people.
         per_document: at most this many pairs of each rule a document.
         shares: documents of train, dev and test; all documents of a topic stay together.
+        limit: only the first so many documents, for a trial.
         seed: of all choices.
 
     Raises:
@@ -60,12 +61,14 @@ class ClaimPairs:
         documents: list[str],
         per_document: int = 4,
         shares: tuple[int, int, int] = (8, 1, 1),
+        limit: int | None = None,
         seed: int = 0,
     ):
         self.output = Path(output)
         self.documents = documents
         self.per_document = per_document
         self.shares = tuple(shares)
+        self.limit = limit
         self.seed = seed
 
     def plan(self) -> list[Step]:
@@ -74,7 +77,7 @@ class ClaimPairs:
 
     def build(self) -> Path:
         """Make the pairs and write the folder; returns the manifest's path."""
-        read = [d for path in self.documents for d in read_records(path, Document)]
+        read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
         documents = [document for document in read if document.claims]
         if not documents:
             raise UserError("documents: none of them has claims; give a `claims` field")
@@ -90,7 +93,11 @@ class ClaimPairs:
             card=CARD,
             clients=[],
             dropped=dropped,
-            config={"per_document": self.per_document, "shares": list(self.shares)},
+            config={
+                "per_document": self.per_document,
+                "shares": list(self.shares),
+                "limit": self.limit,
+            },
             seed=self.seed,
             inputs=self.documents,
         )

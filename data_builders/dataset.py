@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -109,6 +111,21 @@ def write_dataset(
     write_json(folder / "manifest.json", manifest)
     _sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
+
+
+@contextmanager
+def kept_answers(output: Path, cache_dir: Path | None) -> Iterator[Path]:
+    """Where a build keeps what servers answered, so that it goes on where it was killed.
+
+    Args:
+        output: folder of the dataset; without ``cache_dir`` the answers are kept in it, hidden,
+            until the block ends without an error.
+        cache_dir: a folder that stays, for other builds to use.
+    """
+    folder = cache_dir or output / ".answers"
+    yield Path(folder)
+    if cache_dir is None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(folder: Path, names: Sequence[str]) -> None:

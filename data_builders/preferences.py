@@ -62,6 +62,7 @@ class Preferences:
         min_gap: least difference of score between chosen and rejected.
         shares: topics of train and dev.
         batch_size: texts that are sampled together; changes the speed, not the texts.
+        limit: only the first so many topics, for a trial.
         seed: of sampling and of the split.
 
     Raises:
@@ -85,6 +86,7 @@ class Preferences:
         min_gap: float = 0.1,
         shares: tuple[int, int] = (9, 1),
         batch_size: int = 32,
+        limit: int | None = None,
         seed: int = 0,
     ):
         if samples < 2 or min_gap <= 0 or min(shares) < 1:
@@ -106,11 +108,12 @@ class Preferences:
         self.min_gap = min_gap
         self.shares = tuple(shares)
         self.batch_size = batch_size
+        self.limit = limit
         self.seed = seed
 
     def plan(self) -> list[Step]:
         """What a build would sample and score."""
-        texts = len(read_topics(self.topics)) * self.samples
+        texts = len(self._topics()) * self.samples
         return [
             Step("texts to sample", self.generator, texts, "texts"),
             Step("texts to score", self.pipeline, texts, "texts"),
@@ -122,7 +125,7 @@ class Preferences:
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
-        topics = list(read_topics(self.topics))
+        topics = self._topics()
         engine = CausalLM(self.generator, self.prompt, self.batch_size)
         if "{topic}" not in engine.template:
             raise UserError(f"prompt {engine.template!r} has no {{topic}}; give --prompt")
@@ -148,6 +151,9 @@ class Preferences:
             journal.unlink()
         return manifest
 
+    def _topics(self) -> list[str]:
+        return list(read_topics(self.topics))[: self.limit]
+
     def _config(self, engine: CausalLM, pipeline: dict, digests: Mapping[str, str]) -> dict:
         """What decides the records, without the folder they go to."""
         generator = {
@@ -167,6 +173,7 @@ class Preferences:
             "verdict": self.verdict,
             "min_gap": self.min_gap,
             "shares": list(self.shares),
+            "limit": self.limit,
             "inputs": dict(digests),
             "libraries": library_versions(),
         }

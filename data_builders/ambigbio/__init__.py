@@ -28,7 +28,7 @@ from data_builders.ambigbio.names import (
     read_names,
     with_views,
 )
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.mediawiki import TITLES_A_REQUEST, MediaWiki, PageViews
 from data_builders.plan import Step
 from data_builders.polite import SECONDS_A_REQUEST, PoliteClient
@@ -75,7 +75,8 @@ class AmbigBio:
         top_p: share of probability of the nucleus.
         max_new_tokens: a text that reaches it is cut after its last whole sentence.
         judge: relation model that says of each citation whether the passages entail it.
-        cache_dir: folder of kept answers of the wiki, so that a killed build goes on.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
         seed: of the sample of names and of sampling.
         limit: only the first so many names, for a trial.
 
@@ -182,16 +183,18 @@ class AmbigBio:
 
     def build(self) -> Path:
         """Names, views, passages, biographies, the folder; returns the manifest's path."""
+        with kept_answers(self.output, self.cache_dir) as answers:
+            return self._build(answers)
+
+    def _build(self, answers: Path) -> Path:
         dropped: Counter[str] = Counter()
         clients: list[PoliteClient] = []
-        names = self._names(clients, dropped)
+        names = self._names(answers, clients, dropped)
         if self.views:
-            views = PageViews(
-                self.views_api, self.user_agent, self.cache_dir, project=self.views_project
-            )
+            views = PageViews(self.views_api, self.user_agent, answers, project=self.views_project)
             clients.append(views)
             names = with_views(names, views, self.views)
-        pool = self.passages or self._pool(names, clients, dropped)
+        pool = self.passages or self._pool(names, answers, clients, dropped)
         make = self.retriever or (lambda path: BM25(path, k=5, topic_in_query=False))
         found, retriever = retrieve(make, pool, names, dropped)
         files: dict[str, Any] = {
@@ -216,7 +219,9 @@ class AmbigBio:
             leftover.unlink()
         return manifest
 
-    def _names(self, clients: list[PoliteClient], dropped: Counter[str]) -> list[Name]:
+    def _names(
+        self, answers: Path, clients: list[PoliteClient], dropped: Counter[str]
+    ) -> list[Name]:
         if self.names is not None:
             names = read_names(self.names, self.limit)
             if self.passages or self.knowledge or any(name.candidates for name in names):
@@ -225,16 +230,20 @@ class AmbigBio:
                 f"{self.names}: no name has candidates, whose pages could be read; give passages "
                 "or knowledge"
             )
-        wiki = MediaWiki(self.api, self.user_agent, self.cache_dir)
+        wiki = MediaWiki(self.api, self.user_agent, answers)
         clients.append(wiki)
         humans = None
         if self.humans:
-            humans = SparqlClient(self.humans, self.user_agent, self.cache_dir)
+            humans = SparqlClient(self.humans, self.user_agent, answers)
             clients.append(humans)
         return find_names(wiki, self.category, self.sample, self.seed, dropped, humans)
 
     def _pool(
-        self, names: Sequence[Name], clients: list[PoliteClient], dropped: Counter[str]
+        self,
+        names: Sequence[Name],
+        answers: Path,
+        clients: list[PoliteClient],
+        dropped: Counter[str],
     ) -> Path:
         """The passages that are searched, in a file for the time of the build."""
         if self.knowledge is not None:
@@ -243,7 +252,7 @@ class AmbigBio:
         else:
             wiki = next((client for client in clients if isinstance(client, MediaWiki)), None)
             if wiki is None:
-                wiki = MediaWiki(self.api, self.user_agent, self.cache_dir)
+                wiki = MediaWiki(self.api, self.user_agent, answers)
                 clients.append(wiki)
             found = wiki_passages(wiki, names, self.words, dropped)
         path = self.output / ".passages.partial.jsonl"

@@ -13,7 +13,6 @@ its cells have enough. The result is the one that asking about all would give.
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -36,7 +35,7 @@ from data_builders.bios.cells import SPLITS, Cell, draw_order, quotas, split_top
 from data_builders.bios.domain import PREFIXES, Domain
 from data_builders.bios.drawing import heat_map, table
 from data_builders.bios.lookup import Lookup, read_same_as
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.plan import Step
 from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.rows import local_files, source_name
@@ -151,9 +150,8 @@ class Bios:
     def build(self) -> Path:
         """Read, ask, draw and write the folder; returns the manifest's path."""
         self.output.mkdir(parents=True, exist_ok=True)
-        answers = self.cache_dir or self.output / ".answers"
         dropped: Counter[str] = Counter()
-        with ExitStack() as stack:
+        with kept_answers(self.output, self.cache_dir) as answers, ExitStack() as stack:
             client, dbpedia = self._clients(stack, answers)
             edges = list(self.domain.bins.values())
             candidates = Candidates(self.output / ".candidates.sqlite", self.seed, edges)
@@ -171,10 +169,7 @@ class Bios:
             )
             rows = self._draw(lookup)
             candidates.close(remove=True)  # before the manifest, which says that all is done
-            manifest = self._write(rows, [c for c in (client, dbpedia) if c], dropped)
-        if self.cache_dir is None:
-            shutil.rmtree(answers, ignore_errors=True)
-        return manifest
+            return self._write(rows, [c for c in (client, dbpedia) if c], dropped)
 
     def _clients(self, stack: ExitStack, answers: Path) -> tuple[SparqlClient, SparqlClient | None]:
         def open_at(where: str, counted: bool) -> SparqlClient:

@@ -19,7 +19,7 @@ from data_builders.bleached.claims import (
     from_answers,
     text_file,
 )
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.facts import PREFIXES, WD
 from data_builders.items import POPULATION, check_population, labels_of
 from data_builders.kb_pairs.wording import with_article
@@ -73,7 +73,8 @@ class Bleached:
         max_new_tokens: of an answer.
         most: at most so many claims in ``bleached.txt``, no more than Core takes.
         user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers of the endpoint.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
         seed: of sampling.
         limit: only the first so many properties and values of the knowledge base, for a trial.
 
@@ -146,7 +147,10 @@ class Bleached:
         claims: list[BleachedClaim] = []
         if self.endpoint is not None:
             url = None if self.endpoint == "snapshot" else self.endpoint
-            with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
+            with (
+                kept_answers(self.output, self.cache_dir) as answers,
+                open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
+            ):
                 claims += self._from_facts(client, dropped)
                 clients.append(client)
         if self.writer is not None:

@@ -33,7 +33,7 @@ from data_builders.conflicts.matters import (
     other_value,
     read_wording,
 )
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.items import POPULATION, check_population, load_items, single_values
 from data_builders.plan import Step
 from data_builders.polite import SECONDS_A_REQUEST
@@ -69,7 +69,8 @@ class KbConflicts:
         claims_per_topic: at most this many claims about a topic, each of another property.
         shares: topics of train, dev and test.
         user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers, so that a killed build of a remote endpoint goes on.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
         seed: of all choices.
         limit: only the first so many topics, for a trial.
 
@@ -134,7 +135,10 @@ class KbConflicts:
         """Ask the endpoint, make the claims, write the folder; returns the manifest's path."""
         url = None if self.endpoint == "snapshot" else self.endpoint
         dropped: Counter[str] = Counter()
-        with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
+        with (
+            kept_answers(self.output, self.cache_dir) as answers,
+            open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
+        ):
             by_split = self._split(self._matters(client, dropped))
             documents = {
                 split: self._documents(matters, split, dropped)

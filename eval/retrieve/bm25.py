@@ -9,6 +9,7 @@ from pathlib import Path
 import bm25s
 import Stemmer
 
+from eval.retrieve.hits import queries_of, with_contexts
 from records import Claim, Document, Passage, read_records
 
 
@@ -73,28 +74,10 @@ class BM25:
 
         A claim without any matching passage gets ``contexts=[]``.
         """
-        queries = sorted(
-            {
-                self._query(document, claim)
-                for document, own in zip(documents, claims, strict=True)
-                for claim in own
-            }
-        )
-        found = dict(zip(queries, self._index.search(queries, self.k), strict=True))
-        out_claims, out_passages = [], []
-        for document, own in zip(documents, claims, strict=True):
-            hits = [found[self._query(document, claim)] for claim in own]
-            out_claims.append(
-                [
-                    claim.model_copy(update={"contexts": [passage.id for passage in hit]})
-                    for claim, hit in zip(own, hits, strict=True)
-                ]
-            )
-            out_passages.append(list({p.id: p for hit in hits for p in hit}.values()))
-        return out_claims, out_passages
-
-    def _query(self, document: Document, claim: Claim) -> str:
-        return f"{document.topic} {claim.text}" if self.topic_in_query else claim.text
+        queries = queries_of(documents, claims, self.topic_in_query)
+        distinct = sorted({query for own in queries for query in own})
+        found = dict(zip(distinct, self._index.search(distinct, self.k), strict=True))
+        return with_contexts(claims, [[found[query] for query in own] for own in queries])
 
 
 def _tokens(texts: list[str]) -> bm25s.tokenization.Tokenized:

@@ -33,6 +33,7 @@ from transformers import (
 from components.base import load_tokenizer, resolve_base
 from components.encoding import batches_by_length, pad
 from eval.models.encoder import pick_device
+from eval.retrieve.hits import queries_of, with_contexts
 from records import Claim, Document, Passage, UserError, read_records, sha256_file, sha256_text
 
 # Passages that are encoded and written together: what a killed run loses at most.
@@ -370,29 +371,16 @@ class Dense:
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
         """Claims with ``contexts`` (best first) and the passages that a document's claims use."""
-        texts = [
-            [self._query(document, claim) for claim in own]
-            for document, own in zip(documents, claims, strict=True)
+        queries = [
+            [f"{self.query_prefix}{query}" for query in own]
+            for own in queries_of(documents, claims, self.topic_in_query)
         ]
-        queries = sorted({text for own in texts for text in own})
-        found = dict(zip(queries, self._index.search(queries, self.k), strict=True))
+        distinct = sorted({query for own in queries for query in own})
+        found = dict(zip(distinct, self._index.search(distinct, self.k), strict=True))
         places = {hit.place for hits in found.values() for hit in hits}
         known = {place: self._index.passages[place] for place in sorted(places)}
-        out_claims, out_passages = [], []
-        for own, asked in zip(claims, texts, strict=True):
-            hits = [[known[hit.place] for hit in found[query]] for query in asked]
-            out_claims.append(
-                [
-                    claim.model_copy(update={"contexts": [passage.id for passage in hit]})
-                    for claim, hit in zip(own, hits, strict=True)
-                ]
-            )
-            out_passages.append(list({p.id: p for hit in hits for p in hit}.values()))
-        return out_claims, out_passages
-
-    def _query(self, document: Document, claim: Claim) -> str:
-        text = f"{document.topic} {claim.text}" if self.topic_in_query else claim.text
-        return f"{self.query_prefix}{text}"
+        hits = {query: [known[hit.place] for hit in found[query]] for query in distinct}
+        return with_contexts(claims, [[hits[query] for query in own] for own in queries])
 
 
 def _json(path: Path) -> dict | list:

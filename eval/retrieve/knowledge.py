@@ -17,6 +17,7 @@ from pathlib import Path
 from bm25s.stopwords import STOPWORDS_EN
 
 from eval.retrieve.bm25 import PassageIndex
+from eval.retrieve.hits import queries_of, with_contexts
 from records import Claim, Document, Passage, UserError
 
 # What FActScore writes between the passages of a page (factscore/retrieval.py).
@@ -269,28 +270,17 @@ class SqliteKnowledge:
                 f"--source sqlite --input {self.path}` and give it as `index`"
             )
         pages: dict[str, PassageIndex] = {}
-        out_claims, out_passages = [], []
-        for document, own in zip(documents, claims, strict=True):
-            hits = self._hits(document, own, pages)
-            out_claims.append(
-                [
-                    claim.model_copy(update={"contexts": [passage.id for passage in hit]})
-                    for claim, hit in zip(own, hits, strict=True)
-                ]
-            )
-            out_passages.append(list({p.id: p for hit in hits for p in hit}.values()))
-        return out_claims, out_passages
+        queries = queries_of(documents, claims, self.topic_in_query)
+        hits = [self._hits(d, own, pages) for d, own in zip(documents, queries, strict=True)]
+        return with_contexts(claims, hits)
 
     def _is(self, document: Document) -> bool:
         return document.topic in self.knowledge
 
     def _hits(
-        self, document: Document, claims: Sequence[Claim], pages: dict[str, PassageIndex]
+        self, document: Document, queries: list[str], pages: dict[str, PassageIndex]
     ) -> list[list[Passage]]:
         topic = document.topic
-        queries = [
-            f"{topic} {claim.text}" if self.topic_in_query else claim.text for claim in claims
-        ]
         if not self._is(document):
             return [self.knowledge.search(query, self.k) for query in queries]
         if topic not in pages:
