@@ -88,16 +88,40 @@ def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
     )
 
 
+def _of_both(
+    statistics: Callable[[np.ndarray, np.ndarray], dict[str, float]],
+    predicted: np.ndarray,
+    against: np.ndarray | None,
+) -> Callable[[np.ndarray], dict[str, float]]:
+    """A statistic of chosen rows; with a second model's predictions its differences as well.
+
+    Both models are judged on the same draws of rows, so that the differences are paired.
+    """
+    if against is None:
+        return lambda rows: statistics(predicted, rows)
+
+    def both(rows: np.ndarray) -> dict[str, float]:
+        own, other = statistics(predicted, rows), statistics(against, rows)
+        return own | {f"{name}_difference": own[name] - other[name] for name in own}
+
+    return both
+
+
 def unli_measures(
-    predicted: np.ndarray, label: np.ndarray, groups: Sequence[object], resamples: int = RESAMPLES
+    predicted: np.ndarray,
+    label: np.ndarray,
+    groups: Sequence[object],
+    resamples: int = RESAMPLES,
+    against: np.ndarray | None = None,
 ) -> Measures:
     """Pearson, Spearman, mean squared error (the Brier score of soft labels) and ECE.
 
     Args:
         predicted, label: probabilities, both of shape (n,).
+        against: another model's, for paired differences (``pearson_difference``, …).
     """
 
-    def statistics(rows: np.ndarray) -> dict[str, float]:
+    def statistics(predicted: np.ndarray, rows: np.ndarray) -> dict[str, float]:
         p, y = predicted[rows], label[rows]
         return {
             "pearson": _correlation(pearsonr, p, y),
@@ -106,7 +130,7 @@ def unli_measures(
             "ece": expected_calibration_error(p, y),
         }
 
-    return bootstrap(statistics, groups, resamples=resamples)
+    return bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
 
 
 def relation_measures(
@@ -114,6 +138,7 @@ def relation_measures(
     labels: Sequence[str],
     groups: Sequence[object],
     resamples: int = RESAMPLES,
+    against: np.ndarray | None = None,
 ) -> Measures:
     """Accuracy, macro-F1, entailment AUROC, ECE and Brier score.
 
@@ -123,21 +148,21 @@ def relation_measures(
 
     Args:
         predicted: probabilities of shape (n, 3) in the order entailment, neutral, contradiction.
+        against: another model's, for paired differences (``entailment_auroc_difference``, …).
     """
     entailed = np.asarray([label == "entailment" for label in labels])
-    score = predicted[:, 0]
     two_class = "not_entailment" in set(labels)
     gold = None if two_class else np.asarray([RELATIONS.index(label) for label in labels])
-    guess = predicted.argmax(axis=1)
 
-    def statistics(rows: np.ndarray) -> dict[str, float]:
+    def statistics(predicted: np.ndarray, rows: np.ndarray) -> dict[str, float]:
+        p, true = predicted[rows], entailed[rows]
         found = {
-            "entailment_auroc": auroc(score[rows], entailed[rows]),
-            "brier": float(np.mean((score[rows] - entailed[rows]) ** 2)),
+            "entailment_auroc": auroc(p[:, 0], true),
+            "brier": float(np.mean((p[:, 0] - true) ** 2)),
         }
         if gold is None:
-            return found | {"ece": expected_calibration_error(score[rows], entailed[rows] * 1.0)}
-        g, y = guess[rows], gold[rows]
+            return found | {"ece": expected_calibration_error(p[:, 0], true * 1.0)}
+        g, y = p.argmax(axis=1), gold[rows]
         f1 = []
         for index in range(3):
             hit, wrong = np.sum((g == index) & (y == index)), np.sum((g == index) != (y == index))
@@ -147,10 +172,10 @@ def relation_measures(
             "accuracy": float(np.mean(g == y)),
             "macro_f1": float(np.mean(f1)),
             **found,
-            "ece": expected_calibration_error(predicted[rows].max(axis=1), (g == y) * 1.0),
+            "ece": expected_calibration_error(p.max(axis=1), (g == y) * 1.0),
         }
 
-    return bootstrap(statistics, groups, resamples=resamples)
+    return bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
 
 
 def sentence_bleu_of(reference: str, text: str) -> float:

@@ -120,6 +120,7 @@ def load_people(
     population: str = POPULATION,
     *,
     dropped: Counter[str] | None = None,
+    limit: int | None = None,
 ) -> list[Person]:
     """Load a population with its facts.
 
@@ -130,6 +131,7 @@ def load_people(
         population: SPARQL patterns that bind ``?person``.
         dropped: counts what was left out, by reason: people without an English name, values
             without an English label, dates that are no date ("unknown value").
+        limit: only the first so many people.
 
     Returns:
         The people, sorted by IRI.
@@ -138,7 +140,7 @@ def load_people(
     found = client.select(
         f"{PREFIXES}SELECT DISTINCT ?person WHERE {{ {population} }}", family="population"
     )
-    iris = sorted({row["person"] for row in found})
+    iris = sorted({row["person"] for row in found})[:limit]
     names = _texts(client, iris, LABEL, "names")
     dropped["person without an English name"] += len(iris) - len(names)
     iris = [iri for iri in iris if iri in names]

@@ -68,28 +68,34 @@ def _read(data: str, component: str, checkpoint: str) -> list:
         raise
 
 
-def _unli(checkpoint: str, data: str, batch_size: int) -> Judged:
+def _unli(checkpoint: str, data: str, batch_size: int, against: str | None = None) -> Judged:
     """Intervals over premises."""
     from eval.models.encoder import Unli
 
-    engine = Unli(checkpoint, batch_size, dtype="float32")
     pairs = _read(data, "unli", checkpoint)
-    predicted = engine.likelihood([(pair.premise, pair.hypothesis) for pair in pairs])
+    asked = [(pair.premise, pair.hypothesis) for pair in pairs]
+    predicted = [
+        Unli(folder, batch_size, dtype="float32").likelihood(asked) if folder else None
+        for folder in (checkpoint, against)
+    ]
     labels = np.asarray([pair.label for pair in pairs])
     groups = [pair.premise for pair in pairs]
-    return len(pairs), 0, unli_measures(predicted, labels, groups)
+    return len(pairs), 0, unli_measures(predicted[0], labels, groups, against=predicted[1])
 
 
-def _relation(checkpoint: str, data: str, batch_size: int) -> Judged:
+def _relation(checkpoint: str, data: str, batch_size: int, against: str | None = None) -> Judged:
     """Intervals over premises; over WiCE's source claims, whose rows come with a ``group``."""
     from eval.models.encoder import Entailment
 
-    engine = Entailment(checkpoint, batch_size, dtype="float32")
     pairs = _read(data, "relation", checkpoint)
-    predicted = engine.relations([(pair.premise, pair.hypothesis) for pair in pairs])
+    asked = [(pair.premise, pair.hypothesis) for pair in pairs]
+    predicted = [
+        Entailment(folder, batch_size, dtype="float32").relations(asked) if folder else None
+        for folder in (checkpoint, against)
+    ]
     groups = [group_of(pair) for pair in pairs]
     labels = [pair.label for pair in pairs]
-    return len(pairs), 0, relation_measures(predicted, labels, groups)
+    return len(pairs), 0, relation_measures(predicted[0], labels, groups, against=predicted[1])
 
 
 def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
@@ -158,7 +164,11 @@ _KINDS: dict[str, Callable[..., Judged]] = {
 
 
 def judge(
-    checkpoint: str, data: str, prompt: str | None = None, batch_size: int = 64
+    checkpoint: str,
+    data: str,
+    against: str | None = None,
+    prompt: str | None = None,
+    batch_size: int = 64,
 ) -> dict[str, Any]:
     """Judge a trained component on a data file.
 
@@ -166,6 +176,8 @@ def judge(
         checkpoint: folder of the trained component; its component.json says which kind it is.
         data: JSONL, CSV or Parquet file of that component's records. Relation models also take
             WiCE's rows, LSS models also WiCE's token rows.
+        against: another UNLI or relation checkpoint to judge on the same rows; each metric then
+            has a paired difference (``pearson_difference``: checkpoint less against).
         prompt: for adversaries, the prompt template to use instead of the checkpoint's own;
             "{topic}" in it is replaced.
         batch_size: rows judged together; changes the speed, not the result.
@@ -179,9 +191,16 @@ def judge(
     component = read_component(checkpoint)
     if prompt is not None and component.component != "adversary":
         raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component.component}")
+    if against is not None and component.component not in {"unli", "relation"}:
+        raise UserError(
+            f"--against compares UNLI or relation models; {checkpoint} is a {component.component}"
+        )
+    if against is not None and (other := read_component(against).component) != component.component:
+        raise UserError(f"--against {against}: a {other}, but {checkpoint} is not; give two alike")
     if batch_size < 1:
         raise UserError(f"--batch_size must be at least 1, got {batch_size}")
-    more = {} if prompt is None else {"prompt": prompt}
+    options = {"prompt": prompt, "against": against}
+    more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component.component](checkpoint, data, batch_size, **more)
     return {
         "component": component.component,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.facts import Person, load_people
+from data_builders.kb_pairs.claims import class_claims
 from data_builders.kb_pairs.generations import generations
 from data_builders.kb_pairs.lss import lss_examples
 from data_builders.kb_pairs.pages import passages
@@ -35,15 +36,19 @@ class KbPairs:
         population: SPARQL patterns that bind ``?person``; narrow it by occupation, country or year
             on a big endpoint.
         user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers, so that a killed build of a remote endpoint goes on.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
         seed: of all choices.
         shares: people of train, dev and test.
         unli: about how many UNLI pairs in train, dev and test.
         relation: about how many relation pairs.
         lss: about how many LSS examples.
         generations_per_person: texts of each kind (normal, uninformative, repetitive).
+        claims_per_person: claims of each class (bleached, common, specific, unlisted) in the files
+            that judge a UNLI model.
         corrupted: probability that a sentence of a normal biography is made false.
         least_given: a premise whose share is counted must hold for at least this many people.
+        limit: only the first so many people, for a trial.
 
     Raises:
         UserError: a size below 1, or ``corrupted`` out of [0, 1].
@@ -62,11 +67,17 @@ class KbPairs:
         relation: Sizes = (9000, 1000, 1000),
         lss: Sizes = (1500, 200, 200),
         generations_per_person: int = 2,
+        claims_per_person: int = 6,
         corrupted: float = 0.3,
         least_given: int = 8,
+        limit: int | None = None,
     ):
-        if min(*unli, *relation, *lss, generations_per_person, least_given) < 1:
-            raise UserError("unli, relation, lss, generations_per_person, least_given: at least 1")
+        counts = (generations_per_person, claims_per_person, least_given)
+        if min(*unli, *relation, *lss, *counts) < 1:
+            raise UserError(
+                "unli, relation, lss, generations_per_person, claims_per_person, least_given: "
+                "at least 1"
+            )
         if not 0 <= corrupted <= 1:
             raise UserError(f"corrupted: {corrupted} is no probability; give 0 to 1")
         self.output = Path(output)
@@ -80,8 +91,10 @@ class KbPairs:
         self.relation = tuple(relation)
         self.lss = tuple(lss)
         self.generations_per_person = generations_per_person
+        self.claims_per_person = claims_per_person
         self.corrupted = corrupted
         self.least_given = least_given
+        self.limit = limit
 
     def plan(self) -> list[Step]:
         """What a build would ask; how much depends on how many people the population has."""
@@ -94,9 +107,12 @@ class KbPairs:
     def build(self) -> Path:
         """Ask the endpoint, make the records, write the folder; returns the manifest's path."""
         url = None if self.endpoint == "snapshot" else self.endpoint
-        with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
+        with (
+            kept_answers(self.output, self.cache_dir) as answers,
+            open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
+        ):
             dropped: Counter[str] = Counter()
-            people = load_people(client, self.population, dropped=dropped)
+            people = load_people(client, self.population, dropped=dropped, limit=self.limit)
             files = self._records(client, people, dropped)
             return write_dataset(
                 self.output,
@@ -130,6 +146,10 @@ class KbPairs:
             files[f"generations_{split}.jsonl"] = generations(
                 world, self.generations_per_person, self.corrupted, self.seed
             )
+            if split != "train":
+                files[f"claims_{split}.jsonl"] = class_claims(
+                    world, shares, self.claims_per_person, self.seed
+                )
         files["passages.jsonl"] = passages(people, self.seed)
         return files
 
@@ -144,6 +164,7 @@ def _card(files: dict[str, list]) -> Card:
         kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS}
         for kind in ("unli", "relation", "lss", "generations")
     }
+    configs["claims"] = {split: f"claims_{split}.jsonl" for split in SPLITS[1:]}
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
     return Card(
         pretty_name="Knowledge-base pairs for factuality scoring",
@@ -173,6 +194,9 @@ scoring where there are no human labels.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
   texts; `sentences` keeps each sentence's truth. `group` is Core's cell: continent group A to D
   and frequency bin 0 to 3.
+- `claims_*`: claims about the people of dev and test by how many people they hold for:
+  `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
+  `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.
 - `passages.jsonl`: a page a person with all facts, the knowledge source for verification.
 
 **Sentences marked false, contradictions and wrong clauses are false statements about real people,

@@ -21,6 +21,7 @@ from data_builders.kb_pairs.wording import (
     bleached,
     capital,
     fillers,
+    frame,
     slots_of,
     speak,
     unlisted,
@@ -51,6 +52,8 @@ KINDS = {
 }
 # How often a kind is tried for each pair that it should give, before it is given up.
 TRIES = 30
+# How often a bleached statement stands in an empty frame ("Of course, …").
+FRAMED = 0.08
 
 Found = tuple[str, str, str] | None
 
@@ -103,8 +106,12 @@ class Teller:
         return self.world.say(self.rng, person, fact, voice, embellished=dressed)
 
     def bleached(self, person: Person, named: bool = False) -> str:
-        """A sentence that is true of anyone, said of the person."""
-        return bleached(self.rng, self.split, person, any_voice(self.rng, named))
+        """A sentence that is true of anyone, said of the person; now and then in a frame."""
+        text = bleached(self.rng, self.split, person, any_voice(self.rng, named))
+        if self.rng.random() < FRAMED:
+            frames = bank("embellishments")[self.split]["frames"]
+            text = capital(frame(self.rng.choice(frames), text, person))
+        return text
 
     def bleached_list(self, person: Person) -> str:
         """One bleached statement, now and then up to four of them."""

@@ -172,6 +172,7 @@ class World:
 
     def __init__(self, people: Sequence[Person], everyone: Sequence[Person], split: str):
         self.split = split
+        self.everyone = everyone
         self.properties = SPLIT_PROPERTIES[split]
         self.known = {
             person.iri: {prop: facts_of(person, prop) for prop in self.properties}
@@ -232,7 +233,8 @@ class World:
     def templates(self, fact: Fact) -> list[str]:
         """The templates that can say a fact."""
         there = fact.slots.keys()
-        return [t for t in bank("facts")[self.split][fact.key] if slots_of(t) <= there]
+        lines = bank("facts")[self.split].get(fact.key) or bank("common")[self.split][fact.key]
+        return [t for t in lines if slots_of(t) <= there]
 
     def say(
         self,
@@ -251,7 +253,7 @@ class World:
         chosen = template or rng.choice(self.templates(fact))
         words = bank("embellishments")[self.split]
         plain = not embellished
-        if embellished and "adjectives" in words and fact.prop == "P106" and rng.random() < 0.85:
+        if embellished and "adjectives" in words and fact.key == "P106" and rng.random() < 0.85:
             chosen, slots = _embellished_occupation(rng, words, chosen, slots)
             plain = True
         text = speak(chosen, person, voice, slots)

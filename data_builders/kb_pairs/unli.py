@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from data_builders.facts import Person
+from data_builders.kb_pairs.common import Common
 from data_builders.kb_pairs.relation import Teller, distinct_pairs
 from data_builders.kb_pairs.statements import Fact, Shares, World
 from records import UnliPair
@@ -23,10 +24,11 @@ ENTAILED, EMBELLISHED, CONTRADICTED = 0.97, 0.9, 0.02
 FLOOR = 0.002
 
 KINDS = {
-    "bleached_to_bleached": 14,
-    "fact_to_bleached": 9,
-    "share": 26,
-    "share_given": 14,
+    "bleached_to_bleached": 18,
+    "fact_to_bleached": 10,
+    "share": 20,
+    "share_common": 6,
+    "share_given": 12,
     "unlisted": 12,
     "paraphrase": 8,
     "embellished": 5,
@@ -49,6 +51,7 @@ class Asker(Teller):
     def __init__(self, world: World, rng: random.Random, shares: Shares, least: int):
         super().__init__(world, rng)
         self.shares = shares
+        self.common = Common(world)
         self.least = least
 
     def share(self, given: list[Fact], asked: Fact) -> tuple[float, dict]:
@@ -116,9 +119,20 @@ def _share(a: Asker, person: Person) -> Found:
     return a.bleached_list(person), a.say(person, asked), label, counted
 
 
+def _share_common(a: Asker, person: Person) -> Found:
+    """Given that somebody is a person, how likely is what is true of many?"""
+    asked = a.common.draw(a.rng, person)
+    if asked is None:
+        return None
+    label, counted = a.share([], asked)
+    return a.bleached_list(person), a.say(person, asked), label, counted
+
+
 def _share_given(a: Asker, person: Person) -> Found:
     """Given one or two facts that hold for enough people, how likely is the other?"""
     asked = a.asked(person)
+    if a.rng.random() < 0.2:
+        asked = a.common.draw(a.rng, person) or asked
     found = a.compound(person) if a.rng.random() < 0.3 else None
     if found is None:
         fact = a.fact(person)
@@ -177,6 +191,7 @@ _MAKERS: dict[str, Callable[[Asker, Person], Found]] = {
     "bleached_to_bleached": _bleached_to_bleached,
     "fact_to_bleached": _fact_to_bleached,
     "share": _share,
+    "share_common": _share_common,
     "share_given": _share_given,
     "unlisted": _unlisted,
     "paraphrase": _paraphrase,

@@ -1,12 +1,44 @@
-"""One file a paper's table or figure; ``python -m eval experiment NAME``."""
+"""One file a paper's table or figure; ``python -m eval experiment NAME``.
 
+A file has a class with the experiment's options and ``run(output, config)``, and ``line(result)``,
+what the terminal shows of a result.
+"""
+
+from __future__ import annotations
+
+import json
 from importlib import import_module
+from pathlib import Path
+
+from jsonargparse import ArgumentParser
 
 from records import UserError
 
+# Name to its class and what it shows.
 EXPERIMENTS = {
-    "robustness": "precision of adversarial texts with and without Core (2407.03572, section 5)",
+    "informativeness": (
+        "Informativeness",
+        "order of bleached, common and specific claims (2407.03572, section 4.2)",
+    ),
+    "robustness": (
+        "Robustness",
+        "precision of adversarial texts with and without Core (2407.03572, section 5)",
+    ),
 }
+
+
+def build_parser(name: str) -> ArgumentParser:
+    """The options of an experiment."""
+    module = import_module(f"eval.experiments.{name}")
+    parser = ArgumentParser(
+        prog=f"python -m eval experiment {name}",
+        description=module.__doc__.splitlines()[0],
+        exit_on_error=False,
+    )
+    parser.add_argument("--config", action="config", help="YAML with any of the options below")
+    parser.add_argument("--output", type=str, required=True, help="folder for the run")
+    parser.add_class_arguments(getattr(module, EXPERIMENTS[name][0]), "experiment")
+    return parser
 
 
 def main(argv: list[str]) -> int:
@@ -14,8 +46,18 @@ def main(argv: list[str]) -> int:
     name, *rest = argv or ["--help"]
     if name in {"-h", "--help"}:
         print("usage: python -m eval experiment NAME [options]\n")
-        print("\n".join(f"  {key:12} {text}" for key, text in EXPERIMENTS.items()))
+        print("\n".join(f"  {key:16} {text}" for key, (_, text) in EXPERIMENTS.items()))
         return 0
     if name not in EXPERIMENTS:
         raise UserError(f"no experiment {name!r}; give one of: {', '.join(EXPERIMENTS)}")
-    return import_module(f"eval.experiments.{name}").main(rest)
+    parser = build_parser(name)
+    arguments = parser.parse_args(rest)
+    config = json.loads(parser.dump(arguments, format="json", skip_none=False))
+    config.pop("config", None)
+    output = Path(config.pop("output"))
+    file = parser.instantiate(arguments).experiment.run(output, config["experiment"])
+    line = import_module(f"eval.experiments.{name}").line
+    for text in filter(None, map(line, file.results)):
+        print(text)
+    print(output / "results.json")
+    return 0

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from jsonargparse import ArgumentParser
 from pydantic import BaseModel, ConfigDict
 
 from eval.decompose.sentences import split_sentences
@@ -255,37 +254,11 @@ def _selection_row(scored: Scored, components: str) -> dict:
     }
 
 
-def build_parser() -> ArgumentParser:
-    """The experiment's options."""
-    parser = ArgumentParser(
-        prog="python -m eval experiment robustness",
-        description=__doc__.splitlines()[0],
-        exit_on_error=False,
-    )
-    parser.add_argument("--config", action="config", help="YAML with any of the options below")
-    parser.add_argument("--output", type=str, required=True, help="folder for the run")
-    parser.add_class_arguments(Robustness, "experiment")
-    return parser
-
-
-def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
-    config = json.loads(parser.dump(arguments, format="json", skip_none=False))
-    config.pop("config", None)
-    output = Path(config.pop("output"))
-    experiment = parser.instantiate(arguments).experiment
-    file = experiment.run(output, config["experiment"])
-    _print(file.results)
-    print(output / "results.json")
-    return 0
-
-
-def _print(results: Sequence[Result]) -> None:
-    for row in results:
-        if row.metric in {"factual_precision", "kept_share"} and row.group == "all":
-            value = "–" if row.value is None else f"{row.value:.3f}"
-            interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-            name = f"{row.components:10} {row.metric:18} {row.kind:14} {row.selection:5}"
-            print(f"{name} {value}{interval} n={row.n} failed={row.failed}")
+def line(row: Result) -> str | None:
+    """A result for the terminal; those of groups are in the file only."""
+    if row.metric not in {"factual_precision", "kept_share"} or row.group != "all":
+        return None
+    value = "–" if row.value is None else f"{row.value:.3f}"
+    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
+    name = f"{row.components:10} {row.metric:18} {row.kind:14} {row.selection:5}"
+    return f"{name} {value}{interval} n={row.n} failed={row.failed}"

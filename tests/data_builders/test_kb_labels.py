@@ -7,12 +7,60 @@ import re
 import pytest
 
 from components.words import is_subsequence, keep_targets
+from data_builders.facts import PREFIXES
 from data_builders.kb_pairs.splits import FUNCTIONAL, SPLIT_PROPERTIES, SPLITS
 from data_builders.kb_pairs.statements import facts_of
+from data_builders.kb_pairs.wording import bank, lexicon
+from data_builders.server import open_client
+from records import Document, read_records
 
 
-def test_unli_shares_are_the_counts_of_the_knowledge_base(rows, people):
+@pytest.fixture(scope="module")
+def continents():
+    """Pairs of a country and a continent that it lies on, by label."""
+    query = f"""{PREFIXES}SELECT ?country ?continent WHERE {{
+      ?a wdt:P30 ?b . ?a rdfs:label ?country . ?b rdfs:label ?continent
+      FILTER(LANG(?country) = "en" && LANG(?continent) = "en") }}"""
+    with open_client() as client:
+        return {(r["country"], r["continent"]) for r in client.select(query, family="continents")}
+
+
+def _values(person, prop):
+    return person.aliases if prop == "alias" else [v.label for v in person.facts.get(prop, ())]
+
+
+def _spoken(country):
+    return lexicon("countries").get(country, (country,))[0]
+
+
+def holds(person, common, continents):
+    """Whether a fact of many (``P569.before=1900``) is true of a person."""
+    key, _, value = common.partition("=")
+    prop, _, kind = key.partition(".")
+    values = _values(person, prop)
+    years = [v.year for v in person.facts.get(prop, ()) if prop in ("P569", "P570")]
+    if kind == "half":
+        which, century = re.match(r"the (first|second) half of the (\d+)", value).groups()
+        start = int(century) * 100 - 99 + (50 if which == "second" else 0)
+        return any(start <= year < start + 50 for year in years)
+    if kind == "age":
+        return years[0] - person.facts["P569"][0].year > int(value)
+    if kind == "elsewhere":
+        born = _values(person, "P19")
+        return bool(born and values and born != values)
+    if kind == "continent":
+        return any((country, value) in continents for country in values)
+    told = {_spoken(v) for v in values} if prop == "P27" else set(values)
+    if kind == "either":
+        return bool(told & set(value.split(" / ")))
+    if kind == "area":
+        return bool(told & set(lexicon("areas")[value]))
+    return len(values) > (1 if kind == "several" else 0)
+
+
+def test_unli_shares_are_the_counts_of_the_knowledge_base(rows, people, continents):
     """Counted again in Python from the loaded people, independently of the COUNT queries."""
+    people_by_iri = {person.iri: person for person in people}
     for split in SPLITS:
         owned = {
             person.iri: {str(f) for prop in SPLIT_PROPERTIES[split] for f in facts_of(person, prop)}
@@ -21,8 +69,10 @@ def test_unli_shares_are_the_counts_of_the_knowledge_base(rows, people):
         counted = [r for r in rows["unli", split] if r.source.startswith("kb/share")]
         assert len(counted) > 10
         for row in counted:
-            given = [own for own in owned.values() if own.issuperset(row.given)]
-            both = [own for own in given if row.asked in own]
+            given = [iri for iri, own in owned.items() if own.issuperset(row.given)]
+            both = [iri for iri in given if row.asked in owned[iri]]
+            if row.asked.partition("=")[0] in bank("common")[split]:
+                both = [i for i in given if holds(people_by_iri[i], row.asked, continents)]
             assert row.counts == [len(both), len(given)], row
             assert row.label == pytest.approx(max(0.002, len(both) / len(given)), abs=1e-4)
             assert len(given) >= 8
@@ -139,3 +189,21 @@ def test_truth_of_normal_sentences_is_the_knowledge_base_s(rows, people):
                 checked += 1
                 assert (int(years[0]) == dates[0].year) == sentence.true, sentence
     assert checked > 20
+
+
+def test_class_claims_are_true_and_as_shared_as_their_class_says(dataset, people, continents):
+    by_iri = {person.iri: person for person in people}
+    for split in ("dev", "test"):
+        found = read_records(dataset / f"claims_{split}.jsonl", Document)
+        assert {d.kind for d in found} == {"bleached", "common", "specific", "unlisted"}
+        for document in found:
+            person = by_iri[document.person]
+            assert document.topic == person.name
+            assert 1 <= len(document.claims) <= 6
+            own = {str(f) for prop in SPLIT_PROPERTIES[split] for f in facts_of(person, prop)}
+            for claim in document.claims:
+                assert hasattr(claim, "asked") == (document.kind in ("common", "specific"))
+                if document.kind in ("common", "specific"):
+                    assert claim.asked in own or holds(person, claim.asked, continents)
+                    share = claim.counts[0] / claim.counts[1]
+                    assert 0.3 <= share <= 0.8 if document.kind == "common" else share <= 0.05

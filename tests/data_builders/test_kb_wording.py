@@ -26,7 +26,7 @@ def _plain(template):
 @pytest.fixture(scope="module")
 def wordings():
     """Split to all its wordings; ``pages`` beside the splits."""
-    files = ("facts", "compounds", "clauses", "bleached", "embellishments")
+    files = ("facts", "common", "compounds", "clauses", "bleached", "embellishments")
     found = {
         split: {_plain(line) for name in files for line in _lines(bank(name)[split])}
         | {_plain(text) for entry in unlisted(split) for text in entry.paraphrases}

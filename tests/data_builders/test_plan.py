@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from data_builders.__main__ import BUILDERS, _builder, main
@@ -39,3 +41,4 @@ def test_every_builder_can_tell_its_plan_and_build(name):
     assert callable(builder.plan)
     assert callable(builder.build)
     assert builder.plan.__doc__
+    assert {"output", "limit"} <= set(inspect.signature(builder).parameters)

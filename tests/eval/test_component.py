@@ -86,6 +86,32 @@ def test_unli(component, unli):
     check(component(unli, UNLI), "unli", 24, 0, "pearson spearman mse ece")
 
 
+def test_two_checkpoints_on_the_same_rows_give_paired_differences(component, make_checkpoint, unli):
+    other = make_checkpoint("unli", ["likelihood"], temperature=2.0)
+    alone, against = component(unli, UNLI)["metrics"], component(other, UNLI)["metrics"]
+    both = component(unli, UNLI, "--against", str(other))["metrics"]
+    assert set(both) == set(alone) | {f"{name}_difference" for name in alone}
+    for name, measure in alone.items():
+        assert both[name] == measure
+        expected = measure["value"] - against[name]["value"]
+        assert both[f"{name}_difference"]["value"] == pytest.approx(expected)
+    same = component(unli, UNLI, "--against", str(unli))["metrics"]
+    assert same["pearson_difference"] == {"value": 0.0, "ci95": [0.0, 0.0]}
+
+
+def test_relation_models_are_compared_as_well(component, relation):
+    found = component(relation, WICE, "--against", str(relation))["metrics"]
+    assert found["entailment_auroc_difference"] == {"value": 0.0, "ci95": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize(("own", "other"), [("unli", "relation"), ("lss", "lss")])
+def test_only_like_encoders_are_compared(request, tmp_path, own, other):
+    own, other = request.getfixturevalue(own), request.getfixturevalue(other)
+    argv = ["component", "--checkpoint", str(own), "--data", "x", "--against", str(other)]
+    with pytest.raises(UserError, match="--against"):
+        main(argv)
+
+
 def test_relation(component, relation):
     keys = "accuracy macro_f1 entailment_auroc brier ece"
     check(component(relation, RELATION), "relation", 24, 0, keys)

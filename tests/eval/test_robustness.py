@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from eval import core as core_command
-from eval.experiments.robustness import main
+from eval.experiments import main
 from records import Claim, Document, Generation, UserError, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def config(tmp_path, monkeypatch, relation, unli, adversary):
 
 
 def run(config, output):
-    main(["--config", str(config), "--output", output])
+    main(["robustness", "--config", str(config), "--output", output])
     return (Path(output) / "results.json").read_bytes()
 
 
@@ -111,7 +111,17 @@ def test_appended_zero_is_the_text_itself(config):
 
 def test_an_absent_kind_is_the_users_mistake(config):
     with pytest.raises(UserError, match="no generation of kind 'repetitive'"):
-        main(["--config", str(config), "--output", "o", "--experiment.kinds", '["repetitive"]'])
+        main(
+            [
+                "robustness",
+                "--config",
+                str(config),
+                "--output",
+                "o",
+                "--experiment.kinds",
+                '["repetitive"]',
+            ]
+        )
 
 
 def test_core_command_keeps_every_claim(tmp_path, relation, unli):

@@ -1,0 +1,125 @@
+"""The informativeness experiment: its measures, and the command with tiny real checkpoints."""
+
+import json
+
+import numpy as np
+import pytest
+
+from eval.__main__ import main
+from eval.experiments.informativeness import likelihood_of_anyone, measures_of
+from eval.models.encoder import Unli
+from records import Claim, Document, UserError, read_results, write_jsonl
+
+CLASSES = ["bleached", "common", "specific"]
+ROWS = [
+    (kind, topic, f"{topic} {kind} {number}")
+    for topic in ("Ann Lee", "Bob Ray", "Cy Day")
+    for kind in CLASSES
+    for number in range(2)
+]
+
+
+def values(scores, rows=ROWS):
+    found = measures_of(CLASSES, rows, scores, seed=0)
+    return {name: (topics, value["value"]) for name, (topics, value) in found.items()}
+
+
+def test_a_right_order_is_one_everywhere_and_a_wrong_one_nought():
+    score = np.asarray([{"bleached": 0.9, "common": 0.5, "specific": 0.1}[r[0]] for r in ROWS])
+    for sign, expected in ((1, 1.0), (-1, 0.0)):
+        found = values([sign * score])
+        assert found["auroc", "bleached > common + specific"] == (3, expected)
+        for pair in ("bleached > common", "bleached > specific", "common > specific"):
+            assert found["auroc", pair] == found["in_order", pair] == (3, expected)
+    assert values([score])["likelihood", "common"] == (3, pytest.approx(0.5))
+
+
+def test_in_order_compares_claims_of_one_topic_only():
+    rows = [("bleached", "a", "1"), ("specific", "a", "2")]
+    rows += [("bleached", "b", "3"), ("specific", "b", "4"), ("specific", "b", "5")]
+    found = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], rows)
+    assert found["in_order", "bleached > specific"] == (2, pytest.approx(2.5 / 3))
+    assert found["auroc", "bleached > specific"] == (2, pytest.approx(3.5 / 6))
+    assert found["likelihood", "common"][1] is None
+
+
+def test_two_models_give_paired_differences():
+    score = np.linspace(0, 1, len(ROWS))
+    found = measures_of(CLASSES, ROWS, [score, score], seed=0)
+    assert {v["value"] for _, v in found.values()} == {0.0}
+    assert all(v["ci95"] == [0.0, 0.0] for _, v in found.values())
+
+
+def test_the_likeliest_bleached_claim_counts(unli):
+    model = Unli(str(unli), dtype="float32")
+    bleached = ["{topic} is someone.", "{topic} lived."]
+    rows = [("x", "Ann Lee", "Ann Lee wrote."), ("x", "Bob Ray", "Bob Ray wrote.")]
+    found = likelihood_of_anyone(model, bleached, rows)
+    for (_, topic, text), p in zip(rows, found, strict=True):
+        pairs = [(h.replace("{topic}", topic), text) for h in bleached]
+        assert p == pytest.approx(max(model.likelihood(pairs)))
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch, unli):
+    monkeypatch.chdir(tmp_path)
+    documents = [
+        Document(
+            id=f"{topic}-{kind}",
+            topic=topic,
+            text="",
+            kind=kind,
+            claims=[Claim(id=f"c{n}", text=f"{topic} {kind} {n}.") for n in range(3)],
+        )
+        for topic in ("Ann", "Bob")
+        for kind in ("bleached", "specific")
+    ]
+    write_jsonl("claims.jsonl", documents)
+    write_jsonl("texts.jsonl", [{"topic": "Cy", "text": "Cy wrote. Cy sang. Cy wrote."}])
+    engine = {"class_path": "eval.models.encoder.Unli", "init_args": {"checkpoint": str(unli)}}
+    experiment = {
+        "claims": {
+            "bleached": {"file": "claims.jsonl", "kind": "bleached"},
+            "specific": {"file": "claims.jsonl", "kind": "specific"},
+            "texts": {"file": "texts.jsonl"},
+        },
+        "unli": engine,
+        "control": engine,
+        "bleached": ["{topic} is someone."],
+    }
+    (tmp_path / "config.yaml").write_text(json.dumps({"experiment": experiment}))
+    return "config.yaml"
+
+
+def test_the_command_writes_results(config, tmp_path, capsys):
+    command = ["experiment", "informativeness", "--config", config]
+    assert main([*command, "--output", "run"]) == 0
+    assert "bleached > specific" in capsys.readouterr().out
+    file = read_results(tmp_path / "run/results.json")
+    assert file.experiment == "informativeness"
+    rows = {(r.components, r.metric, r.kind): r for r in file.results}
+    assert rows["trained", "auroc", "bleached > specific"].n == 2
+    assert rows["trained", "likelihood", "texts"].n == 1
+    assert rows["trained", "auroc", "bleached > specific + texts"].ci95 is not None
+    difference = rows["trained", "difference of auroc", "bleached > specific"]
+    assert (difference.value, difference.ci95) == (0.0, (0.0, 0.0))
+    assert rows["untrained", "auroc", "bleached > texts"].value is not None
+    first = (tmp_path / "run/results.json").read_bytes()
+    assert main([*command, "--output", "run"]) == 0
+    assert (tmp_path / "run/results.json").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ({"a": {"file": "claims.jsonl"}}, "at least two classes"),
+        (
+            {"a": {"file": "claims.jsonl", "kind": "common"}, "b": {"file": "claims.jsonl"}},
+            "no claim of kind 'common' for class 'a'",
+        ),
+    ],
+)
+def test_a_class_without_claims_is_the_user_s_mistake(config, claims, said):
+    command = ["experiment", "informativeness", "--config", config, "--output", "run"]
+    with pytest.raises(UserError, match=said):
+        main([*command, "--experiment.claims", json.dumps(claims)])
