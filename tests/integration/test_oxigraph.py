@@ -99,6 +99,22 @@ def test_a_malformed_query_is_the_users_to_mend(client):
     assert not isinstance(caught.value, EndpointError)
 
 
+def test_one_bad_identifier_in_a_batch_costs_no_other_its_answer(client):
+    people = client.select(f"{PREFIXES}SELECT ?x WHERE {{ ?x wdt:P31 wd:Q5 }}")
+    iris = sorted(row["x"] for row in people)[:30]
+    # It looks like an identifier, but the server's parser knows better.
+    mixed = [*iris[:13], "http://[no-host", *iris[13:], "no identifier"]
+    dropped = Counter()
+    rows = client.select_values(
+        lambda block: f"{PREFIXES}SELECT ?x {{ VALUES ?x {{ {block} }} ?x wdt:P31 wd:Q5 }}",
+        mixed,
+        "mixed",
+        dropped,
+    )
+    assert sorted(row["x"] for row in rows) == iris
+    assert dropped == {"identifier that the endpoint refuses": 1, "identifier that is no IRI": 1}
+
+
 def test_an_error_that_the_server_writes_into_a_200_body_is_none_of_an_answer(client):
     # The label service does not exist here: the real server cuts its JSON and adds the reason.
     query = f"{PREFIXES}SELECT * {{ SERVICE <http://127.0.0.1:1/sparql> {{ ?s ?p ?o }} }}"
