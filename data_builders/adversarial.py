@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
-from data_builders.topics import SPLITS, Topics, split_topics
+from data_builders.splits import SPLITS
+from data_builders.topics import Topics, split_topics
 from eval.aggregate import responds
 from eval.decompose.sentences import split_sentences
 from eval.models.chat import Answer, Writer

@@ -19,10 +19,10 @@ from data_builders.dataset import Card, write_dataset
 from data_builders.facts import Person
 from data_builders.kb_pairs.wording import any_voice, bleached
 from data_builders.plan import Step
+from data_builders.splits import SPLITS, drawn_splits
 from eval.decompose.sentences import split_sentences
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
-SPLITS = ("train", "dev", "test")
 # A claim follows from a sentence that holds at least this share of its content words.
 COVERED = 0.8
 # Two claims say different things when at most this share of the rarer one's words is shared.
@@ -83,7 +83,9 @@ class ClaimPairs:
             raise UserError("documents: none of them has claims; give a `claims` field")
         dropped = Counter({"document without claims": len(read) - len(documents)})
         files: dict[str, list] = {}
-        for split, own in zip(SPLITS, self._split(documents), strict=True):
+        split_of = drawn_splits((d.topic for d in documents), self.shares, self.seed)
+        for split in SPLITS:
+            own = [document for document in documents if split_of[document.topic] == split]
             relation, unli = self._pairs(own, split, dropped)
             files[f"relation_{split}.jsonl"] = relation
             files[f"unli_{split}.jsonl"] = unli
@@ -101,15 +103,6 @@ class ClaimPairs:
             seed=self.seed,
             inputs=self.documents,
         )
-
-    def _split(self, documents: Sequence[Document]) -> list[list[Document]]:
-        topics = sorted({document.topic for document in documents})
-        random.Random(f"{self.seed}:split").shuffle(topics)
-        total = sum(self.shares)
-        edges = [round(len(topics) * sum(self.shares[: i + 1]) / total) for i in range(3)]
-        starts = [0, *edges[:2]]
-        of = {t: i for i in range(3) for t in topics[starts[i] : edges[i]]}
-        return [[d for d in documents if of[d.topic] == index] for index in range(3)]
 
     def _pairs(
         self, documents: Sequence[Document], split: str, dropped: Counter[str]

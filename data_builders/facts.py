@@ -141,11 +141,11 @@ def load_people(
         f"{PREFIXES}SELECT DISTINCT ?person WHERE {{ {population} }}", family="population"
     )
     iris = sorted({row["person"] for row in found})[:limit]
-    names = _texts(client, iris, LABEL, "names")
+    names = texts_of(client, iris, LABEL, "names")
     dropped["person without an English name"] += len(iris) - len(names)
     iris = [iri for iri in iris if iri in names]
     titles = _titles(client, iris)
-    aliases = _texts(client, iris, ALIASES, "aliases")
+    aliases = texts_of(client, iris, ALIASES, "aliases")
     sexes = _column(client, iris, "?person wdt:P21 ?value .", "P21")
     frequencies = _column(client, iris, "?person ff:frequency ?value .", "frequency")
     facts: dict[str, dict[str, tuple[Value, ...]]] = {iri: {} for iri in iris}
@@ -199,7 +199,7 @@ def count_people(
 def property_labels(client: SparqlClient, properties: Sequence[str]) -> dict[str, str]:
     """English labels of properties such as ``P106``; ours where the endpoint has none."""
     iris = {f"{WD}{prop}": prop for prop in properties}
-    labels = _texts(client, sorted(iris), LABEL, "property labels")
+    labels = texts_of(client, sorted(iris), LABEL, "property labels")
     return {p: min(labels.get(iri, {PROPERTIES.get(p, p)})) for iri, p in iris.items()}
 
 
@@ -224,10 +224,17 @@ def _column(
     return found
 
 
-def _texts(
+def texts_of(
     client: SparqlClient, iris: Sequence[str], body: str, family: str
 ) -> dict[str, set[str]]:
-    """English texts; Wikidata's ``mul`` (same in all languages) where there is no English one."""
+    """English texts; Wikidata's ``mul`` (same in all languages) where there is no English one.
+
+    Args:
+        client: the endpoint.
+        iris: what is asked about.
+        body: patterns over ``?person`` that bind ``?text``, e.g. ``LABEL``.
+        family: what the manifest counts the requests under.
+    """
     by_language: dict[str, dict[str, set[str]]] = {"en": defaultdict(set), "mul": defaultdict(set)}
     body = f'{body}\n  BIND(LANG(?text) AS ?lang) FILTER(?lang IN ("en", "mul"))'
     for row in _chunked(client, iris, "?text ?lang", body, family):
@@ -248,7 +255,7 @@ def _values(
 ) -> dict[str, tuple[Value, ...]]:
     known = _column(client, iris, f"?person wdt:{prop} ?value .", prop)
     distinct = sorted({value for values in known.values() for value in values})
-    labels = _texts(client, distinct, LABEL, f"labels of {prop}")
+    labels = texts_of(client, distinct, LABEL, f"labels of {prop}")
     found = {}
     for iri, values in known.items():
         named = [Value(min(labels[v]), v) for v in values if v in labels]
@@ -294,7 +301,7 @@ def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, lis
     """Country IRI to its continents as (IRI, label)."""
     known = _column(client, countries, "?person wdt:P30 ?value .", "P30")
     found = sorted({v for values in known.values() for v in values})
-    labels = _texts(client, found, LABEL, "labels of P30")
+    labels = texts_of(client, found, LABEL, "labels of P30")
     return {
         iri: [(v, min(labels.get(v, {v}))) for v in sorted(values)] for iri, values in known.items()
     }

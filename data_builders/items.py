@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from data_builders.facts import PREFIXES, Value, parse_date
+from data_builders.facts import LABEL, PREFIXES, Value, parse_date, texts_of
 from data_builders.sparql import SparqlClient
 from records import UserError
 
@@ -44,20 +44,8 @@ def load_items(client: SparqlClient, population: str, dropped: Counter[str]) -> 
 
 
 def labels_of(client: SparqlClient, iris: Sequence[str], family: str) -> dict[str, str]:
-    """English labels; Wikidata's ``mul`` (same in all languages) where there is no English one."""
-
-    def query(block: str) -> str:
-        return (
-            f"{PREFIXES}SELECT DISTINCT ?item ?text ?lang WHERE {{\n  VALUES ?item {{ {block} }}\n"
-            '  ?item rdfs:label ?text . BIND(LANG(?text) AS ?lang) FILTER(?lang IN ("en", "mul"))\n'
-            "}"
-        )
-
-    found: dict[str, dict[str, str]] = {"mul": {}, "en": {}}
-    for row in client.select_values(query, iris, family):
-        known = found[row["lang"]]
-        known[row["item"]] = min(row["text"], known.get(row["item"], row["text"]))
-    return found["mul"] | found["en"]
+    """English labels, of several the first by the alphabet."""
+    return {iri: min(texts) for iri, texts in texts_of(client, iris, LABEL, family).items()}
 
 
 def single_values(

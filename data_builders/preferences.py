@@ -9,7 +9,6 @@ asks it with imitations only).
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from components.base import describe_base
 from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
+from data_builders.splits import SPLITS, drawn_splits
 from data_builders.topics import read_topics
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
@@ -34,7 +34,7 @@ from records import (
     sha256_text,
 )
 
-SPLITS = ("train", "dev")
+PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
 
 # What a kill loses at most. The engine samples topics of equal prompt length together, and the
 # pipeline's stages batch across documents, so more at a time are faster.
@@ -241,15 +241,15 @@ class Preferences:
         dropped: Counter[str],
     ) -> dict[str, list]:
         """File name to its records."""
-        files: dict[str, list] = {f"preferences_{split}.jsonl": [] for split in SPLITS}
-        split_of = split_topics(list(prompts), self.shares, self.seed)
+        files: dict[str, list] = {f"preferences_{split}.jsonl": [] for split in PARTS}
+        split_of = drawn_splits(prompts, self.shares, self.seed)
         for topic, prompt in prompts.items():
             pair = best_and_worst(texts[topic], values[topic], self.min_gap, dropped)
             if pair is not None:
                 fields = dict(zip(PAIR, pair, strict=True))
                 row = Preference(prompt=prompt, **fields, topic=topic)
                 files[f"preferences_{split_of[topic]}.jsonl"].append(row)
-        empty = [split for split in SPLITS if not files[f"preferences_{split}.jsonl"]]
+        empty = [split for split in PARTS if not files[f"preferences_{split}.jsonl"]]
         if empty:
             why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
             raise UserError(
@@ -289,14 +289,6 @@ def best_and_worst(
     return texts[best], texts[worst], values[best], values[worst]
 
 
-def split_topics(topics: Sequence[str], shares: tuple[int, int], seed: int) -> dict[str, str]:
-    """Topic to split, by a seeded draw that does not depend on the topics' order."""
-    order = sorted(topics)
-    random.Random(f"{seed}:split").shuffle(order)
-    edge = round(len(order) * shares[0] / sum(shares))
-    return {topic: SPLITS[place >= edge] for place, topic in enumerate(order)}
-
-
 def read_pipeline(path: str) -> tuple[Pipeline, dict]:
     """The pipeline of a configuration file of ``python -m eval score``, and what it says.
 
@@ -315,7 +307,7 @@ def read_pipeline(path: str) -> tuple[Pipeline, dict]:
 CARD = Card(
     pretty_name="Preferences of a factuality metric",
     configs={
-        "preferences": {split: f"preferences_{split}.jsonl" for split in SPLITS},
+        "preferences": {split: f"preferences_{split}.jsonl" for split in PARTS},
         "samples": {"train": "samples.jsonl"},
     },
     license="other",

@@ -21,6 +21,7 @@ from components.words import join_words, split_words
 from data_builders.dataset import Card, write_dataset
 from data_builders.knowledge.sources import files_of
 from data_builders.plan import Step
+from data_builders.splits import SPLITS
 from records import (
     Annotation,
     BadInput,
@@ -32,7 +33,6 @@ from records import (
     iter_rows,
 )
 
-SPLITS = ("train", "dev", "test")
 NO_ARTICLE = "summary whose article is not in xsum_articles"
 Span = tuple[int, int]
 Key = tuple[str, str]  # bbcid and system

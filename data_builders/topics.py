@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
 
-SPLITS = ("train", "dev", "test")
 # Topic to its frequency or other group, where its file has one.
 Topics = dict[str, str | None]
 
@@ -60,14 +59,10 @@ def split_topics(
         found = {split: read_topics(topics.get(split, ())) for split in SPLITS}
     else:
         known = read_topics(topics)
-        order = sorted(known)
-        random.Random(f"{seed}:split").shuffle(order)
-        total = sum(shares)
-        edges = [round(len(order) * sum(shares[:i]) / total) for i in range(len(SPLITS) + 1)]
-        parts = [order[edges[i] : edges[i + 1]] for i in range(len(SPLITS))]
+        split_of = drawn_splits(known, shares, seed)
         found = {
-            split: {topic: known[topic] for topic in sorted(part)}
-            for split, part in zip(SPLITS, parts, strict=True)
+            split: {topic: known[topic] for topic in sorted(known) if split_of[topic] == split}
+            for split in SPLITS
         }
     seen: dict[str, str] = {}
     for split, own in found.items():

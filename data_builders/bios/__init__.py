@@ -31,7 +31,7 @@ from data_builders.bios.candidates import (
     count_resources,
     popqa_frequencies,
 )
-from data_builders.bios.cells import SPLITS, Cell, draw_order, quotas, split_topics
+from data_builders.bios.cells import Cell, draw_order, quotas, split_topics
 from data_builders.bios.domain import PREFIXES, Domain
 from data_builders.bios.drawing import heat_map, table
 from data_builders.bios.lookup import Lookup, read_same_as
@@ -41,6 +41,7 @@ from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.rows import local_files, source_name
 from data_builders.server import SNAPSHOT, open_client
 from data_builders.sparql import VALUES_SIZE, SparqlClient
+from data_builders.splits import SPLITS
 from data_builders.topics import read_topics
 from eval.retrieve.knowledge import Knowledge
 from records import UserError, json_line

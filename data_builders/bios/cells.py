@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-SPLITS = ("train", "dev", "test")
+from data_builders.splits import SPLITS
 
 Cell = tuple[int, str]
 

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from data_builders.bios.cells import SPLITS
+from data_builders.splits import SPLITS
 
 # The same bytes every time: ids are hashed from this, and texts stay texts.
 STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}

@@ -39,9 +39,9 @@ from data_builders.plan import Step
 from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.server import open_client
 from data_builders.sparql import SparqlClient
+from data_builders.splits import SPLITS, drawn_splits
 from records import Claim, Document, Passage, RelationPair, UserError
 
-SPLITS = ("train", "dev", "test")
 # Made-up kinds of sources; the mean is one half, see above.
 SOURCES = {
     "civil register": 0.95,
@@ -194,15 +194,7 @@ class KbConflicts:
 
     def _split(self, matters: Sequence[Matter]) -> dict[str, list[Matter]]:
         """By topic."""
-        topics = sorted({matter.iri for matter in matters})
-        random.Random(f"{self.seed}:split").shuffle(topics)
-        total = sum(self.shares)
-        edges = [round(len(topics) * sum(self.shares[: i + 1]) / total) for i in range(3)]
-        of = {
-            topic: split
-            for split, start, end in zip(SPLITS, [0, *edges], edges, strict=False)
-            for topic in topics[start:end]
-        }
+        of = drawn_splits((matter.iri for matter in matters), self.shares, self.seed)
         return {split: [m for m in matters if of[m.iri] == split] for split in SPLITS}
 
     def _documents(

@@ -20,10 +20,10 @@ from components.words import align, join_words, split_words
 from data_builders.dataset import Card, write_dataset
 from data_builders.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
 from data_builders.plan import Step
+from data_builders.splits import SPLITS
 from eval.decompose.sentences import split_sentences
 from records import BadInput, LssExample, UserError, iter_rows, read_records, sha256_text
 
-SPLITS = ("train", "dev", "test")
 Rule = Literal[
     "entity_swap",
     "date_swap",

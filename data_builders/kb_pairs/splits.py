@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from data_builders.facts import Person
+from data_builders.splits import SPLITS
 from records import UserError
-
-SPLITS = ("train", "dev", "test")
 
 # ``P21`` (sex) and ``alias`` (other names) fill up the two evaluation splits.
 SPLIT_PROPERTIES = {

@@ -21,10 +21,10 @@ from data_builders.lss.project import project_pages
 from data_builders.lss.sources import merge, read_answers
 from data_builders.lss.votes import OnTie, Vote, gold, length_class, vote
 from data_builders.plan import Step
+from data_builders.splits import SPLITS, drawn_splits
 from records import Annotation, LssExample, UserError
 from records.types import group_of
 
-SPLITS = ("train", "dev", "test")
 # All rows of a file have the same columns; these stand in every annotation.
 COLUMNS = ("lss", "lss_star", "rating", "annotator", "unrelated", "difficult", "adjudicated")
 OWN = {"reference", "claim", "annotations", "id", "keep", "split", "votes", "voters", "decided"}
@@ -183,11 +183,8 @@ class Lss:
                         f"{group_of(example)[:60]!r}: rows of one reference say `split` {first} "
                         f"and {own}; give each reference one split, or leave `split` out"
                     )
-        others = sorted({group_of(example) for example in examples} - set(named))
-        random.Random(f"{self.seed}:split").shuffle(others)
-        edges = [round(len(others) * sum(self.shares[:end]) / sum(self.shares)) for end in (1, 2)]
-        drawn = {g: SPLITS[sum(place >= e for e in edges)] for place, g in enumerate(others)}
-        return named | drawn
+        others = {group_of(example) for example in examples} - set(named)
+        return named | drawn_splits(others, self.shares, self.seed)
 
     def _unbalanced(
         self,

@@ -19,9 +19,10 @@ from tqdm import tqdm
 
 from data_builders.dataset import Card, write_dataset
 from data_builders.pairs.formats import FORMATS, LABELS, Found, Target, WrongRow, detect
-from data_builders.pairs.store import SPLITS, PairStore, digest
+from data_builders.pairs.store import PairStore, digest
 from data_builders.plan import Step
 from data_builders.rows import local_files, source_name, source_rows
+from data_builders.splits import SPLITS
 from records import BadInput, RelationPair, UnliPair, UserError
 
 FILE = "{target}_{split}.jsonl"

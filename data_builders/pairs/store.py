@@ -10,7 +10,6 @@ from pathlib import Path
 
 from data_builders.pairs.formats import Found
 
-SPLITS = ("train", "dev", "test")
 CACHE_KIB = 256 * 1024
 _TABLE = """
 CREATE TABLE pairs (

@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
+from data_builders.splits import SPLITS
 from data_builders.wafer.citations import (
     citation_rows,
     english_share,
@@ -28,8 +29,6 @@ from data_builders.wafer.citations import (
 )
 from data_builders.wafer.store import Store, number_of
 from records import UserError
-
-SPLITS = ("train", "dev", "test")
 
 
 class Wafer:

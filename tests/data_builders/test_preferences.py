@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from data_builders.__main__ import main
-from data_builders.preferences import Preferences, best_and_worst, split_topics
+from data_builders.preferences import Preferences, best_and_worst
+from data_builders.splits import drawn_splits
 from eval.aggregate import DocumentScore
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
@@ -88,7 +89,7 @@ def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
         rows = read_records(folder / f"preferences_{split}.jsonl", Preference)
         assert rows
         pairs += [(split, row) for row in rows]
-    splits = split_topics(TOPICS, (2, 1), 0)
+    splits = drawn_splits(TOPICS, (2, 1), 0)
     for split, row in pairs:
         own = {s["text"]: s["score"] for s in samples if s["topic"] == row.topic}
         known = [value for value in own.values() if value is not None]
@@ -197,10 +198,10 @@ def test_the_best_and_the_worst_of_a_topic():
 
 
 def test_topics_are_split_by_the_seed_alone():
-    one = split_topics(TOPICS, (2, 1), 0)
-    assert one == split_topics(TOPICS[::-1], (2, 1), 0)
+    one = drawn_splits(TOPICS, (2, 1), 0)
+    assert one == drawn_splits(TOPICS[::-1], (2, 1), 0)
     assert Counter(one.values()) == {"train": 6, "dev": 3}
-    assert one != split_topics(TOPICS, (2, 1), 1)
+    assert one != drawn_splits(TOPICS, (2, 1), 1)
 
 
 def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
