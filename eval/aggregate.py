@@ -31,9 +31,10 @@ class DocumentScore(BaseModel):
     """One document's score by one assessor, with or without Core.
 
     Attributes:
-        claims: number of subclaims before Core.
+        claims: number of subclaims before Core; what failed to become one is none.
         kept: number of subclaims that were scored (after Core where it ran).
-        failed: claims without a verdict; never inside the score.
+        failed: claims without a verdict, and sentences without claims because their decomposition
+            failed; never inside the score.
         precision: supported / (kept - failed - irrelevant); 0 for an empty selection; ``None``
             when the text does not respond or nothing could be judged.
         factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma;
@@ -84,7 +85,7 @@ def score_document(
 
     Args:
         document: the text.
-        claims: all of its subclaims, before Core.
+        claims: all of its subclaims before Core, with what failed to become one.
         verdicts: one a scored claim.
         selected: ids of the claims that Core kept, or ``None`` without Core.
         gamma: the length penalty's threshold; 0 for none.
@@ -92,20 +93,22 @@ def score_document(
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
     judged = len(scored) - counts["failed"] - counts["irrelevant"]
+    usable = sum(claim.failed is None for claim in claims)
+    counts["failed"] += len(claims) - usable
     responded = responds(document)
-    empty = bool(responded and claims and selected is not None and not selected)
+    empty = bool(responded and usable and selected is not None and not selected)
     precision: float | None = None
     if responded and (empty or (judged == 0 and not counts["failed"])):
         precision = 0.0
     elif responded and judged:
         precision = counts["supported"] / judged
-    penalised = None if precision is None else precision * length_penalty(len(claims), gamma)
+    penalised = None if precision is None else precision * length_penalty(usable, gamma)
     return DocumentScore(
         assessor=verdicts[0].assessor if verdicts else "",
         name=verdicts[0].name if verdicts else "default",
         selection="none" if selected is None else "core",
         responded=responded,
-        claims=len(claims),
+        claims=usable,
         kept=len(scored),
         supported=counts["supported"],
         contradicted=counts["contradicted"],

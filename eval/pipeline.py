@@ -1,4 +1,4 @@
-"""The flow: documents to claims, to selected claims, to passages, to verdicts, to scores.
+"""The flow: documents to claims, revised, selected, with passages, to verdicts, to scores.
 
 Read this first. Each stage is a callable over the whole batch (``eval/stages.py``); YAML picks one
 by ``class_path``.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from eval.aggregate import DEFAULT_GAMMA, DocumentScore, score_document
-from eval.stages import Decomposer, Retriever, Selection, Selector, Verifier
+from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, Verdict
 
 
@@ -19,8 +19,8 @@ class Scored(BaseModel):
     """A document with everything that the pipeline found out about it.
 
     Attributes:
-        claims: all subclaims, selected or not.
-        selections: one a claim, or none without Core.
+        claims: all subclaims, selected or not, and what ``failed`` to become one.
+        selections: one a claim that has not failed, or none without Core.
         verdicts: of verifiers that judge one claim at a time, or that judged all claims.
         core_verdicts: of verifiers that judge the set, on the selected claims only.
         scores: one an assessor's named verdict and selection.
@@ -38,13 +38,14 @@ class Scored(BaseModel):
 
 
 class Pipeline:
-    """Decompose, select, retrieve, verify, aggregate.
+    """Decompose, revise, select, retrieve, verify, aggregate.
 
     Args:
         decompose: texts to claims.
         verify: one or more verifiers; all judge the same claims and passages.
         retrieve: claims to evidence; without it the documents' own passages are used.
         select: Core; without it every claim is scored once.
+        revise: claims to claims that stand alone; without it they stay as they are.
         gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 for none.
     """
 
@@ -54,12 +55,14 @@ class Pipeline:
         verify: list[Verifier],
         retrieve: Retriever | None = None,
         select: Selector | None = None,
+        revise: Reviser | None = None,
         gamma: float = DEFAULT_GAMMA,
     ):
         self.decompose = decompose
         self.verify = verify
         self.retrieve = retrieve
         self.select = select
+        self.revise = revise
         self.gamma = gamma
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
@@ -68,23 +71,28 @@ class Pipeline:
         Returns:
             One :class:`Scored` a document, in order.
         """
-        claims = self.decompose(documents)
+        every = self.decompose(documents)
+        claims = _usable(every)
+        if self.revise is not None:
+            every = _updated(every, self.revise(documents, claims))
+            claims = _usable(every)
         selections = self.select(documents, claims) if self.select else [[] for _ in documents]
         if self.retrieve is None:
             passages = [list(document.passages or []) for document in documents]
         else:
             claims, passages = self.retrieve(documents, claims)
+            every = _updated(every, claims)
         verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
         return [
             Scored(
                 document=document,
-                claims=claims[row],
+                claims=every[row],
                 selections=selections[row],
                 passages=passages[row],
                 verdicts=verdicts[row],
                 core_verdicts=core_verdicts[row],
                 scores=self._scores(
-                    document, claims[row], selections[row], verdicts[row], core_verdicts[row]
+                    document, every[row], selections[row], verdicts[row], core_verdicts[row]
                 ),
             )
             for row, document in enumerate(documents)
@@ -131,6 +139,22 @@ class Pipeline:
             own = [v for v in core_verdicts if (v.assessor, v.name) == key] or group
             scores.append(score_document(document, claims, own, selected, self.gamma))
         return scores
+
+
+def _usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
+    """The claims that have not failed."""
+    return [[claim for claim in own if claim.failed is None] for own in claims]
+
+
+def _updated(
+    every: Sequence[Sequence[Claim]], changed: Sequence[Sequence[Claim]]
+) -> list[list[Claim]]:
+    """All claims, those that a stage gave back in their new form."""
+    rows = []
+    for own, new in zip(every, changed, strict=True):
+        by_id = {claim.id: claim for claim in new}
+        rows.append([by_id.get(claim.id, claim) for claim in own])
+    return rows
 
 
 def _by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:

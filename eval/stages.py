@@ -7,7 +7,7 @@ batched across documents, deduplicated and cached.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,9 +54,25 @@ class Selection(BaseModel):
 
 
 class Decomposer(Protocol):
-    """Texts to claims."""
+    """Texts to claims, in the order of the text and with ids that are unique in a document.
+
+    A sentence that could not be decomposed is a claim with ``failed``; one that says nothing to be
+    verified has no claims.
+    """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]: ...
+
+
+class Reviser(Protocol):
+    """Claims to claims that stand alone: as many, in the same order and with the same ids.
+
+    A changed claim keeps its former text in ``original``; one that could not be revised gets
+    ``failed``. The pipeline gives it no claims that have failed before.
+    """
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Claim]]: ...
 
 
 class Selector(Protocol):
@@ -70,12 +86,25 @@ class Selector(Protocol):
 class Retriever(Protocol):
     """Finds evidence: the claims with ``contexts`` filled in, and each document's passages.
 
-    ``contexts=None`` after retrieval means that retrieval failed for the claim.
+    ``contexts=None`` after retrieval means that retrieval failed for the claim, ``[]`` that
+    nothing was found.
     """
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]: ...
+
+
+class Searcher(Protocol):
+    """Finds passages for queries; what an assessor that asks its own questions searches with.
+
+    ``identity`` holds everything that decides the answers, and no secret.
+    """
+
+    identity: dict[str, Any]
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
+        """Up to ``k`` passages a query, best first; ``None`` where the search failed."""
 
 
 class Verifier(Protocol):

@@ -98,7 +98,11 @@ class Claim(Record):
         sentence: 0-based index of the sentence it came from.
         source: that sentence as the decomposer saw it; the premise of document entailment.
         label: a human or knowledge-base label, where one is known.
-        contexts: ids of the passages that belong to it.
+        contexts: ids of the passages that belong to it; after retrieval ``[]`` says that nothing
+            was found and ``None`` that retrieval failed.
+        original: the text before a revision changed it.
+        failed: why there is no claim: the sentence, or the claim, that could not be processed
+            stands in ``text``. Counted beside every score, never inside it.
     """
 
     id: Text
@@ -107,6 +111,8 @@ class Claim(Record):
     source: str | None = None
     label: ClaimLabel | None = None
     contexts: list[str] | None = None
+    original: str | None = None
+    failed: Text | None = None
 
 
 class Passage(Record):

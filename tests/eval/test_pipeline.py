@@ -275,3 +275,60 @@ def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monke
     metric = evaluate.load(str(path), cache_dir=str(tmp_path))
     found = metric.compute(predictions=[[1, 0], [1, -1], [-1]], gamma=0)
     assert found == {"factual_precision": 0.75, "factscore": 0.75, "n": 2, "failed": 2}
+
+
+class HalfFails:
+    """A decomposer whose second sentence cannot be decomposed."""
+
+    def __call__(self, documents):
+        return [
+            [
+                Claim(id="c0", text="Ann Lee was a painter."),
+                Claim(id="c1", text="She who.", sentence=1, failed="no list in the answer"),
+                Claim(id="c2", text="She was a boxer.", sentence=2),
+            ]
+            for _ in documents
+        ]
+
+
+class Names:
+    """A reviser that writes names out, and fails on the last claim."""
+
+    def __call__(self, documents, claims):
+        assert all(claim.failed is None for own in claims for claim in own)
+        return [
+            [
+                claim.model_copy(update={"failed": "no revision"})
+                if claim.id == "c2"
+                else claim.model_copy(update={"text": f"{claim.text}!", "original": claim.text})
+                for claim in own
+            ]
+            for own in claims
+        ]
+
+
+def test_what_fails_before_verification_is_counted_and_never_judged(tmp_path):
+    bm25, overlap = BM25(passages_file(tmp_path), k=1), WordOverlap()
+    (found,) = Pipeline(HalfFails(), [NLI(overlap)], bm25, FirstOnly()).score([document("x.")])
+    assert [v.claim for v in found.verdicts] == ["c0", "c2"]
+    assert [s.claim for s in found.selections] == ["c0", "c2"]
+    assert [c.contexts for c in found.claims] == [["p1"], None, ["p1"]]
+    plain, core = found.scores
+    assert (plain.claims, plain.kept, plain.failed) == (2, 2, 1)
+    assert (core.claims, core.kept, core.failed) == (2, 1, 1)
+    assert plain.precision == 0.5
+
+    (found,) = Pipeline(HalfFails(), [NLI(overlap)], bm25, revise=Names()).score([document("x.")])
+    assert [c.failed for c in found.claims] == [None, "no list in the answer", "no revision"]
+    assert [c.original for c in found.claims] == ["Ann Lee was a painter.", None, None]
+    assert [v.claim for v in found.verdicts] == ["c0"]
+    assert (found.scores[0].claims, found.scores[0].failed) == (1, 2)
+
+
+def test_a_text_whose_every_sentence_failed_has_no_score():
+    claims = [Claim(id="c0", text="x", failed="refused")]
+    score = score_document(document("x."), claims, [], None)
+    assert (score.precision, score.claims, score.failed, score.empty_selection) == (
+        *(None, 0, 1),
+        False,
+    )

@@ -163,14 +163,18 @@ class FaultProxy:
             self._continues: set[str] = set()
 
     def repeated(self) -> list[Request]:
-        """Requests that came although the very same one had been answered whole before."""
+        """Requests that were answered whole although the very same one had been before.
+
+        A request that is spoiled and comes again is one request, however often it is spoiled.
+        """
         done: set[str] = set()
         again = []
         for request in self.seen:
+            if not request.answered:
+                continue
             if request.key in done:
                 again.append(request)
-            if request.answered:
-                done.add(request.key)
+            done.add(request.key)
         return again
 
     def too_soon(self, clock: float = 1.0) -> list[Request]:
