@@ -35,8 +35,10 @@ class DocumentScore(BaseModel):
         kept: number of subclaims that were scored (after Core where it ran).
         failed: claims without a verdict, and sentences without claims because their decomposition
             failed; never inside the score.
-        precision: supported / (kept - failed - irrelevant); 0 for an empty selection; ``None``
-            when the text does not respond or nothing could be judged.
+        irrelevant: claims that the assessor finds beside the point; not judged.
+        judged: claims that enter the score: neither failed nor irrelevant.
+        precision: supported / judged; 0 for an empty selection; ``None`` when the text does not
+            respond or nothing could be judged.
         factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma;
             the number of claims is the one before Core.
         empty_selection: the text responds and has claims, but Core selects none.
@@ -53,7 +55,9 @@ class DocumentScore(BaseModel):
     supported: int
     contradicted: int
     undecided: int
+    irrelevant: int
     failed: int
+    judged: int
     precision: float | None
     factscore: float | None
     empty_selection: bool
@@ -72,6 +76,17 @@ def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
     if claims == 0:
         return 0.0
     return 1.0 if gamma <= 0 or claims >= gamma else math.exp(1 - gamma / claims)
+
+
+def recall_at_k(supported: int, k: int) -> float:
+    """min(supported / K, 1) (SAFE, 2403.18802, section 5): how much of a full answer is there."""
+    return min(supported / k, 1.0)
+
+
+def f1_at_k(precision: float, supported: int, k: int) -> float:
+    """Harmonic mean of precision and recall@K; 0 where nothing is supported (2403.18802, eq. 1)."""
+    recall = recall_at_k(supported, k)
+    return 2 * precision * recall / (precision + recall) if supported else 0.0
 
 
 def score_document(
@@ -113,6 +128,8 @@ def score_document(
         supported=counts["supported"],
         contradicted=counts["contradicted"],
         undecided=counts["undecided"],
+        irrelevant=counts["irrelevant"],
+        judged=judged,
         failed=counts["failed"],
         precision=precision,
         factscore=penalised,

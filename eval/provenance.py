@@ -9,6 +9,9 @@ from pathlib import Path
 from components.checkpoint import library_versions
 from records import sha256_file, sha256_text
 
+# What a run costs and how it is run, not what it says: a slower second try goes on with the first.
+_COSTS = {"cache", "concurrency", "timeout_s", "prices", "api_key_env", "batch_size"}
+
 
 def inputs(config: object) -> dict[str, str]:
     """SHA-256 of every file and checkpoint folder that a configuration names, by its name there."""
@@ -16,8 +19,8 @@ def inputs(config: object) -> dict[str, str]:
 
 
 def config_hash(config: object, digests: dict[str, str]) -> str:
-    """One hash over a configuration and the content of its inputs."""
-    return sha256_text(json.dumps([config, digests], sort_keys=True))
+    """One hash over all of a configuration that decides the results, and its inputs' content."""
+    return sha256_text(json.dumps([_deciding(config), digests], sort_keys=True))
 
 
 def provenance(config: dict, digests: dict[str, str]) -> dict:
@@ -41,12 +44,18 @@ def provenance(config: dict, digests: dict[str, str]) -> dict:
     }
 
 
+def _deciding(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _deciding(item) for key, item in value.items() if key not in _COSTS}
+    return [_deciding(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key != "cache":  # a cache changes what a run costs, not what it says
+            if key not in _COSTS:
                 yield from _strings(item)
     elif isinstance(value, list | tuple):
         for item in value:

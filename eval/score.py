@@ -1,32 +1,39 @@
 """``python -m eval score``: run the pipeline over a file of documents.
 
 A killed run goes on where it was: scored documents are appended to a file that carries the
-configuration's hash, and the outputs are written when all are done.
+configuration's hash, language models' answers are kept beside it, and the outputs are written when
+all are done. A folder holds the results of one configuration.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from eval.dry_run import dry_run
+from eval.inside import prompts, writers
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs, provenance
-from eval.summary import summarise
+from eval.summary import expected_claims, summarise
 from records import (
     Document,
     JsonlAppender,
+    Result,
     ResultFile,
     UserError,
     read_records,
+    read_results,
     write_jsonl,
     write_results,
 )
 
 # What a chunk loses when killed; stages batch across the documents of a chunk.
 CHUNK = 128
+_USAGE = "usage of the documents from "
 
 
 def score_resumably(
@@ -48,12 +55,41 @@ def score_resumably(
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
         raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
+    models = writers(pipeline)
     with JsonlAppender(journal, key="id") as done:
-        todo = [document for document in documents if document.id not in done.done]
+        # A chunk that was cut is done again whole: its answers are kept, and the tokens that it
+        # took are then those of a run that was never cut.
+        whole = {i for row in done.done.values() for i in row.get("documents", [])}
+        todo = [document for document in documents if document.id not in whole]
         for start in range(0, len(todo), chunk):
-            scored = pipeline.score(todo[start : start + chunk])
-            done.append({"id": s.document.id, "scored": s.model_dump(mode="json")} for s in scored)
+            own = todo[start : start + chunk]
+            before = [copy(model.usage) for model in models]
+            scored = pipeline.score(own)
+            rows = [{"id": s.document.id, "scored": s.model_dump(mode="json")} for s in scored]
+            used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
+            ends = {"id": f"{_USAGE}{own[0].id}", "documents": [d.id for d in own], "usage": used}
+            done.append([*rows, ends])
         return [Scored.model_validate(done.done[i]["scored"]) for i in ids]
+
+
+def usage(pipeline: Pipeline, journal: Path) -> list[dict]:
+    """What each language model was used for by the run that wrote ``journal``.
+
+    Returns:
+        A row a model: its identity; ``answers`` (new or kept), ``failed`` ones among them,
+        ``prompt_tokens``, ``completion_tokens``; ``cost`` where the model has prices.
+    """
+    with JsonlAppender(journal, key="id") as done:
+        chunks = [row["usage"] for row in done.done.values() if "usage" in row]
+    rows = []
+    for place, model in enumerate(writers(pipeline)):
+        own = [chunk[place] for chunk in chunks]
+        total = {key: sum(used[key] for used in own) for key in own[0]} if own else {}
+        cost = model.cost(total["prompt_tokens"], total["completion_tokens"]) if own else None
+        rows.append(
+            {"model": model.identity, **total} | ({} if cost is None else {"cost": round(cost, 6)})
+        )
+    return rows
 
 
 def build_parser() -> ArgumentParser:
@@ -65,7 +101,22 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--documents", type=str, required=True, help="documents or generations")
     parser.add_argument("--output", type=str, required=True, help="folder for the outputs")
     parser.add_argument("--domain", type=str, default="biographies", help="named in the results")
+    parser.add_argument(
+        "--k",
+        type=int | None,
+        default=None,
+        help="K of recall@K and F1@K: the supported claims that a full answer has; by default the "
+        "median number of claims of the responding documents",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
+    parser.add_argument(
+        "--chunk", type=int, default=CHUNK, help="documents that are scored and kept together"
+    )
+    parser.add_argument(
+        "--dry_run",
+        action="store_true",
+        help="ask no language model and no server, but say how many calls and tokens it would take",
+    )
     parser.add_class_arguments(Pipeline, "pipeline")
     return parser
 
@@ -74,27 +125,76 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
+    if arguments.chunk < 1 or (arguments.k is not None and arguments.k < 1):
+        raise UserError("chunk and k: give at least 1")
     shown = json.loads(parser.dump(arguments, format="json", skip_none=False))
-    for key in ("config", "output", "documents"):
+    for key in ("config", "output", "documents", "chunk", "dry_run"):
         shown.pop(key, None)
     documents = read_records(arguments.documents, Document)
-    digests = inputs([shown, arguments.documents])
+    pipeline = parser.instantiate(arguments).pipeline
+    digests = inputs([shown, arguments.documents]) | prompts(pipeline)
     key = config_hash(shown, digests)
     output = Path(arguments.output)
-    pipeline = parser.instantiate(arguments).pipeline
+    _keep_answers(pipeline, output)
+    if arguments.dry_run:
+        print(dry_run(pipeline, documents))
+        return 0
     journal = output / f".scored.{key[:16]}.partial.jsonl"
-    scored = score_resumably(pipeline, documents, journal)
-    write_jsonl(output / "scored.jsonl", scored)
-    results = ResultFile(
-        experiment="score",
-        provenance=provenance(shown, digests),
-        results=summarise(scored, key, arguments.domain, seed=arguments.seed),
-    )
-    write_results(output / "results.json", results)
-    journal.unlink()
-    for row in results.results:
-        if row.metric == "factual_precision":
-            value = "–" if row.value is None else f"{row.value:.3f}"
-            print(f"{row.kind:14} {row.generator:20} {row.selection:5} precision {value} n={row.n}")
+    if not _finished(output, key, journal):
+        scored = score_resumably(pipeline, documents, journal, arguments.chunk)
+        k = arguments.k or expected_claims(scored)
+        results = ResultFile(
+            experiment="score",
+            provenance=provenance(shown, digests)
+            | {"k": k, "usage": usage(pipeline, journal), "config_hash": key},
+            results=summarise(scored, key, arguments.domain, seed=arguments.seed, k=k),
+        )
+        write_jsonl(output / "scored.jsonl", scored)
+        write_results(output / "results.json", results)
+        journal.unlink()
+    for row in read_results(output / "results.json").results:
+        if row.metric.split(":")[0] == "factual_precision":
+            print(_line(row))
     print(f"{output / 'scored.jsonl'}\n{output / 'results.json'}")
     return 0
+
+
+def _keep_answers(pipeline: Pipeline, output: Path) -> None:
+    """Give language models without a cache one in the run's folder, so nothing is asked twice."""
+    for model in writers(pipeline):
+        if model.cache_path is None:
+            model.cache_path = output / ".answers.sqlite"
+
+
+def _finished(output: Path, key: str, journal: Path) -> bool:
+    """Whether the folder holds this configuration's results already.
+
+    Raises:
+        UserError: it holds those of another one, whole or begun.
+    """
+    others = [path for path in sorted(output.glob(".scored.*.partial.jsonl")) if path != journal]
+    if others:
+        raise UserError(
+            f"{output}: holds a run of another configuration or other documents that is not "
+            f"finished; give another --output, or delete {others[0]}"
+        )
+    if not (output / "results.json").is_file():
+        return False
+    file = read_results(output / "results.json")
+    if file.experiment != "score" or file.provenance.get("config_hash") != key:
+        raise UserError(
+            f"{output}: holds the results of another configuration or other documents; give "
+            f"another --output, or delete {output / 'results.json'}"
+        )
+    return (output / "scored.jsonl").is_file()
+
+
+def _line(row: Result) -> str:
+    """A result for the terminal."""
+    value = "–" if row.value is None else f"{row.value:.3f}"
+    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
+    assessor = row.metric.partition(":")[2]
+    return (
+        f"{row.kind:14} {row.generator:20} {row.selection:5} {assessor:22} "
+        f"precision {value}{interval} n={row.n} failed={row.failed}"
+    )

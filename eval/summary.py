@@ -1,15 +1,32 @@
-"""Scored documents to results: macro means with bootstrap intervals over topics."""
+"""Scored documents to results: means and counts with bootstrap intervals over topics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from components.measures import bootstrap
+from eval.aggregate import DocumentScore, f1_at_k, recall_at_k, responds
 from eval.pipeline import Scored
 from records import Result
+
+# Shown as totals of a cell; ``failed`` is a field of every result.
+_COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
+
+Row = tuple[Scored, DocumentScore]
+
+
+def expected_claims(scored: Sequence[Scored]) -> int:
+    """K of recall@K where none is given: the median number of claims of responding documents.
+
+    As VeriScore takes it (2406.19276, section 3.3). Claims count before Core, so that the same
+    number of facts is expected with and without it; 1 where there is no claim at all.
+    """
+    found = [sum(c.failed is None for c in d.claims) for d in scored if responds(d.document)]
+    return max(1, round(statistics.median(found))) if found else 1
 
 
 def summarise(
@@ -19,17 +36,26 @@ def summarise(
     components: str = "trained",
     group: str = "all",
     seed: int = 0,
+    k: int | None = None,
 ) -> list[Result]:
     """Results for every kind and generator among the documents, with and without Core.
 
-    Metrics: ``factual_precision`` and ``factscore`` (macro over responding documents),
-    ``claims`` (subclaims a text), ``kept_share`` (share of subclaims that Core keeps),
-    ``respond_ratio`` and ``empty_selection`` (share of responding texts of which nothing is left).
+    Metrics, means over documents (macro) but for the last two lines:
+
+    - ``factual_precision``, ``factscore``: over documents that respond and could be judged;
+    - ``recall_at_k``, ``f1_at_k``: over these and those that do not respond, which have 0; only
+      with ``k``;
+    - ``claims`` (subclaims a responding text), ``respond_ratio``; with Core ``kept_share`` (share
+      of subclaims that Core keeps) and ``empty_selection`` (share of responding texts of which
+      nothing is left);
+    - ``factual_precision_micro``: supported claims / judged claims of all documents;
+    - ``judged``, ``supported``, ``contradicted``, ``undecided``, ``irrelevant``: numbers of claims.
+
     With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
     """
     assessors = {(score.assessor, score.name) for d in scored for score in d.scores if score.kept}
     several = len(assessors) > 1
-    cells: dict[tuple, list[tuple[Scored, object]]] = {}
+    cells: dict[tuple, list[Row]] = {}
     for document in scored:
         for score in document.scores:
             key = (
@@ -41,14 +67,8 @@ def summarise(
             cells.setdefault(key, []).append((document, score))
     results = []
     for (kind, generator, selection, assessor), rows in cells.items():
-        values = _columns(rows, selection)
-        topics = [document.document.topic for document, _ in rows]
         failed = sum(score.failed for _, score in rows)
-        for metric, column in values.items():
-            there = ~np.isnan(column)
-            found = _mean(
-                column[there], [t for t, keep in zip(topics, there, strict=True) if keep], seed
-            )
+        for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
             results.append(
                 Result(
                     metric=metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
@@ -58,20 +78,39 @@ def summarise(
                     domain=domain,
                     group=group,
                     components=components,
-                    n=len({t for t, keep in zip(topics, there, strict=True) if keep}),
+                    n=n,
                     failed=failed,
-                    value=found["value"],
-                    ci95=found["ci95"],
+                    value=value,
+                    ci95=ci95,
                     config_hash=config_hash,
                 )
             )
     return results
 
 
-def _columns(rows: list[tuple[Scored, object]], selection: str) -> dict[str, np.ndarray]:
+def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
+    """Value, interval and number of topics of each metric."""
+    topics = np.asarray([document.document.topic for document, _ in rows])
+    found = {}
+    for metric, values in _columns(rows, selection, k).items():
+        there = ~np.isnan(values)
+        found[metric] = _value(values[there], np.ones(there.sum()), topics[there], seed)
+    responding = np.asarray([score.responded for _, score in rows], dtype=bool)
+    counts = {
+        name: np.asarray([getattr(score, name) for _, score in rows], dtype=float)[responding]
+        for name in _COUNTS
+    }
+    own = topics[responding]
+    found["factual_precision_micro"] = _value(counts["supported"], counts["judged"], own, seed)
+    for name, values in counts.items():
+        found[name] = (float(values.sum()), None, len(set(own.tolist())))
+    return found
+
+
+def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.ndarray]:
     """One value a document; NaN where the document does not enter the mean."""
 
-    def column(value) -> np.ndarray:
+    def column(value: Callable[[DocumentScore], float | None]) -> np.ndarray:
         return np.asarray([math.nan if (v := value(s)) is None else float(v) for _, s in rows])
 
     found = {
@@ -79,6 +118,9 @@ def _columns(rows: list[tuple[Scored, object]], selection: str) -> dict[str, np.
         "factscore": column(lambda s: s.factscore),
         "claims": column(lambda s: s.kept if s.responded else None),
     }
+    if k is not None:
+        found["recall_at_k"] = column(lambda s: _at_k(s, recall_at_k(s.supported, k)))
+        found["f1_at_k"] = column(lambda s: _at_k(s, f1_at_k(s.precision or 0.0, s.supported, k)))
     if selection == "none":
         found["respond_ratio"] = column(lambda s: s.responded)
     else:
@@ -87,7 +129,22 @@ def _columns(rows: list[tuple[Scored, object]], selection: str) -> dict[str, np.
     return found
 
 
-def _mean(values: np.ndarray, topics: list[str], seed: int) -> dict:
-    if not len(values):
-        return {"value": None, "ci95": None}
-    return bootstrap(lambda rows: {"mean": float(values[rows].mean())}, topics, seed=seed)["mean"]
+def _at_k(score: DocumentScore, value: float) -> float | None:
+    if not score.responded:
+        return 0.0
+    return None if score.precision is None else value
+
+
+def _value(
+    parts: np.ndarray, wholes: np.ndarray, topics: np.ndarray, seed: int
+) -> tuple[float | None, tuple[float, float] | None, int]:
+    """Σ parts / Σ wholes, its interval over topics, and their number; no value of nothing."""
+
+    def ratio(rows: np.ndarray) -> dict[str, float]:
+        total = wholes[rows].sum()
+        return {"ratio": float(parts[rows].sum() / total) if total else math.nan}
+
+    if not len(parts) or not wholes.sum():
+        return None, None, len(set(topics.tolist()))
+    found = bootstrap(ratio, topics.tolist(), seed=seed)["ratio"]
+    return found["value"], found["ci95"], len(set(topics.tolist()))

@@ -102,6 +102,13 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
+    def since(self, before: Usage) -> dict[str, int]:
+        """What was used after ``before``; ``answers`` came from the model or from the cache."""
+        names = ("failed", "prompt_tokens", "completion_tokens")
+        answers = self.calls + self.cached - before.calls - before.cached
+        rest = {name: getattr(self, name) - getattr(before, name) for name in names}
+        return {"answers": answers, **rest}
+
 
 # Takes a request's place, its answer, and the tokens of prompt and completion.
 Keep = Callable[[int, Answer, int, int], None]
@@ -113,11 +120,18 @@ class CachedWriter(ABC):
     Args:
         cache: SQLite file of answers; several models and processes may share it.
         when_cut: what becomes of a text that reached ``max_new_tokens``.
+        prices: of a million tokens of the prompt and of the completion, in any currency.
     """
 
-    def __init__(self, cache: Path | str | None, when_cut: WhenCut):
+    def __init__(
+        self,
+        cache: Path | str | None,
+        when_cut: WhenCut,
+        prices: tuple[float, float] | None = None,
+    ):
         self.when_cut = when_cut
         self.cache_path = cache
+        self.prices = prices
         self.usage = Usage()
 
     @property
@@ -152,17 +166,24 @@ class CachedWriter(ABC):
             UserError: the model cannot be asked; what was answered before is in the cache.
         """
         sampling = Sampling(temperature, top_p, max_new_tokens)
+        requests, wanted = self._requests(prompts, n, sampling, seed)
+        answers = self._answers(requests, sampling)
+        return [[answers[key] for key in keys] for keys in wanted]
+
+    def _requests(
+        self, prompts: Sequence[Sequence[Message]], n: int, sampling: Sampling, seed: int
+    ) -> tuple[dict[bytes, Request], list[list[bytes]]]:
+        """The distinct texts to be written by key, and the keys of each prompt's answers."""
         wanted: list[list[bytes]] = []
         requests: dict[bytes, Request] = {}
         for messages in prompts:
             keys = []
-            for index in range(n if temperature else 1):
-                own = text_seed(seed, index) if temperature else 0
+            for index in range(n if sampling.temperature else 1):
+                own = text_seed(seed, index) if sampling.temperature else 0
                 keys.append(self._key(messages, sampling, own))
                 requests.setdefault(keys[-1], Request(messages, own))
-            wanted.append(keys if temperature else keys * n)
-        answers = self._answers(requests, sampling)
-        return [[answers[key] for key in keys] for keys in wanted]
+            wanted.append(keys if sampling.temperature else keys * n)
+        return requests, wanted
 
     def _answers(self, requests: dict[bytes, Request], sampling: Sampling) -> dict[bytes, Answer]:
         known = self._cache.get(list(requests)) if self._cache else {}
@@ -182,6 +203,20 @@ class CachedWriter(ABC):
         if todo:
             self._ask([requests[key] for key in todo], sampling, keep)
         return answers
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """What so many tokens cost, in the currency of ``prices``; ``None`` without prices."""
+        if self.prices is None:
+            return None
+        return (prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]) / 1e6
+
+    def unanswered(
+        self, prompts: Sequence[Sequence[Message]], n: int, sampling: Sampling, seed: int
+    ) -> list[Sequence[Message]]:
+        """The prompt of each text that :meth:`answer` would have to ask the model for."""
+        requests = self._requests(prompts, n, sampling, seed)[0]
+        known = self._cache.get(list(requests)) if self._cache else {}
+        return [request.messages for key, request in requests.items() if key not in known]
 
     def _count(self, kind: str, answer: Answer, prompt: int, completion: int) -> None:
         setattr(self.usage, kind, getattr(self.usage, kind) + 1)

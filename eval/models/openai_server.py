@@ -65,6 +65,8 @@ class OpenAIServer(CachedWriter):
         extra: more fields of the request's body, e.g. ``{"top_k": 50}``; no secrets, because they
             stand in manifests.
         cache: SQLite file of answers; with it nothing is asked twice, also after a crash.
+        prices: of a million tokens of the prompt and of the completion, in any currency; the
+            results then hold what a run cost.
 
     Raises:
         UserError: no http address, a number below 1, or a key in the place of its variable's name.
@@ -83,8 +85,9 @@ class OpenAIServer(CachedWriter):
         length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
         extra: dict[str, Any] | None = None,
         cache: Path | None = None,
+        prices: tuple[float, float] | None = None,
     ):
-        super().__init__(cache, when_cut)
+        super().__init__(cache, when_cut, prices)
         address = urlsplit(base_url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise UserError("base_url: no http(s) address; give e.g. http://localhost:8000/v1")

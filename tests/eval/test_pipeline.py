@@ -1,6 +1,5 @@
 """The flow with real stages, and the aggregation."""
 
-import json
 import math
 
 import evaluate
@@ -12,10 +11,8 @@ from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences, split_sentences
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
-from eval.score import main as score_main
-from eval.score import score_resumably
 from eval.stages import Selection
-from eval.summary import summarise
+from eval.summary import expected_claims, summarise
 from eval.verify.labels import Labels
 from eval.verify.nli import NLI
 from records import (
@@ -24,7 +21,6 @@ from records import (
     Passage,
     UserError,
     Verdict,
-    read_results,
     write_jsonl,
 )
 
@@ -74,7 +70,7 @@ def passages_file(tmp_path):
 
 
 def document(text, **more):
-    return Document(id=more.pop("id", "d"), topic="Ann Lee", text=text, **more)
+    return Document(**{"id": "d", "topic": "Ann Lee", "text": text} | more)
 
 
 def test_sentences_keep_abbreviations_and_drop_blanks():
@@ -215,58 +211,48 @@ def test_summary_counts_topics_and_failures():
     found = results["factual_precision"]
     assert (found.value, found.n, found.failed) == (0.5, 1, 1)  # one topic, one failed claim
     assert results["claims"].value == 1
+    assert not {"recall_at_k", "f1_at_k"} & set(results), "only with K"
+
+
+def test_micro_precision_and_f1_at_k():
+    pipeline = Pipeline(decompose=Given(irrelevant=True), verify=[Labels()])
+
+    def text(name, labels):
+        claims = [Claim(id=f"c{i}", text="x", label=one) for i, one in enumerate(labels)]
+        return document("x", id=name, topic=name, claims=claims)
+
+    scored = pipeline.score(
+        [
+            text("a", ["S", "S", "S", "NS", "IR"]),
+            text("b", ["NS", "NS"]),
+            text("c", ["S"]),
+            document("I am sorry, I do not know.", id="d", topic="d", claims=[]),
+        ]
+    )
+    k = expected_claims(scored)
+    assert k == 2, "the median of 5, 2 and 1; a text that does not respond has no claims to count"
+    found = {r.metric: r for r in summarise(scored, "h", "biographies", k=k)}
+    assert found["factual_precision"].value == pytest.approx((3 / 4 + 0 + 1) / 3)
+    assert found["factual_precision_micro"].value == pytest.approx(4 / 7)
+    assert (
+        found["factual_precision_micro"].ci95[0] < 4 / 7 < found["factual_precision_micro"].ci95[1]
+    )
+    assert found["recall_at_k"].value == pytest.approx((1 + 0 + 1 / 2 + 0) / 4)
+    f1 = [2 * 0.75 / 1.75, 0, 2 * 0.5 / 1.5, 0]
+    assert (found["f1_at_k"].value, found["f1_at_k"].n) == (pytest.approx(sum(f1) / 4), 4)
+    counts = {m: found[m].value for m in ("judged", "supported", "contradicted", "irrelevant")}
+    assert counts == {"judged": 7, "supported": 4, "contradicted": 0, "irrelevant": 1}
 
 
 def test_two_verifiers_are_never_averaged():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()])
     claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
     results = summarise(pipeline.score([document("x", claims=claims)]), "h", "biographies")
-    values = {r.metric: r.value for r in results if r.metric.startswith("factual_precision")}
+    values = {r.metric: r.value for r in results if r.metric.startswith("factual_precision:")}
     assert values == {
         "factual_precision:labels.default": 0.5,
         "factual_precision:pairwise.default": 1.0,
     }
-
-
-def test_a_killed_scoring_run_goes_on_and_ends_the_same(tmp_path):
-    class Breaks(Labels):
-        calls = 0
-
-        def __call__(self, *arguments):
-            self.calls += 1
-            if self.calls == 2:
-                raise KeyboardInterrupt
-            return super().__call__(*arguments)
-
-    documents = [
-        document("x", id=str(i), claims=[Claim(id="a", text="x", label="S")]) for i in range(5)
-    ]
-    whole = score_resumably(
-        Pipeline(Given(), [Labels()]), documents, tmp_path / "whole.jsonl", chunk=2
-    )
-    broken = Pipeline(Given(), [Breaks()])
-    with pytest.raises(KeyboardInterrupt):
-        score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2)
-    assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 2
-    assert score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2) == whole
-    assert broken.verify[0].calls == 4
-
-
-def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    claims = [Claim(id="a", text="x", label="S"), Claim(id="b", text="y", label="NS")]
-    write_jsonl("documents.jsonl", [document("x. y.", claims=claims)])
-    (tmp_path / "config.yaml").write_text(
-        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
-        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
-    )
-    arguments = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", "out"]
-    assert score_main(arguments) == 0
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["results.json", "scored.jsonl"]
-    results = read_results("out/results.json").results
-    assert [r.value for r in results if r.metric == "factual_precision"] == [0.5]
-    (row,) = map(json.loads, (tmp_path / "out/scored.jsonl").read_text().splitlines())
-    assert [v["label"] for v in row["verdicts"]] == ["supported", "not_supported"]
 
 
 def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monkeypatch):

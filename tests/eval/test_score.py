@@ -1,0 +1,217 @@
+"""The score command: it goes on after a kill, asks nothing twice, keeps configurations apart."""
+
+import json
+
+import pytest
+
+from eval.decompose.by_sentence import BySentence, Failed
+from eval.decompose.given import Given
+from eval.dry_run import dry_run
+from eval.inside import parts, prompts, replaced, writers
+from eval.models import openai_server
+from eval.models.chat import CachedWriter
+from eval.models.openai_server import OpenAIServer
+from eval.models.prompts import Prompt
+from eval.pipeline import Pipeline
+from eval.score import main as score_main
+from eval.score import score_resumably, usage
+from eval.verify.labels import Labels
+from records import Claim, Document, UserError, Verdict, read_results, write_jsonl
+from tests.model_server import ModelServer
+
+
+class Halves(BySentence):
+    """A user's own decomposer: a model splits a sentence at its semicolons."""
+
+    def __init__(self, writer, prompt):
+        self.models = {"splitter": writer}
+        self.prompts = [Prompt(prompt)]
+
+    def subclaims(self, places):
+        asked = [self.prompts[0].messages(sentence=place.sentence) for place in places]
+        answers = self.models["splitter"].answer(asked, temperature=0.0, max_new_tokens=10)
+        return [
+            Failed(answer.failed) if answer.failed else answer.text.split("; ")
+            for (answer,) in answers
+        ]
+
+
+class Ask:
+    """A user's own verifier that asks up to three times a claim."""
+
+    judges_sets = False
+    most_calls = 3
+
+    def __init__(self, writer):
+        self.writer = writer
+
+    def __call__(self, documents, claims, passages):
+        flat = [c for own in claims for c in own]
+        asked = [[{"role": "user", "content": f"Is it so? {claim.text}"}] for claim in flat]
+        answers = iter(self.writer.answer(asked, temperature=0.0, max_new_tokens=4))
+        return [
+            [
+                Verdict(claim=c.id, assessor="ask", label="failed", reason=a.failed)
+                if (a := next(answers)[0]).failed
+                else Verdict(claim=c.id, assessor="ask", label="supported")
+                for c in own
+            ]
+            for own in claims
+        ]
+
+
+def document(text, **more):
+    return Document(**{"id": "d", "topic": "Ann Lee", "text": text} | more)
+
+
+DOCUMENTS = [
+    document(f"Ann painted {n} birds; she sold them. She {verb}.", id=str(n))
+    for n, verb in enumerate(("rested", "wrote", "rested", "sang"))
+]
+# Each text's own sentence, three distinct second ones, and their two or one claims to judge.
+DISTINCT = (4 + 3) + (4 + 1 + 3)
+
+
+@pytest.fixture
+def prompt(tmp_path):
+    (tmp_path / "halves.jinja").write_text("Split this. {{ sentence }}")
+    return tmp_path / "halves.jinja"
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    with ModelServer(
+        lambda body: body["messages"][-1]["content"].removeprefix("Split this. ")
+    ) as running:
+        yield running
+
+
+def asking(server, prompt, cache):
+    writer = OpenAIServer(
+        "m", server.url, retries=0, concurrency=1, cache=cache, prices=(1e6, 2e6), timeout_s=5
+    )
+    return Pipeline(Halves(writer, prompt), [Ask(writer)])
+
+
+def test_a_killed_scoring_run_goes_on_and_ends_the_same(tmp_path):
+    class Breaks(Labels):
+        calls = 0
+
+        def __call__(self, *arguments):
+            self.calls += 1
+            if self.calls == 2:
+                raise KeyboardInterrupt
+            return super().__call__(*arguments)
+
+    documents = [
+        document("x", id=str(i), claims=[Claim(id="a", text="x", label="S")]) for i in range(5)
+    ]
+    whole = score_resumably(
+        Pipeline(Given(), [Labels()]), documents, tmp_path / "whole.jsonl", chunk=2
+    )
+    broken = Pipeline(Given(), [Breaks()])
+    with pytest.raises(KeyboardInterrupt):
+        score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2)
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["0", "1", "usage of the documents from 0"]
+    # As if it had been killed in the middle of writing its second chunk.
+    with open(tmp_path / "a.jsonl", "a") as file:
+        file.write(json.dumps(rows[0] | {"id": "2"}) + '\n{"id": "3", "sco')
+    assert score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2) == whole
+    assert broken.verify[0].calls == 4
+
+
+def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    claims = [Claim(id="a", text="x", label="S"), Claim(id="b", text="y", label="NS")]
+    write_jsonl("documents.jsonl", [document("x. y.", claims=claims)])
+    (tmp_path / "config.yaml").write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    arguments = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", "out"]
+    assert score_main(arguments) == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["results.json", "scored.jsonl"]
+    results = read_results("out/results.json").results
+    assert [r.value for r in results if r.metric == "factual_precision"] == [0.5]
+    (row,) = map(json.loads, (tmp_path / "out/scored.jsonl").read_text().splitlines())
+    assert [v["label"] for v in row["verdicts"]] == ["supported", "not_supported"]
+
+
+def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
+    calm = asking(server, prompt, tmp_path / "calm.sqlite")
+    whole = score_resumably(calm, DOCUMENTS, tmp_path / "calm.jsonl", chunk=2)
+    assert [c.text for c in whole[0].claims] == [
+        "Ann painted 0 birds",
+        "she sold them.",
+        "She rested.",
+    ]
+    assert len(server.answered) == DISTINCT
+    server.answered.clear()
+
+    # Dies in the second chunk, between its decomposition and its verdicts.
+    server.faults.extend([None] * 12 + ["503"])
+    rough, journal = asking(server, prompt, tmp_path / "rough.sqlite"), tmp_path / "rough.jsonl"
+    with pytest.raises(UserError, match="503"):
+        score_resumably(rough, DOCUMENTS, journal, chunk=2)
+    again = asking(server, prompt, tmp_path / "rough.sqlite")
+    assert score_resumably(again, DOCUMENTS, journal, chunk=2) == whole
+    assert len(server.answered) == DISTINCT, "no question was answered twice"
+    assert usage(again, journal) == usage(calm, tmp_path / "calm.jsonl")
+    (row,) = usage(again, journal)
+    assert row["cost"] == row["prompt_tokens"] + 2 * row["completion_tokens"] > 0
+    assert (row["answers"], row["failed"]) == (18, 0), "within a chunk each is counted once"
+
+
+def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
+    pipeline = asking(server, prompt, tmp_path / "a.sqlite")
+    table = dry_run(pipeline, DOCUMENTS)
+    assert server.asked == []
+    lines = [line.split() for line in table.splitlines()]
+    # Four claims a sentence stand in for what nobody decomposed; each may take three calls.
+    claims = 4 * 7
+    assert lines[1][:3] == ["decompose", "m", "7"]
+    assert lines[2][:3] == ["Ask", "m", str(3 * claims)]
+    assert [lines[1][4], lines[2][4]] == [str(7 * 10), str(3 * claims * 4)]
+    assert lines[3][1] == str(7 + 3 * claims)
+    pipeline.score(DOCUMENTS[:1])
+    lines = [line.split() for line in dry_run(pipeline, DOCUMENTS).splitlines()]
+    assert lines[1][2] == "5", "what the cache holds is not asked"
+
+
+def test_models_and_prompts_are_found_wherever_a_stage_keeps_them(prompt):
+    first, second = (OpenAIServer(name, "http://127.0.0.1:1/v1") for name in "ab")
+    pipeline = Pipeline(Halves(first, prompt), [Ask(second), Ask(first)])
+    assert writers(pipeline) == [first, second]
+    assert prompts(pipeline) == {"halves.jinja": Prompt(prompt).sha256}
+    other = replaced(pipeline, CachedWriter, lambda writer: f"not {writer.model}")
+    assert other.decompose.models == {"splitter": "not a"}
+    assert [v.writer for v in other.verify] == ["not b", "not a"]
+    assert writers(pipeline) == [first, second], "the pipeline itself is as it was"
+    assert parts(other, Prompt) == parts(pipeline, Prompt)
+
+
+def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    claims = [Claim(id="a", text="x", label="S")]
+    write_jsonl("documents.jsonl", [document("x. y.", claims=claims)])
+    (tmp_path / "config.yaml").write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    arguments = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", "out"]
+    assert score_main(arguments) == 0
+    before = (tmp_path / "out/results.json").read_bytes()
+    said = capsys.readouterr().out
+    assert score_main([*arguments, "--chunk", "1"]) == 0, "done already, however it is cut"
+    assert capsys.readouterr().out == said
+    with pytest.raises(UserError, match=r"results of another configuration.*delete out/results"):
+        score_main([*arguments, "--pipeline.gamma", "0"])
+    with pytest.raises(UserError, match="at least 1"):
+        score_main([*arguments, "--chunk", "0"])
+    assert (tmp_path / "out/results.json").read_bytes() == before
+    (tmp_path / "out/results.json").unlink()
+    (tmp_path / "out/.scored.0123.partial.jsonl").write_text("")
+    with pytest.raises(UserError, match=r"not finished.*delete out/\.scored"):
+        score_main(arguments)
