@@ -171,8 +171,8 @@ def test_failed_and_abstaining_texts_are_counted_and_never_scored():
     def scored(**score):
         plain = {
             "assessor": "nli", "name": "default", "selection": "none", "responded": True,
-            "claims": 2, "kept": 2, "supported": 1, "contradicted": 0, "undecided": 0, "irrelevant": 0,
-            "failed": 0, "judged": 2,
+            "claims": 2, "kept": 2, "supported": 1, "contradicted": 0, "undecided": 0,
+            "irrelevant": 0, "failed": 0, "judged": 2,
             "precision": 0.5, "factscore": 0.1, "empty_selection": False,
         }  # fmt: skip
         return Scored(document=document, scores=[DocumentScore(**(plain | score))], **empty)
