@@ -15,6 +15,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from eval.dry_run import dry_run
+from eval.formats import Format, write_formats
 from eval.inside import prompts, writers
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs, provenance
@@ -110,6 +111,13 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     parser.add_argument(
+        "--formats",
+        type=list[Format],
+        default=[],
+        help="also write the verdicts as these projects do: factscore, veriscore, safe, "
+        "factreasoner",
+    )
+    parser.add_argument(
         "--chunk", type=int, default=CHUNK, help="documents that are scored and kept together"
     )
     parser.add_argument(
@@ -128,7 +136,7 @@ def main(argv: list[str]) -> int:
     if arguments.chunk < 1 or (arguments.k is not None and arguments.k < 1):
         raise UserError("chunk and k: give at least 1")
     shown = json.loads(parser.dump(arguments, format="json", skip_none=False))
-    for key in ("config", "output", "documents", "chunk", "dry_run"):
+    for key in ("config", "output", "documents", "chunk", "dry_run", "formats"):
         shown.pop(key, None)
     documents = read_records(arguments.documents, Document)
     pipeline = parser.instantiate(arguments).pipeline
@@ -152,11 +160,21 @@ def main(argv: list[str]) -> int:
         write_jsonl(output / "scored.jsonl", scored)
         write_results(output / "results.json", results)
         journal.unlink()
-    for row in read_results(output / "results.json").results:
+    file = read_results(output / "results.json")
+    for row in file.results:
         if row.metric.split(":")[0] == "factual_precision":
             print(_line(row))
-    print(f"{output / 'scored.jsonl'}\n{output / 'results.json'}")
+    paths = [output / "scored.jsonl", output / "results.json"]
+    if arguments.formats:
+        rows = _read_scored(output / "scored.jsonl")
+        paths += write_formats(rows, arguments.formats, output, file.provenance["k"])
+    print("\n".join(map(str, paths)))
     return 0
+
+
+def _read_scored(path: Path) -> list[Scored]:
+    with open(path, encoding="utf-8") as file:
+        return [Scored.model_validate_json(line) for line in file]
 
 
 def _keep_answers(pipeline: Pipeline, output: Path) -> None:

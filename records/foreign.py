@@ -1,12 +1,14 @@
 """Rows of other projects, recognised by their published field names and turned into our records.
 
 One function a project; each names the files it reads. Rows in our own format pass untouched.
+Documents are in ``foreign_documents.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from records.foreign_documents import to_document
 from records.types import Document, Generation, LssExample, Record, RelationPair
 
 # WiCE (ryokamoi/wice): only a fully supported claim is entailed; partial support is not.
@@ -15,76 +17,6 @@ WICE_LABELS = {
     "partially_supported": "not_entailment",
     "not_supported": "not_entailment",
 }
-
-
-def _factscore_labelled(row: dict, number: int) -> dict | None:
-    """FActScore's labelled biographies: ``annotations`` with ``human-atomic-facts``."""
-    sentences = row.get("annotations")
-    if not isinstance(sentences, list) or "output" not in row:
-        return None
-    claims = []
-    for index, sentence in enumerate(sentences):
-        for fact in sentence.get("human-atomic-facts") or []:
-            claims.append(
-                {
-                    "id": f"c{len(claims)}",
-                    "text": fact["text"],
-                    "sentence": index,
-                    "source": sentence["text"],
-                    "label": fact["label"],
-                }
-            )
-    return _document(row, number, row["output"], claims=claims, kind="normal")
-
-
-def _response(row: dict, number: int) -> dict | None:
-    """FActScore (``output``), SAFE/LongFact and VeriScore (``response``), our generations."""
-    for field in ("output", "response", "text"):
-        if isinstance(row.get(field), str):
-            return _document(row, number, row[field])
-    return None
-
-
-def _factreasoner(row: dict, number: int) -> dict | None:
-    """FactReasoner's ``atoms`` and ``contexts`` beside ``input`` and ``output``."""
-    if not isinstance(row.get("atoms"), list) or not isinstance(row.get("contexts"), list):
-        return None
-    claims = [
-        {
-            "id": atom["id"],
-            "text": atom["text"],
-            "source": atom.get("original"),
-            "label": atom.get("label") if atom.get("label") in {"S", "NS", "IR"} else None,
-            "contexts": atom.get("contexts"),
-        }
-        for atom in row["atoms"]
-    ]
-    passages = [
-        {
-            "id": context["id"],
-            "title": context.get("title") or "",
-            "text": context.get("text") or context.get("snippet"),
-            "url": context.get("link"),
-        }
-        for context in row["contexts"]
-    ]
-    return _document(row, number, row.get("output"), claims=claims, passages=passages)
-
-
-def _document(row: dict, number: int, text: str, **more: object) -> dict:
-    topic = row.get("topic") or row.get("prompt") or row.get("question") or row.get("input")
-    kept = {k: row[k] for k in ("group", "kind", "generator") if row.get(k) is not None}
-    return {"id": str(row.get("id", f"d{number}")), "topic": topic, "text": text, **kept, **more}
-
-
-def _to_document(row: dict, number: int) -> dict:
-    if "id" in row and "topic" in row and "text" in row:
-        return row
-    for reader in (_factscore_labelled, _factreasoner, _response):
-        found = reader(row, number)
-        if found is not None:
-            return found
-    return row
 
 
 def _to_generation(row: dict, number: int) -> dict:
@@ -166,7 +98,7 @@ def _to_lss(row: dict, number: int) -> dict:
 
 
 _ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
-    Document: _to_document,
+    Document: to_document,
     Generation: _to_generation,
     RelationPair: _to_relation,
     LssExample: _to_lss,

@@ -9,6 +9,7 @@ import csv
 import gzip
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,8 @@ R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
 
 MAX_FAULTS = 10
+
+_BLANK = re.compile(r"\s*")
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
@@ -43,6 +46,32 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         yield number + 1, f"json: not UTF-8 ({error.reason})"
     except (OSError, EOFError, zlib.error) as error:  # a damaged .gz
         yield number + 1, f"file: cannot be read ({error})"
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    """Objects that may run over many lines: one, a list of them, or one after the other.
+
+    A single object with ``per_prompt_data`` is SAFE's results file, whose rows are in there.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (UnicodeDecodeError, OSError) as error:
+        yield 1, f"json: cannot be read ({error})"
+        return
+    decoder, place, number = json.JSONDecoder(), 0, 0
+    while (place := _BLANK.match(text, place).end()) < len(text):
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            yield error.lineno, f"json: {error.msg} at column {error.colno}; is the file whole?"
+            return
+        rows = found if isinstance(found, list) else [found]
+        if isinstance(found, dict) and isinstance(found.get("per_prompt_data"), list):
+            rows = found["per_prompt_data"]
+        for row in rows:
+            number += 1
+            yield number, row if isinstance(row, dict) else "json: expected an object"
+        place = end
 
 
 def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
@@ -160,7 +189,9 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     (``records/foreign.py``). No row is ever dropped silently.
 
     Args:
-        path: the file; its suffix tells the format (anything else is read as JSONL).
+        path: the file; its suffix tells the format (anything else is read as JSONL; ``.json`` may
+            hold objects of many lines, or a list). Where a row is named by a number, it is the
+            line in JSONL and CSV, and the row in the others.
         kind: the record type.
 
     Returns:
@@ -174,7 +205,8 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
     frame = path.suffix.lower() in {".csv", ".tsv", ".parquet"}
-    rows = _frame_rows(path) if frame else _jsonl_rows(path)
+    whole = _json_rows if path.suffix.lower() == ".json" else _jsonl_rows
+    rows = _frame_rows(path) if frame else whole(path)
     records: list[R] = []
     faults: list[str] = []
     for number, row in rows:

@@ -206,6 +206,10 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert score_main([*arguments, "--chunk", "1"]) == 0, "done already, however it is cut"
     assert capsys.readouterr().out == said
+    assert score_main([*arguments, "--formats", "[safe, factscore]"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "out/safe.labels.default.json\nout/factscore.labels.default.json\n"
+    )
     with pytest.raises(UserError, match=r"results of another configuration.*delete out/results"):
         score_main([*arguments, "--pipeline.gamma", "0"])
     with pytest.raises(UserError, match="at least 1"):
