@@ -238,7 +238,8 @@ def _statement(claim: Claim, verdict: Verdict) -> dict:
     extra = verdict.model_extra or {}
     failed = verdict.label == "failed"
     label = None if failed else _SAFE.get(verdict.label, "Not Supported")
-    relevant = {"response": extra.get("relevance", ""), "answer": str(label != "Irrelevant")}
+    said = extra.get("relevance_response", "")
+    relevant = {"response": said, "answer": str(label != "Irrelevant")}
     return {
         "sentence": claim.source or "",
         "atomic_fact": claim.original or claim.text,

@@ -1,0 +1,96 @@
+"""Factual precision after Core as an ``evaluate`` module, loadable offline by path.
+
+``evaluate.load("eval/metrics/core_precision.py")`` from the repository's root.
+"""
+
+import datasets
+import evaluate
+
+from eval.aggregate import score_document
+from eval.models.encoder import Entailment, Unli
+from eval.select.core import Core
+from records import Claim, Document, Verdict
+
+_DESCRIPTION = """Factual precision over the subclaims that Core selects (arXiv 2407.03572,
+section 3): those that are informative, say what no other one says, and follow from their source
+sentences. Beside it the precision over all subclaims."""
+
+_INPUTS = """
+Args:
+    predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
+    claims: the texts of these claims.
+    sentences: the sentence that each claim comes from.
+    topics: what each text is about.
+    relation: folder of a relation checkpoint. unli: of a UNLI checkpoint; not needed with uniform
+        weights.
+    Any further option of eval.select.core.Core, e.g. bleached, weighting, p, epsilon.
+Returns:
+    factual_precision, core_precision: means over texts with at least one judged claim, or None.
+    kept_share: mean share of the claims that Core selects. n: number of texts.
+    failed: claims that could not be judged.
+"""
+_LABELS = {1: "supported", 0: "not_supported", -1: "failed"}
+
+
+class CorePrecision(evaluate.Metric):
+    """Factual precision with and without Core, from claims and decisions."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        several = datasets.Sequence(datasets.Value("string"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation="Jiang et al. 2024, arXiv 2407.03572",
+            inputs_description=_INPUTS,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.Sequence(datasets.Value("int32")),
+                    "claims": several,
+                    "sentences": several,
+                    "topics": datasets.Value("string"),
+                }
+            ),
+        )
+
+    def _compute(
+        self, predictions, claims, sentences, topics, relation, unli=None, **options
+    ) -> dict:
+        core = Core(Entailment(relation), Unli(unli) if unli else None, **options)
+        rows = zip(claims, sentences, strict=True)
+        found = [
+            [
+                Claim(id=f"c{place}", text=text, source=source)
+                for place, (text, source) in enumerate(zip(*row, strict=True))
+            ]
+            for row in rows
+        ]
+        documents = [
+            Document(id=str(place), topic=topic, text=" ".join(own) or topic)
+            for place, (topic, own) in enumerate(zip(topics, sentences, strict=True))
+        ]
+        plain, kept, shares = [], [], []
+        failed = 0
+        for document, own, decisions, selections in zip(
+            documents, found, predictions, core(documents, found), strict=True
+        ):
+            verdicts = [
+                Verdict(claim=claim.id, assessor="given", label=_LABELS[decision])
+                for claim, decision in zip(own, decisions, strict=True)
+            ]
+            selected = {s.claim for s in selections if s.selected}
+            scores = [score_document(document, own, verdicts, s, 0) for s in (None, selected)]
+            failed += scores[0].failed
+            if scores[0].judged:
+                plain.append(scores[0].precision)
+                shares.append(len(selected) / len(own))
+                kept += [] if scores[1].precision is None else [scores[1].precision]
+        return {
+            "factual_precision": _mean(plain),
+            "core_precision": _mean(kept),
+            "kept_share": _mean(shares),
+            "n": len(plain),
+            "failed": failed,
+        }
+
+
+def _mean(values: list) -> float | None:
+    return sum(values) / len(values) if values else None

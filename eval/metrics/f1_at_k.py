@@ -1,0 +1,57 @@
+"""F1@K of SAFE and VeriScore as an ``evaluate`` module, loadable offline by path.
+
+``evaluate.load("eval/metrics/f1_at_k.py")`` from the repository's root.
+"""
+
+import statistics
+
+import datasets
+import evaluate
+
+from eval.aggregate import f1_at_k, recall_at_k
+
+_DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
+harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. A text
+without claims, as one that does not respond, has 0."""
+
+_INPUTS = """
+Args:
+    predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
+    k: supported claims that a full answer has; by default the median number of claims of the texts
+        that have any (VeriScore).
+Returns:
+    f1_at_k, recall_at_k: means over texts but those of which every claim failed, or None.
+    k: as given or found. n: number of such texts. failed: claims that could not be judged.
+"""
+
+
+class F1AtK(evaluate.Metric):
+    """F1@K over lists of decisions."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation="Wei et al. 2024, arXiv 2403.18802; Song et al. 2024, arXiv 2406.19276",
+            inputs_description=_INPUTS,
+            features=datasets.Features({"predictions": datasets.Sequence(datasets.Value("int32"))}),
+        )
+
+    def _compute(self, predictions, k=None) -> dict:
+        sizes = [len(decisions) for decisions in predictions if decisions]
+        k = k or max(1, round(statistics.median(sizes)) if sizes else 1)
+        f1, recall, failed = [], [], 0
+        for decisions in predictions:
+            judged = [decision for decision in decisions if decision >= 0]
+            failed += len(decisions) - len(judged)
+            if judged or not decisions:
+                supported = sum(judged)
+                recall.append(recall_at_k(supported, k))
+                f1.append(f1_at_k(supported / len(judged) if judged else 0.0, supported, k))
+        count = len(f1)
+        return {
+            "f1_at_k": sum(f1) / count if count else None,
+            "recall_at_k": sum(recall) / count if count else None,
+            "k": k,
+            "n": count,
+            "failed": failed,
+        }

@@ -1,0 +1,76 @@
+"""Core around a decomposer of your own: its subclaims go in, those that count come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+
+from eval.decompose.sentences import split_sentences
+from eval.select.core import Core
+from records import Claim, Document
+
+
+class core:
+    """Let Core select among the subclaims of a function from a sentence to its subclaims.
+
+        @core(Core(entailment, unli, "eval/select/bleached/biographies.txt"))
+        def decompose(sentence: str) -> list[str]: ...
+
+        decompose("Ann Lee paints. She is a person.", topic="Ann Lee")   # the selected subclaims
+        decompose.many(texts, topics)   # the same for many texts, in one batch of model calls
+
+    The text is split into sentences; each sentence is what its subclaims must follow from
+    (document entailment).
+
+    Args:
+        selector: Core, or any selector stage.
+    """
+
+    def __init__(self, selector: Core):
+        self.selector = selector
+
+    def __call__(self, decompose: Callable[[str], Sequence[str]]) -> Selecting:
+        """The decorated function."""
+        return Selecting(decompose, self.selector)
+
+
+class Selecting:
+    """A decomposer followed by a selector; what :class:`core` makes of a function.
+
+    Args:
+        decompose: gives the subclaims of a sentence.
+        selector: a selector stage.
+    """
+
+    def __init__(self, decompose: Callable[[str], Sequence[str]], selector: Core):
+        update_wrapper(self, decompose)
+        self.decompose = decompose
+        self.selector = selector
+
+    def __call__(self, text: str, topic: str) -> list[str]:
+        """The selected subclaims of a text, in its order."""
+        return self.many([text], [topic])[0]
+
+    def many(self, texts: Sequence[str], topics: Sequence[str]) -> list[list[str]]:
+        """The selected subclaims of each text.
+
+        Raises:
+            ValueError: not as many topics as texts.
+        """
+        documents = [
+            Document(id=str(place), topic=topic, text=text)
+            for place, (text, topic) in enumerate(zip(texts, topics, strict=True))
+        ]
+        claims = [self._claims(text) for text in texts]
+        selections = self.selector(documents, claims)
+        return [
+            [claim.text for claim, s in zip(own, chosen, strict=True) if s.selected]
+            for own, chosen in zip(claims, selections, strict=True)
+        ]
+
+    def _claims(self, text: str) -> list[Claim]:
+        pairs = [(s, claim) for s in split_sentences(text) for claim in self.decompose(s)]
+        return [
+            Claim(id=f"c{place}", text=claim, source=sentence)
+            for place, (sentence, claim) in enumerate(pairs)
+        ]

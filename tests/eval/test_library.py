@@ -1,0 +1,107 @@
+"""The repository as a library: a decomposer of one's own, and the metrics as evaluate modules."""
+
+import evaluate
+import pytest
+
+from eval.models.encoder import Entailment, Unli
+from eval.select.core import Core
+from eval.select.decorator import core
+from eval.stages import Selection
+from records import Claim, Document
+
+BLEACHED = ["{topic} is a person."]
+
+
+class Distinct:
+    """A selector that keeps the first claim of each text, whatever its case."""
+
+    def __call__(self, documents, claims):
+        self.asked = [
+            (d.topic, [(c.source, c.text) for c in own])
+            for d, own in zip(documents, claims, strict=True)
+        ]
+        found = []
+        for own in claims:
+            seen = set()
+            found.append([])
+            for claim in own:
+                new = claim.text.lower() not in seen
+                seen.add(claim.text.lower())
+                found[-1].append(
+                    Selection(
+                        claim=claim.id,
+                        selected=new,
+                        weight=1,
+                        document_entailment=1,
+                        reason="selected" if new else "duplicate",
+                    )
+                )
+        return found
+
+
+def test_core_decorates_a_decomposer():
+    selector = Distinct()
+
+    @core(selector)
+    def halves(sentence: str) -> list[str]:
+        """Halves of a sentence."""
+        return sentence.rstrip(".").split(" and ")
+
+    assert halves("Ann sings and Ann boxes. Ann SINGS.", topic="Ann") == ["Ann sings", "Ann boxes"]
+    assert selector.asked == [
+        (
+            "Ann",
+            [
+                ("Ann sings and Ann boxes.", "Ann sings"),
+                ("Ann sings and Ann boxes.", "Ann boxes"),
+                ("Ann SINGS.", "Ann SINGS"),
+            ],
+        )
+    ]
+    assert halves.many(["A and B.", ""], ["x", "y"]) == [["A", "B"], []]
+    assert (halves.__name__, halves.__doc__) == ("halves", "Halves of a sentence.")
+    with pytest.raises(ValueError, match="zip"):
+        halves.many(["A."], [])
+
+
+def module(pytestconfig, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
+    path = pytestconfig.rootpath / f"eval/metrics/{name}.py"
+    return evaluate.load(str(path), cache_dir=str(tmp_path))
+
+
+def test_f1_at_k(pytestconfig, tmp_path, monkeypatch):
+    metric = module(pytestconfig, tmp_path, monkeypatch, "f1_at_k")
+    found = metric.compute(predictions=[[1, 1, 0, 1], [0, -1], [-1], []])
+    # The median of 4, 2 and 1 claims; precision 3/4, recall 1.
+    assert (found["k"], found["n"], found["failed"]) == (2, 3, 2)
+    assert found["f1_at_k"] == pytest.approx(2 * 0.75 / 1.75 / 3)
+    assert found["recall_at_k"] == pytest.approx(1 / 3)
+    assert metric.compute(predictions=[[1, 1, 0, 1]], k=6)["recall_at_k"] == 0.5
+
+
+def test_core_precision(pytestconfig, tmp_path, monkeypatch, relation, unli):
+    metric = module(pytestconfig, tmp_path, monkeypatch, "core_precision")
+    claims = [["Ann Lee sings.", "ann lee sings", "Ann boxes."], ["Bob sings."]]
+    given = {
+        "predictions": [[1, 1, 0], [-1]],
+        "claims": claims,
+        "sentences": [[text.upper() for text in own] for own in claims],
+        "topics": ["Ann Lee", "Bob"],
+        "relation": str(relation),
+        "unli": str(unli),
+        "bleached": BLEACHED,
+        "p": 0.0,
+        "epsilon": 0.0,
+    }
+    found = metric.compute(**given)
+    assert found["factual_precision"] == pytest.approx(2 / 3)
+    assert (found["n"], found["failed"]) == (1, 1)
+    model = Core(Entailment(str(relation)), Unli(str(unli)), BLEACHED, p=0.0, epsilon=0.0)
+    document = Document(id="0", topic="Ann Lee", text="x")
+    own = [Claim(id=str(i), text=t, source=t.upper()) for i, t in enumerate(claims[0])]
+    kept = [s.selected for s in model([document], [own])[0]]
+    assert found["kept_share"] == pytest.approx(sum(kept) / 3)
+    decided = [d for d, k in zip([1, 1, 0], kept, strict=True) if k]
+    assert found["core_precision"] == pytest.approx(sum(decided) / len(decided))
+    assert sum(kept) in (1, 2), "the same text twice is one claim"
