@@ -1,0 +1,1 @@
+"""Universal Dependencies: trees, CoNLL-U, and the parsers that make them."""

