@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.decompose.sentences import split_sentences
-from eval.inside import replaced
+from eval.inside import replaced, writers
 from eval.models.chat import Answer, CachedWriter, Message, Sampling
 from eval.pipeline import Pipeline
 from records import Claim, Document, Passage
@@ -89,16 +89,18 @@ def dry_run(pipeline: Pipeline, documents: Sequence[Document]) -> str:
 
     claims = counted(pipeline.decompose, "decompose", lambda stage: stage(documents))
     claims = [_stand_ins(own) for own in claims]
-    if pipeline.revise is not None:
+    # Stages without a language model cost no call, and their own models need not run.
+    if writers(pipeline.revise):
         counted(pipeline.revise, "revise", lambda stage: stage(documents, claims))
     relevance = getattr(pipeline.select, "relevance", None)
-    if relevance is not None:
+    if writers(relevance):
         sentences = [split_sentences(document.text) for document in documents]
         counted(relevance, "relevance", lambda stage: stage(documents, sentences))
     claims, passages = _evidence(pipeline, documents, claims)
     for verifier in pipeline.verify:
-        name = type(verifier).__name__
-        counted(verifier, name, lambda stage: stage(documents, claims, passages))
+        if writers(verifier):
+            name = type(verifier).__name__
+            counted(verifier, name, lambda stage: stage(documents, claims, passages))
     return _table(rows, sum(map(len, claims)), len(documents))
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from eval.models.chat import CachedWriter
-from eval.models.prompts import Prompt
+from eval.models.prompts import PromptFile
 
 T = TypeVar("T")
 
@@ -29,8 +29,14 @@ def writers(root: object) -> list[CachedWriter]:
 
 
 def prompts(root: object) -> dict[str, str]:
-    """SHA-256 of the prompts of a pipeline, by name; they decide its results like its options."""
-    return {prompt.name: prompt.sha256 for prompt in parts(root, Prompt)}
+    """SHA-256 of a pipeline's prompts and banks of examples, by name; they decide its results."""
+    return {prompt.name: prompt.sha256 for prompt in parts(root, PromptFile)}
+
+
+def identities(root: object) -> list[dict[str, Any]]:
+    """What the models and searchers of a pipeline say they are, where they say it."""
+    own = [part for part in parts(root, object) if hasattr(type(part), "identity")]
+    return [part.identity for part in own]
 
 
 def replaced(root: Any, kind: type[T], make: Callable[[T], object]) -> Any:

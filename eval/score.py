@@ -16,7 +16,7 @@ from jsonargparse import ArgumentParser
 
 from eval.dry_run import dry_run
 from eval.formats import Format, write_formats
-from eval.inside import prompts, writers
+from eval.inside import identities, prompts, writers
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs, provenance
 from eval.summary import expected_claims, summarise
@@ -154,7 +154,8 @@ def main(argv: list[str]) -> int:
         results = ResultFile(
             experiment="score",
             provenance=provenance(shown, digests)
-            | {"k": k, "usage": usage(pipeline, journal), "config_hash": key},
+            | {"k": k, "usage": usage(pipeline, journal), "config_hash": key}
+            | {"models": identities(pipeline), "prompts": prompts(pipeline)},
             results=summarise(scored, key, arguments.domain, seed=arguments.seed, k=k),
         )
         write_jsonl(output / "scored.jsonl", scored)

@@ -78,89 +78,42 @@ def pack_linears(module: torch.nn.Module) -> None:
             pack_linears(child)
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """One encoded input: features of one length, and for a tagger where the words start."""
 
     features: dict[str, list[int]]
     places: Sequence[int | None] = ()
 
 
-class Encoder:
-    """What the engines share: loading, deduplication, cache, batches.
+class Engine:
+    """What judges text pairs with an encoder: deduplication, cache and batches.
 
     Args:
-        checkpoint: folder that ``python -m train`` wrote.
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: ``bfloat16`` (autocast) is 1.4 to 2 times as fast where the processor computes in it.
-            Measured with MiniLM-L6 it moves a relation's probabilities by 0.002 in the mean and by
-            up to 0.045, and changed the predicted class of 2 in 600 pairs of atomic facts.
-
-    Raises:
-        UserError: not a checkpoint of the expected component.
+        dtype: ``float32``, or ``bfloat16`` by autocast.
     """
 
-    expected: str
-    auto_model: type = AutoModelForSequenceClassification
+    # What decides the answers, for the cache's keys; and the model, loaded when first needed.
+    _fingerprint: bytes
+    _model: PreTrainedModel
 
-    def __init__(
-        self,
-        checkpoint: str | Path,
-        batch_size: int = 64,
-        cache: str | Path | None = None,
-        device: str = "auto",
-        dtype: Dtype = "float32",
-    ):
-        self.checkpoint = Path(checkpoint)
-        self.component = read_component(self.checkpoint, self.expected)
-        self._check()
+    def __init__(self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype):
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype
         self._cache = AnswerCache(cache) if cache is not None else None
 
-    def _check(self) -> None:
-        """Refuse a checkpoint of the right component whose outputs this engine cannot read."""
+    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+        """Encode pairs, each as it would be encoded alone."""
+        raise NotImplementedError
 
-    @cached_property
-    def _fingerprint(self) -> bytes:
-        return fingerprint(self.expected, self.checkpoint, self.component, self.dtype)
-
-    @cached_property
-    def _tokenizer(self) -> PreTrainedTokenizerBase:
-        return AutoTokenizer.from_pretrained(self.checkpoint)
-
-    @cached_property
-    def _model(self) -> PreTrainedModel:
-        """The model, loaded at the first pair that the cache does not know."""
-        try:
-            model, info = self.auto_model.from_pretrained(
-                self.checkpoint, use_safetensors=True, dtype=torch.float32, output_loading_info=True
-            )
-        except (OSError, SafetensorError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{self.checkpoint}: weights cannot be loaded ({reason})") from None
-        if info["missing_keys"]:
-            raise UserError(
-                f"{self.checkpoint}: weights lack {', '.join(sorted(info['missing_keys'])[:3])}; "
-                "export the checkpoint again"
-            )
-        model.eval().to(self.device)
-        if self.dtype == "float32" and self.device.type == "cpu":
-            pack_linears(model)
-        return model
-
-    def _encode(self, inputs: Sequence[Pair]) -> list[_Row]:
-        """Encode (premise, hypothesis) pairs, each as it would be encoded alone."""
-        encoded = encode_pairs(self._tokenizer, inputs, self.component.max_length)
-        return [_Row(row_features(encoded, place)) for place in range(len(inputs))]
-
-    def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         """Turn the logits of a batch into one float array a row."""
         raise NotImplementedError
 
-    def _batches(self, rows: Sequence[_Row]) -> Iterator[list[int]]:
+    def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
         """Indices of rows of equal length, longest first."""
         lengths = [len(row.features["input_ids"]) for row in rows]
         order = sorted(range(len(rows)), key=lambda index: -lengths[index])
@@ -200,6 +153,75 @@ class Encoder:
                 answers.update(fresh)
         return [answers[pair] for pair in inputs]
 
+
+class Encoder(Engine):
+    """An engine with a checkpoint of this repo.
+
+    Args:
+        checkpoint: folder that ``python -m train`` wrote.
+        batch_size: rows a batch; a batch of long rows has fewer.
+        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
+        dtype: ``bfloat16`` (autocast) is 1.4 to 2 times as fast where the processor computes in it.
+            Measured with MiniLM-L6 it moves a relation's probabilities by 0.002 in the mean and by
+            up to 0.045, and changed the predicted class of 2 in 600 pairs of atomic facts.
+
+    Raises:
+        UserError: not a checkpoint of the expected component.
+    """
+
+    expected: str
+    auto_model: type = AutoModelForSequenceClassification
+
+    def __init__(
+        self,
+        checkpoint: str | Path,
+        batch_size: int = 64,
+        cache: str | Path | None = None,
+        device: str = "auto",
+        dtype: Dtype = "float32",
+    ):
+        self.checkpoint = Path(checkpoint)
+        self.component = read_component(self.checkpoint, self.expected)
+        self._check()
+        super().__init__(batch_size, cache, device, dtype)
+
+    def _check(self) -> None:
+        """Refuse a checkpoint of the right component whose outputs this engine cannot read."""
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        return fingerprint(self.expected, self.checkpoint, self.component, self.dtype)
+
+    @cached_property
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        return AutoTokenizer.from_pretrained(self.checkpoint)
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        """The model, loaded at the first pair that the cache does not know."""
+        try:
+            model, info = self.auto_model.from_pretrained(
+                self.checkpoint, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            )
+        except (OSError, SafetensorError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{self.checkpoint}: weights cannot be loaded ({reason})") from None
+        if info["missing_keys"]:
+            raise UserError(
+                f"{self.checkpoint}: weights lack {', '.join(sorted(info['missing_keys'])[:3])}; "
+                "export the checkpoint again"
+            )
+        model.eval().to(self.device)
+        if self.dtype == "float32" and self.device.type == "cpu":
+            pack_linears(model)
+        return model
+
+    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+        """Encode (premise, hypothesis) pairs, each as it would be encoded alone."""
+        encoded = encode_pairs(self._tokenizer, inputs, self.component.max_length)
+        return [Row(row_features(encoded, place)) for place in range(len(inputs))]
+
     def _best_of_windows(self, pairs: Sequence[Pair], width: int) -> np.ndarray:
         """Per pair the answer of the window with the highest first value, shape (n, width)."""
         if not pairs:
@@ -228,7 +250,7 @@ class Entailment(Encoder):
         """
         return self._best_of_windows(pairs, 3)
 
-    def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         component = self.component
         order = [component.labels.index(name) for name in RELATIONS]
         return list(probabilities(logits[:, order], component.temperature, component.shift))
@@ -249,7 +271,7 @@ class Unli(Encoder):
         """p(hypothesis | premise) of shape (n,); of several windows the likeliest counts."""
         return self._best_of_windows(pairs, 1)[:, 0]
 
-    def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         found = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
         return list(found[:, None])
 
@@ -314,7 +336,7 @@ class LssTagger(Encoder):
             found.append(None if keep is None else Subsequence(keep, text))
         return found
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[_Row]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
         rows, component = [], self.component
         for claim, reference in inputs:
             words = split_words(claim)
@@ -328,13 +350,13 @@ class LssTagger(Encoder):
                     component.mark_new,
                 )
             except Exception:  # the tokenizer's only complaint: the claim alone is too long
-                rows.append(_Row({"input_ids": [self._tokenizer.pad_token_id or 0]}))
+                rows.append(Row({"input_ids": [self._tokenizer.pad_token_id or 0]}))
                 continue
             places = first_tokens(encoded, 0, len(words))
-            rows.append(_Row(row_features(encoded, 0), places))
+            rows.append(Row(row_features(encoded, 0), places))
         return rows
 
-    def _read(self, logits: np.ndarray, rows: Sequence[_Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         """Probabilities of keep at the first token of every word; 0 for a word without tokens."""
         keep = self.component.labels.index("keep")
         answers = []

@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
-from transformers import AutoConfig
 from transformers.utils import logging
 
-from components.base import PACKAGE, describe_base
 from eval.models.causal import CausalLM, Dtype, text_draws
 from eval.models.chat import Answer, CachedWriter, Keep, Request, Sampling, WhenCut, as_answer
-from records import sha256_file, sha256_text
-
-# What decides a model's answers in its folder.
-_FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
+from eval.models.hub import named
 
 
 class LocalModel(CachedWriter):
@@ -61,7 +56,7 @@ class LocalModel(CachedWriter):
         component = self._engine.component
         return {
             "backend": "transformers",
-            "model": _named(self.model),
+            "model": named(self.model),
             **({"base": component.base} if component else {}),
             "chat": self.chat,
             "dtype": str(self._engine.dtype).removeprefix("torch."),
@@ -90,20 +85,3 @@ class LocalModel(CachedWriter):
         for row, tokens in tqdm(written, name, len(fits), unit="text", disable=None):
             answer = as_answer(engine.decode(tokens), not engine.ended(tokens), self.when_cut)
             keep(fits[row], answer, len(prompts[fits[row]]), len(tokens))
-
-
-def _named(model: str) -> dict[str, str | None]:
-    """A model as others can find it; a folder by its content, because its path differs."""
-    if model.startswith(PACKAGE):
-        return describe_base(model)
-    if Path(model).exists():
-        return {"id": Path(model).name, "sha256": _digest(Path(model))}
-    return {"id": model, "revision": AutoConfig.from_pretrained(model)._commit_hash}
-
-
-def _digest(path: Path) -> str:
-    """Of the files that decide the answers."""
-    if path.is_file():
-        return sha256_file(path)
-    files = sorted({file for pattern in _FILES for file in path.glob(pattern)})
-    return sha256_text("".join(f"{file.name}:{sha256_file(file)}\n" for file in files))

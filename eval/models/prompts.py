@@ -20,28 +20,40 @@ _JINJA = Environment(
 )
 
 
-class Prompt:
-    """A prompt file.
+class PromptFile:
+    """A file whose text goes into prompts: the template of one, or examples that are shown in it.
 
     Attributes:
         name: of the file.
         sha256: of its text; goes into journals and manifests.
 
     Raises:
-        UserError: no such file, or no template.
+        UserError: no such file.
     """
 
     def __init__(self, path: Path | str):
         path = Path(path)
         if not path.is_file():
-            raise UserError(f"{path}: no such file; give a prompt as a jinja2 file")
-        text = path.read_text(encoding="utf-8")
+            raise UserError(f"{path}: no such file; prompts and their examples are files")
+        self.path = path
+        self.text = path.read_text(encoding="utf-8")
         self.name = path.name
-        self.sha256 = sha256_text(text)
+        self.sha256 = sha256_text(self.text)
+
+
+class Prompt(PromptFile):
+    """A prompt's template.
+
+    Raises:
+        UserError: no such file, or no template.
+    """
+
+    def __init__(self, path: Path | str):
+        super().__init__(path)
         # The roles are split before the fields are filled in, so no field can start a message.
-        parts = _ROLE.split(text)
+        parts = _ROLE.split(self.text)
         head = parts[0] if len(parts) > 1 else ""
-        pairs = list(zip(parts[1::2], parts[2::2], strict=True)) or [("user", text)]
+        pairs = list(zip(parts[1::2], parts[2::2], strict=True)) or [("user", self.text)]
         try:
             self._messages = [(role, _JINJA.from_string(head + body)) for role, body in pairs]
         except TemplateError as error:

@@ -1,0 +1,217 @@
+"""Fact-checking models from the hub that say whether a document supports a claim: MiniCheck.
+
+Tang et al. 2024 (2404.10774): a sequence-to-sequence model or a two-class classifier reads a
+document and a claim in one text and gives the probability that the document supports the claim. A
+long document is cut into chunks of whole sentences, and the best chunk counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import (
+    AutoConfig,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from components.base import load_tokenizer, resolve_base
+from components.calibration import probabilities
+from components.encoding import row_features
+from components.windows import best_windows
+from eval.decompose.sentences import split_sentences
+from eval.models.encoder import Dtype, Engine, Pair, Row
+from eval.models.hub import load_whole, named
+from records import UserError
+
+
+class Checker(Engine):
+    """Support of claims by documents (an ``EntailmentModel`` of ``eval/stages.py``).
+
+    The published models, and what ``chunk`` and ``max_length`` are for them where they are not
+    given: ``lytang/MiniCheck-Flan-T5-Large`` (500 words, 2048), ``lytang/MiniCheck-RoBERTa-Large``
+    (400 tokens, 512), ``lytang/MiniCheck-DeBERTa-v3-Large`` (400, 512; 2048 in the released code).
+
+    As in the released code (Liyan06/MiniCheck, ``minicheck/inference.py``) the input is
+    ``document</s>claim``, with ``predict: `` before it for a sequence-to-sequence model, whose
+    first token is "1" or "0". Where the released code differs: it cuts what is too long at the end,
+    and with it the claim; here the document loses its end, and only a claim that does not fit alone
+    is cut. A sentence that is longer than a chunk is cut, and line breaks in a document of several
+    chunks become spaces.
+
+    Args:
+        model: a hub id, a folder or ``package:…``; safetensors only.
+        supported: what the model calls a supported claim: a classifier's label, or the answer of a
+            sequence-to-sequence model.
+        not_supported: what it calls one that is not supported.
+        chunk: size of a chunk, in whitespace words for a sequence-to-sequence model and in tokens
+            for a classifier.
+        max_length: input length in tokens.
+        batch_size: rows a batch; a batch of long rows has fewer.
+        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
+        dtype: ``bfloat16`` (autocast) is faster where the processor computes in it.
+
+    Raises:
+        UserError: ``chunk`` or ``max_length`` below 1.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        supported: str = "1",
+        not_supported: str = "0",
+        chunk: int | None = None,
+        max_length: int | None = None,
+        batch_size: int = 16,
+        cache: Path | None = None,
+        device: str = "auto",
+        dtype: Dtype = "float32",
+    ):
+        super().__init__(batch_size, cache, device, dtype)
+        if any(number is not None and number < 1 for number in (chunk, max_length)):
+            raise UserError("chunk and max_length: give at least 1, or null for the model's own")
+        self.model = model
+        self.supported = supported
+        self.not_supported = not_supported
+        self.chunk = chunk
+        self.max_length = max_length
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """The model and whatever else decides an answer to one chunk."""
+        return {
+            "engine": "checker",
+            "model": named(self.model),
+            "labels": [self.not_supported, self.supported],
+            "max_length": self._longest,
+            "dtype": self.dtype,
+        }
+
+    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Probabilities of (document, claim) pairs, as the model gives them.
+
+        Returns:
+            Shape (n, 3): supported, not supported, and 0, because nobody asks for contradiction.
+        """
+        chunks = {document: self._chunks(document) for document, _ in pairs}
+        rows = [row for row, (document, _) in enumerate(pairs) for _ in chunks[document]]
+        inputs = [(piece, claim) for document, claim in pairs for piece in chunks[document]]
+        if not inputs:
+            return np.empty((0, 3))
+        found = np.asarray(self._judge(inputs))[:, 0]  # (chunks,)
+        best = found[best_windows(found, rows)]  # (pairs,)
+        return np.stack([best, 1 - best, np.zeros_like(best)], axis=1)
+
+    def _chunks(self, document: str) -> list[str]:
+        """The document, or as many whole sentences at a time as fit a chunk."""
+        limit = self.chunk or (500 if self._seq2seq else 400)
+        if self._size(document) <= limit:
+            return [document.strip()]
+        chunks: list[list[str]] = [[]]
+        room = limit
+        for sentence in split_sentences(document):
+            for piece in self._pieces(sentence, limit):
+                size = self._size(piece)
+                if size > room and chunks[-1]:
+                    chunks.append([])
+                    room = limit
+                chunks[-1].append(piece)
+                room -= size
+        return [" ".join(chunk) for chunk in chunks]
+
+    def _pieces(self, sentence: str, limit: int) -> list[str]:
+        words = sentence.split()
+        if self._size(sentence) <= limit or len(words) < 2:
+            return [sentence]
+        halves = words[: len(words) // 2], words[len(words) // 2 :]
+        return [piece for half in halves for piece in self._pieces(" ".join(half), limit)]
+
+    def _size(self, text: str) -> int:
+        if self._seq2seq:
+            return len(text.split())
+        return len(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    @cached_property
+    def _config(self) -> PretrainedConfig:
+        try:
+            return AutoConfig.from_pretrained(resolve_base(self.model))
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UserError(f"{self.model}: no model to be had ({reason})") from None
+
+    @property
+    def _seq2seq(self) -> bool:
+        return self._config.is_encoder_decoder
+
+    @property
+    def _longest(self) -> int:
+        return self.max_length or (2048 if self._seq2seq else 512)
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
+
+    @cached_property
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        return load_tokenizer(self.model)
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        auto = AutoModelForSeq2SeqLM if self._seq2seq else AutoModelForSequenceClassification
+        return load_whole(auto, self.model, self.device)
+
+    @cached_property
+    def _outputs(self) -> list[int]:
+        """Where the logits of not supported and supported stand.
+
+        Raises:
+            UserError: the model does not know these labels, or cannot tell them apart.
+        """
+        labels = [self.not_supported, self.supported]
+        if self._seq2seq:
+            encoded = self._tokenizer(labels, add_special_tokens=False)["input_ids"]
+            places = [ids[0] for ids in encoded if ids]
+        else:
+            theirs = {name: place for place, name in self._config.id2label.items()}
+            places = [theirs[label] for label in labels if label in theirs]
+            if len(theirs) != 2:
+                raise UserError(f"{self.model}: has the classes {list(theirs)}; two are needed")
+        if len(set(places)) != 2:
+            known = "" if self._seq2seq else f" of {list(self._config.id2label.values())}"
+            raise UserError(
+                f"{self.model}: cannot tell {labels[1]!r} from {labels[0]!r}; give its labels"
+                f"{known} as supported and not_supported"
+            )
+        return places
+
+    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+        return [Row(self._features(chunk, claim)) for chunk, claim in inputs]
+
+    def _features(self, chunk: str, claim: str) -> dict[str, list[int]]:
+        lead = "predict: " if self._seq2seq else ""
+        end = self._tokenizer.eos_token or self._tokenizer.sep_token
+        while True:
+            encoded = self._tokenizer([f"{lead}{chunk}{end}{claim}"], verbose=False)
+            excess = len(encoded["input_ids"][0]) - self._longest
+            if excess <= 0 or not chunk:
+                break
+            chunk = chunk[:-excess]  # a token has one character at least
+        features = {name: ids[: self._longest] for name, ids in row_features(encoded, 0).items()}
+        if self._seq2seq:
+            features["decoder_input_ids"] = [self._config.decoder_start_token_id]
+        return features
+
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+        """Probability of supported, shape (1,), a row."""
+        logits = logits[:, 0] if self._seq2seq else logits  # of the first token
+        return list(probabilities(logits[:, self._outputs], 1.0)[:, 1:])

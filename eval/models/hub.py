@@ -1,0 +1,67 @@
+"""Models by name: a hub id, a folder or ``package:…``. What they are, and their weights whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoConfig, PreTrainedModel
+from transformers.utils import logging
+
+from components.base import PACKAGE, describe_base, resolve_base
+from components.checkpoint import require_whole
+from eval.models.encoder import pack_linears
+from records import UserError, sha256_file, sha256_text
+
+# What decides a model's answers in its folder.
+_FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
+
+
+def named(model: str) -> dict[str, str | None]:
+    """A model as others can find it; a folder by its content, because its path differs."""
+    if model.startswith(PACKAGE):
+        return describe_base(model)
+    if Path(model).exists():
+        return {"id": Path(model).name, "sha256": _digest(Path(model))}
+    return {"id": model, "revision": AutoConfig.from_pretrained(model)._commit_hash}
+
+
+def load_whole(
+    auto: type, model: str, device: torch.device, optional: str | None = None
+) -> PreTrainedModel:
+    """A model in float32, ready to judge, with all its weights from safetensors files.
+
+    Of a hub model that has none, the hub's own conversion is taken (a pull request of its bot).
+
+    Args:
+        auto: the class of ``transformers`` that loads it.
+        model: its name.
+        device: where it computes.
+        optional: part of the names of weights that may be missing, because nothing uses them.
+
+    Raises:
+        UserError: it cannot be loaded, or lacks weights.
+    """
+    logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+    try:
+        loaded, info = auto.from_pretrained(
+            resolve_base(model), use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, SafetensorError, ValueError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{model}: weights cannot be loaded ({reason})") from None
+    missing = [name for name in info["missing_keys"] if optional is None or optional not in name]
+    require_whole(model, missing, ())
+    loaded.eval().to(device)
+    if device.type == "cpu":
+        pack_linears(loaded)
+    return loaded
+
+
+def _digest(path: Path) -> str:
+    """Of the files that decide the answers."""
+    if path.is_file():
+        return sha256_file(path)
+    files = sorted({file for pattern in _FILES for file in path.glob(pattern)})
+    return sha256_text("".join(f"{file.name}:{sha256_file(file)}\n" for file in files))

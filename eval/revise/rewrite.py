@@ -1,0 +1,73 @@
+"""Rewriting a claim so that it stands alone (decontextualisation), by a prompted language model.
+
+A subclaim such as "He moved there in 1931" cannot be verified, nor searched for, without the text
+that it came from. SAFE (2403.18802, section 3, "self-contained") and FactReasoner (2502.18573,
+section 3.1, the Reviser) both ask a model to replace vague references and to change nothing else.
+Their released codes keep the claim as it was where the answer cannot be read; here it is
+``failed``, because nobody knows whether it can be understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from eval.models.asker import Asker
+from eval.models.chat import Writer
+from eval.models.labels_in_answers import read_code_block
+from eval.models.prompts import Prompt
+from records import Claim, Document
+
+_PROMPTS = Path(__file__).parent / "prompts"
+
+
+class Rewrite:
+    """The reviser stage.
+
+    Args:
+        writer: the language model.
+        method: whose instructions: ``safe`` or ``factreasoner``.
+        prompt: a prompt file of your own in their place, with the fields ``claim`` and ``text``;
+            the revised claim is what stands in the answer's first code block.
+        temperature: of the sampling; 0.1 as in SAFE.
+        max_new_tokens: of an answer with its reasoning.
+        retries: how often an answer without a code block is asked for again.
+        seed: of the sampling.
+
+    Raises:
+        UserError: no such prompt, retries without temperature, or a number below its least.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        method: Literal["safe", "factreasoner"] = "safe",
+        prompt: Path | None = None,
+        temperature: float = 0.1,
+        max_new_tokens: int = 512,
+        retries: int = 3,
+        seed: int = 0,
+    ):
+        self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
+        self.prompt = Prompt(prompt or _PROMPTS / f"{method}.jinja")
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Claim]]:
+        """The claims, revised; one that was changed has its former text in ``original``."""
+        prompts = [
+            self.prompt.messages(claim=claim.text, text=document.text)
+            for document, own in zip(documents, claims, strict=True)
+            for claim in own
+        ]
+        readings = iter(self.asker.ask(prompts, read_code_block))
+        return [[_revised(claim, *next(readings)[1:]) for claim in own] for own in claims]
+
+
+def _revised(claim: Claim, text: str | None, failed: str | None) -> Claim:
+    if text is None:
+        return claim.model_copy(update={"failed": f"revision: {failed}"})
+    if text == claim.text:
+        return claim
+    return claim.model_copy(update={"text": text, "original": claim.original or claim.text})

@@ -1,0 +1,31 @@
+"""Which passages a claim is judged against, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from records import Claim, Passage
+
+
+def evidence_for(
+    claims: Sequence[Sequence[Claim]], passages: Sequence[Sequence[Passage]]
+) -> list[list[Passage] | str]:
+    """The passages of each claim, best first, or a text that says why it has none.
+
+    Args:
+        claims: of each document, after retrieval.
+        passages: of each document.
+
+    Returns:
+        One entry a claim, of all documents one after the other.
+    """
+    evidence: list[list[Passage] | str] = []
+    for own, texts in zip(claims, passages, strict=True):
+        known = {passage.id: passage for passage in texts}
+        for claim in own:
+            if claim.contexts is None:
+                evidence.append("retrieval failed")
+            else:
+                found = [known[context] for context in claim.contexts if context in known]
+                evidence.append(found or "no passage was found")
+    return evidence

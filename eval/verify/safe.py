@@ -1,0 +1,233 @@
+"""SAFE, the search-augmented factuality evaluator (Wei et al. 2024, 2403.18802, section 3).
+
+Three prompts a claim: is it relevant, what to search for next (several times), and is it supported
+by what was found. Decomposing is the decomposer's part, and making claims stand alone the
+reviser's. Where we depart from the released code (long-form-factuality, eval/safe): its answers
+that cannot be read count as relevant, and its claims that were never searched for, or for which
+nothing was found, are rated all the same; here all three are ``failed``. It reads the first square
+brackets of an answer, we read the last label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eval.models.asker import Asker
+from eval.models.chat import Writer
+from eval.models.labels_in_answers import read_code_block, read_label
+from eval.models.prompts import Prompt
+from eval.stages import Searcher
+from records import Claim, Document, Passage, UserError, Verdict
+from records.types import VerdictLabel
+
+_PROMPTS = Path(__file__).parent / "prompts"
+_RELEVANCE = {"foo": "relevant", "not foo": "irrelevant"}
+_RATING: dict[str, VerdictLabel] = {
+    "supported": "supported",
+    "not supported": "not_supported",
+    "unsupported": "not_supported",
+}
+
+
+@dataclass
+class _Case:
+    """A claim on its way.
+
+    Attributes:
+        queries: in the order they were asked, repetitions included.
+        stopped: no further query is asked for; with the reason, where an answer was unreadable.
+        label: once it is settled.
+        extras: what the verdict tells besides.
+    """
+
+    row: int
+    document: Document
+    claim: Claim
+    queries: list[str] = field(default_factory=list)
+    stopped: str | None = None
+    label: VerdictLabel | None = None
+    reason: str | None = None
+    extras: dict[str, object] = field(default_factory=dict)
+
+    def settle(self, label: VerdictLabel | None, reason: str | None) -> None:
+        """Set the label, or ``failed`` with the reason."""
+        self.label, self.reason = label or "failed", reason
+
+
+class Safe:
+    """Judge each claim by searches of the model's own asking: supported, not_supported, irrelevant.
+
+    The next query is asked for with everything that the claim's former searches found. A query that
+    comes again is not searched again, and what it found stands in the prompt once.
+
+    Args:
+        writer: the language model; GPT-3.5-turbo in the paper.
+        searcher: finds passages for a query; Google in the paper.
+        max_searches: queries a claim; 5 in the paper.
+        k: passages a query; 3 in the paper.
+        judge_relevance: ask first whether the claim is about what its text was asked for.
+        title_in_knowledge: put a passage's title before its text; the paper's snippets stand alone,
+            passages of an encyclopedia may name their subject in the title only.
+        temperature: of the sampling; 0.1 and 512 tokens are the released code's.
+        max_new_tokens: of an answer with its reasoning.
+        retries: how often an answer that cannot be read is asked for again.
+        seed: of the sampling.
+
+    Raises:
+        UserError: a number below 1.
+    """
+
+    judges_sets = False
+
+    def __init__(
+        self,
+        writer: Writer,
+        searcher: Searcher,
+        max_searches: int = 5,
+        k: int = 3,
+        judge_relevance: bool = True,
+        title_in_knowledge: bool = False,
+        temperature: float = 0.1,
+        max_new_tokens: int = 512,
+        retries: int = 10,
+        seed: int = 0,
+    ):
+        if max_searches < 1 or k < 1:
+            raise UserError("max_searches, k: at least 1")
+        self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
+        self.searcher = searcher
+        self.max_searches = max_searches
+        self.k = k
+        self.judge_relevance = judge_relevance
+        self.title_in_knowledge = title_in_knowledge
+        self.relevance_prompt = Prompt(_PROMPTS / "safe_relevance.jinja")
+        self.query_prompt = Prompt(_PROMPTS / "safe_query.jinja")
+        self.rating_prompt = Prompt(_PROMPTS / "safe_rating.jinja")
+
+    @property
+    def most_calls(self) -> int:
+        """Most answers that a claim takes, without retries."""
+        return self.max_searches + 1 + self.judge_relevance
+
+    def __call__(
+        self,
+        documents: Sequence[Document],
+        claims: Sequence[Sequence[Claim]],
+        passages: Sequence[Sequence[Passage]],
+    ) -> list[list[Verdict]]:
+        """One verdict a claim; the pipeline's passages are not looked at.
+
+        A verdict's ``evidence`` names the passages found, ``steps`` says what was asked and found
+        (``query``, ``result``, ``passages``), and ``relevance_response`` and ``response`` are the
+        model's answers.
+        """
+        cases = [
+            _Case(row, document, claim)
+            for row, (document, own) in enumerate(zip(documents, claims, strict=True))
+            for claim in own
+        ]
+        if self.judge_relevance:
+            self._judge_relevance(cases)
+        cases_open = [case for case in cases if case.label is None]
+        found = self._search(cases_open)
+        self._rate(cases_open, found)
+        verdicts: list[list[Verdict]] = [[] for _ in documents]
+        for case in cases:
+            verdicts[case.row].append(self._verdict(case, found))
+        return verdicts
+
+    def _judge_relevance(self, cases: Sequence[_Case]) -> None:
+        prompts = [
+            self.relevance_prompt.messages(
+                question=case.document.topic, response=case.document.text, claim=case.claim.text
+            )
+            for case in cases
+        ]
+        readings = self.asker.ask(prompts, lambda text: read_label(text, _RELEVANCE))
+        for case, reading in zip(cases, readings, strict=True):
+            case.extras["relevance_response"] = reading.text
+            if reading.failed:
+                case.settle(None, f"relevance: {reading.failed}")
+            elif reading.value == "irrelevant":
+                case.settle("irrelevant", None)
+
+    def _search(self, cases: Sequence[_Case]) -> dict[str, list[Passage] | None]:
+        """What was found for each query, each searched once; fills in the cases' queries."""
+        found: dict[str, list[Passage] | None] = {}
+        for step in range(1, self.max_searches + 1):
+            searching = [case for case in cases if case.stopped is None]
+            prompts = [
+                self.query_prompt.messages(
+                    claim=case.claim.text, knowledge=self._knowledge(case, found)
+                )
+                for case in searching
+            ]
+            readings = self.asker.ask(prompts, read_code_block, step)
+            for case, reading in zip(searching, readings, strict=True):
+                if reading.value is None:
+                    case.stopped = reading.failed
+                else:
+                    case.queries.append(reading.value)
+            asked = {case.queries[-1] for case in searching if case.stopped is None}
+            new = sorted(asked - found.keys())
+            if new:
+                found.update(zip(new, self.searcher.search(new, self.k), strict=True))
+        return found
+
+    def _rate(self, cases: Sequence[_Case], found: dict[str, list[Passage] | None]) -> None:
+        rated = []
+        for case in cases:
+            results = [found[query] for query in case.queries]
+            if not results:
+                case.settle(None, f"query: {case.stopped}")
+            elif all(result is None for result in results):
+                case.settle(None, "search failed")
+            elif not any(results):
+                case.settle(None, "no passage was found")
+            else:
+                rated.append(case)
+        prompts = [
+            self.rating_prompt.messages(
+                claim=case.claim.text, knowledge=self._knowledge(case, found)
+            )
+            for case in rated
+        ]
+        readings = self.asker.ask(
+            prompts, lambda text: read_label(text, _RATING), self.max_searches + 1
+        )
+        for case, reading in zip(rated, readings, strict=True):
+            case.extras["response"] = reading.text
+            case.settle(reading.value, reading.failed and f"rating: {reading.failed}")
+
+    def _knowledge(self, case: _Case, found: dict[str, list[Passage] | None]) -> list[str]:
+        """What each distinct query of a claim found, as one line."""
+        results = [found[query] for query in dict.fromkeys(case.queries)]
+        return [self._line(result) for result in results if result]
+
+    def _line(self, passages: Sequence[Passage]) -> str:
+        titles = [f"{p.title}: " if self.title_in_knowledge and p.title else "" for p in passages]
+        return " ".join(title + p.text for title, p in zip(titles, passages, strict=True))
+
+    def _verdict(self, case: _Case, found: dict[str, list[Passage] | None]) -> Verdict:
+        steps = []
+        for query in case.queries:
+            result = found[query]
+            steps.append(
+                {
+                    "query": query,
+                    "result": None if result is None else self._line(result),
+                    "passages": [passage.id for passage in result or []],
+                }
+            )
+        evidence = list(dict.fromkeys(name for step in steps for name in step["passages"]))
+        return Verdict(
+            claim=case.claim.id,
+            assessor="safe",
+            label=case.label,
+            evidence=evidence or None,
+            reason=case.reason,
+            steps=steps,
+            **case.extras,
+        )

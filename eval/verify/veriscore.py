@@ -1,0 +1,60 @@
+"""VeriScore's verification (Song et al. 2024, 2406.19276): one prompt a claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from eval.models.asker import Asker
+from eval.models.chat import Writer
+from eval.models.prompts import Prompt
+from eval.verify.prompted import FromPassages
+from records.types import VerdictLabel
+
+_PROMPT = Path(__file__).parent / "prompts" / "veriscore.jinja"
+_TWO: dict[str, VerdictLabel] = {
+    "supported": "supported",
+    "unsupported": "not_supported",
+    "not supported": "not_supported",
+}
+_THREE: dict[str, VerdictLabel] = {
+    "supported": "supported",
+    "contradicted": "contradicted",
+    "inconclusive": "undecided",
+}
+
+
+class VeriScore(FromPassages):
+    """Judge each claim by the search results for it.
+
+    The search results are the claim's passages: a retriever asks with the claim itself, and its
+    ``k`` says how many results the prompt shows (up to ten in the paper; the released code shows
+    five). The model marks its decision with ``###``. Demonstrations are few-shot, as in the paper,
+    and this repository's own. Where nothing was found the claim is ``failed``; the released code
+    asks the model all the same.
+
+    Args:
+        writer: the language model.
+        labels: 3 for supported, contradicted, inconclusive (here undecided); 2 for supported and
+            unsupported (here not_supported).
+        temperature: of the sampling.
+        max_new_tokens: of a decision.
+        seed: of the sampling.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        labels: Literal[2, 3] = 3,
+        temperature: float = 0.0,
+        max_new_tokens: int = 1000,
+        seed: int = 0,
+    ):
+        self.labels = labels
+        super().__init__(
+            "veriscore",
+            Prompt(_PROMPT),
+            _THREE if labels == 3 else _TWO,
+            Asker(writer, temperature, max_new_tokens, retries=0, seed=seed),
+            {"labels": labels},
+        )

@@ -1,0 +1,176 @@
+"""MiniCheck: the checker's probabilities and chunks, and the verdicts from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertForSequenceClassification,
+)
+
+from components.base import random_t5
+from eval.models.checker import Checker
+from eval.models.openai_server import OpenAIServer
+from eval.verify.minicheck import MiniCheck, PromptedMiniCheck
+from records import Claim, Document, Passage, UserError
+from tests.model_server import ModelServer
+
+SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+LONG = "Ada Lovelace wrote it. She was born in London! Was she a poet? He was."
+CLAIM = "She was born in London."
+PAIRS = [(LONG, CLAIM), ("Byron was a poet.", "He was a poet."), (LONG, "He was a poet.")]
+
+
+@pytest.fixture(scope="module")
+def t5(letter_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("t5")
+    torch.manual_seed(0)
+    tokenizer = letter_tokenizer(pairs=True)
+    random_t5(tokenizer, SIZES | {"initializer_factor": 3.0}).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def classifier(save_bert: Callable, letter_tokenizer: Callable) -> Path:
+    """Its first class is the one that MiniCheck's have second."""
+    return save_bert(
+        BertForSequenceClassification,
+        letter_tokenizer(pairs=True),
+        max_position_embeddings=128,
+        initializer_range=0.5,
+        id2label={0: "1", 1: "0"},
+    )
+
+
+@cache
+def _loaded(folder: Path) -> tuple:
+    auto = AutoModelForSequenceClassification
+    if folder.name.startswith("t5"):
+        auto = AutoModelForSeq2SeqLM
+    return AutoTokenizer.from_pretrained(folder), auto.from_pretrained(folder).eval()
+
+
+@torch.no_grad()
+def _by_hand(folder: Path, text: str) -> float:
+    """The probability of "1" over "0" after one text."""
+    tokenizer, model = _loaded(folder)
+    inputs = tokenizer(text, return_tensors="pt")
+    if not model.config.is_encoder_decoder:
+        return float(model(**inputs).logits[0].softmax(-1)[0])
+    start = torch.tensor([[model.config.decoder_start_token_id]])
+    logits = model(input_ids=inputs["input_ids"], decoder_input_ids=start).logits[0, 0]
+    return float(logits[tokenizer.convert_tokens_to_ids(["1", "0"])].softmax(-1)[0])
+
+
+def test_a_classifiers_best_chunk_counts_and_its_labels_are_read(
+    classifier: Path, tmp_path: Path
+) -> None:
+    checker = Checker(str(classifier), chunk=37, max_length=128, cache=tmp_path / "c.sqlite")
+    found = checker.relations(PAIRS)
+    chunks = [
+        "Ada Lovelace wrote it.",
+        "She was born in London!",
+        "Was she a poet? He was.",
+    ]
+    expected = [
+        max(_by_hand(classifier, f"{chunk}[SEP]{CLAIM}") for chunk in chunks),
+        _by_hand(classifier, "Byron was a poet.[SEP]He was a poet."),
+    ]
+    assert found[:2, 0] == pytest.approx(expected, abs=1e-5)
+    assert found.sum(axis=1) == pytest.approx(1)
+    assert not found[:, 2].any()
+    again = Checker(str(classifier), chunk=37, max_length=128, cache=tmp_path / "c.sqlite")
+    again.__dict__["_model"] = None  # whoever asks it would fail
+    assert (again.relations(PAIRS) == found).all()
+    turned = Checker(str(classifier), "0", "1", chunk=200, max_length=128)
+    assert turned.relations(PAIRS[1:2])[0, 0] == pytest.approx(1 - expected[1], abs=1e-5)
+    assert checker.relations([]).shape == (0, 3)
+
+
+def test_a_seq2seq_models_first_token_decides_over_chunks_of_words(t5: Path) -> None:
+    found = Checker(str(t5), chunk=9, max_length=200).relations(PAIRS)[:, 0]
+    chunks = ["Ada Lovelace wrote it. She was born in London!", "Was she a poet? He was."]
+    expected = [max(_by_hand(t5, f"predict: {c}[SEP]{CLAIM}") for c in chunks)]
+    expected.append(_by_hand(t5, f"predict: {PAIRS[1][0]}[SEP]{PAIRS[1][1]}"))
+    assert found[:2] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_document_that_is_too_long_loses_its_end_but_never_the_claim(classifier: Path) -> None:
+    one = "x" * 40 + " " + "y" * 50
+    cut = Checker(str(classifier), chunk=1000, max_length=64).relations([(one, CLAIM)])[0, 0]
+    # 64 tokens: two marks, one between document and claim, 19 of the claim.
+    assert cut == pytest.approx(_by_hand(classifier, f"{one[:43]}[SEP]{CLAIM}"), abs=1e-5)
+    halves = Checker(str(classifier), chunk=60, max_length=128).relations([(one, CLAIM)])[0, 0]
+    parts = [_by_hand(classifier, f"{part}[SEP]{CLAIM}") for part in one.split()]
+    assert halves == pytest.approx(max(parts), abs=1e-5)
+
+
+def test_a_model_that_does_not_know_the_labels_is_refused(classifier: Path, t5: Path) -> None:
+    with pytest.raises(UserError, match=r"'yes'.*\['1', '0'\]"):
+        Checker(str(classifier), "yes", "no").relations(PAIRS)
+    with pytest.raises(UserError, match="cannot tell"):
+        Checker(str(t5), "1a", "1b").relations(PAIRS)
+    with pytest.raises(UserError, match="at least 1"):
+        Checker(str(t5), chunk=0)
+
+
+DOCUMENTS = [Document(id="d", topic="Ada", text="…"), Document(id="e", topic="Byron", text="…")]
+PASSAGES = [
+    [Passage(id="p0", title="Ada", text=LONG), Passage(id="p1", text="Byron was a poet.")],
+    [],
+]
+CLAIMS = [
+    [
+        Claim(id="c0", text=CLAIM, contexts=["p1", "p0"]),
+        Claim(id="c1", text="He was a poet.", contexts=["p1"]),
+        Claim(id="c2", text="Who?", contexts=[]),
+    ],
+    [Claim(id="c0", text="Who?")],
+]
+
+
+def test_minicheck_takes_the_passage_that_supports_best(classifier: Path) -> None:
+    checker = Checker(str(classifier), chunk=200, max_length=128)
+    titled = [(f". {PASSAGES[0][1].text}", CLAIM), (f"Ada. {LONG}", CLAIM)]
+    p = checker.relations(titled)[:, 0].tolist()
+    best = max(p)
+    verdicts = MiniCheck(checker, threshold=best - 1e-6, title_in_premise=True)(
+        DOCUMENTS, CLAIMS, PASSAGES
+    )
+    first = verdicts[0][0]
+    assert (first.label, first.p) == ("supported", best)
+    assert first.evidence == [["p1", "p0"][p.index(best)]]
+    strict = MiniCheck(checker, threshold=best, title_in_premise=True)
+    assert strict(DOCUMENTS, CLAIMS, PASSAGES)[0][0].label == "not_supported"
+    assert [(v.label, v.reason) for v in (verdicts[0][2], verdicts[1][0])] == [
+        ("failed", "no passage was found"),
+        ("failed", "retrieval failed"),
+    ]
+
+
+def test_a_language_model_is_asked_about_each_passage_and_one_yes_is_enough() -> None:
+    def reply(body: dict) -> str:
+        asked = body["messages"][-1]["content"]
+        assert asked.startswith("Document: ")
+        assert body["messages"][0]["role"] == "system"
+        return "Yes" if LONG in asked else "Perhaps" if "He was" in asked else "No."
+
+    with ModelServer(reply) as server:
+        verify = PromptedMiniCheck(OpenAIServer("m", server.url))
+        verdicts = verify(DOCUMENTS, CLAIMS, PASSAGES)
+        assert len(server.asked) == 3
+    assert [(v.label, v.evidence) for v in verdicts[0]] == [
+        ("supported", ["p0"]),
+        ("failed", None),
+        ("failed", None),
+    ]
+    assert verdicts[0][1].reason == "no answer in the text"
+    assert verdicts[1][0].reason == "retrieval failed"

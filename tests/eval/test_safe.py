@@ -1,0 +1,241 @@
+"""SAFE: the flow of its questions and searches, with a scripted model and a real BM25 index."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from eval.models import openai_server
+from eval.models.chat import Answer
+from eval.models.openai_server import OpenAIServer
+from eval.retrieve.bm25 import PassageIndex
+from eval.verify.safe import Safe
+from records import Claim, Document, Passage, UserError
+from tests.model_server import ModelServer
+
+PASSAGES = [
+    Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),
+    Passage(id="p2", title="Ann Lee", text="She was born in Bergen in 1901."),
+    Passage(id="p3", title="Bob Ray", text="Bob Ray was a boxer from Chile."),
+]
+DOCUMENTS = [
+    Document(id="d0", topic="Ann Lee", text="Ann Lee was a painter. Oslo has a zoo."),
+    Document(id="d1", topic="Bob Ray", text="Bob Ray was a painter."),
+]
+CLAIMS = [
+    [Claim(id="c0", text="Ann Lee was a painter."), Claim(id="c1", text="Oslo has a zoo.")],
+    [Claim(id="c0", text="Bob Ray was a painter.")],
+]
+
+
+class Search:
+    """BM25 over the passages; keeps what it was asked, and fails on some queries."""
+
+    def __init__(self, failing=()):
+        self.identity = {"class": "Search"}
+        self.index = PassageIndex(PASSAGES)
+        self.failing = failing
+        self.asked = []
+
+    def search(self, queries, k):
+        self.asked.append(list(queries))
+        found = self.index.search(list(queries), k)
+        return [
+            None if query in self.failing else hits
+            for query, hits in zip(queries, found, strict=True)
+        ]
+
+
+class Scripted:
+    """A model that follows SAFE's formats; ``override`` may answer in its place."""
+
+    def __init__(self, override=None):
+        self.identity = {"model": "scripted"}
+        self.override = override or (lambda step, claim, seed: None)
+        self.calls = []
+
+    def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
+        (step,) = {step_of(messages) for messages in prompts}
+        self.contents = [messages[-1]["content"] for messages in prompts]
+        self.calls.append((step, [claim_of(messages) for messages in prompts]))
+        return [[self.reply(step, claim_of(m), m, seed)] for m in prompts]
+
+    def reply(self, step, claim, messages, seed):
+        own = self.override(step, claim, seed)
+        return own if isinstance(own, Answer) else Answer(own or scripted(step, claim, messages))
+
+
+def step_of(messages):
+    content = messages[-1]["content"]
+    return next(
+        step
+        for step, sign in [
+            ("relevance", "QUESTION:"),
+            ("query", "Google Search"),
+            ("rating", "square brackets"),
+        ]
+        if sign in content
+    )
+
+
+def claim_of(messages):
+    return messages[-1]["content"].rpartition("STATEMENT:\n")[2]
+
+
+def scripted(step, claim, messages):
+    content = messages[-1]["content"]
+    if step == "relevance":
+        return "Reasoning. [Not Foo]" if "zoo" in claim else "Reasoning. [Foo]"
+    knowledge = re.search(r"KNOWLEDGE:\n(.*)\n\nSTATEMENT", content, re.DOTALL).group(1)
+    if step == "query":
+        name = " ".join(claim.split()[:2])
+        return f"```\n{name if knowledge == 'N/A' else f'{name} born'}\n```"
+    trade = claim.rstrip(".").split()[-1]
+    return "So [Supported]." if trade in knowledge else "So [Not Supported]."
+
+
+def labels(verdicts):
+    return [[verdict.label for verdict in own] for own in verdicts]
+
+
+def run(model, search=None, **options):
+    options = {"max_searches": 2, "k": 1, "retries": 2} | options
+    return Safe(model, search or Search(), **options)(DOCUMENTS, CLAIMS, [[], []])
+
+
+def test_each_step_is_one_call_over_all_open_claims():
+    model, search = Scripted(), Search()
+    verdicts = run(model, search)
+    assert labels(verdicts) == [["supported", "irrelevant"], ["not_supported"]]
+    relevant = ["Ann Lee was a painter.", "Bob Ray was a painter."]
+    assert model.calls == [
+        ("relevance", ["Ann Lee was a painter.", "Oslo has a zoo.", "Bob Ray was a painter."]),
+        ("query", relevant),
+        ("query", relevant),
+        ("rating", relevant),
+    ]
+    assert search.asked == [["Ann Lee", "Bob Ray"], ["Ann Lee born", "Bob Ray born"]]
+    ann, zoo = verdicts[0]
+    assert (ann.assessor, ann.evidence) == ("safe", ["p1", "p2"])
+    assert ann.steps == [
+        {"query": "Ann Lee", "result": PASSAGES[0].text, "passages": ["p1"]},
+        {"query": "Ann Lee born", "result": PASSAGES[1].text, "passages": ["p2"]},
+    ]
+    assert (ann.response, ann.relevance_response) == ("So [Supported].", "Reasoning. [Foo]")
+    assert (zoo.steps, zoo.evidence, zoo.reason) == ([], None, None)
+
+
+def test_options_change_what_is_asked():
+    model = Scripted()
+    verdicts = run(model, judge_relevance=False, max_searches=1, title_in_knowledge=True, k=3)
+    assert [step for step, _ in model.calls] == ["query", "rating"]
+    assert verdicts[0][0].steps[0]["result"].startswith("Ann Lee: Ann Lee was a painter")
+    assert labels(verdicts)[0][1] == "failed"  # nothing is found for "Oslo has"
+    assert verdicts[0][1].reason == "no passage was found"
+    assert Safe(model, Search()).most_calls == 7
+    assert Safe(model, Search(), max_searches=3, judge_relevance=False).most_calls == 4
+
+
+def test_a_repeated_query_is_not_searched_again_and_two_claims_share_a_search():
+    model = Scripted(lambda step, *_: "```Ann Lee painter```" if step == "query" else None)
+    search = Search()
+    verdicts = run(model, search, max_searches=3)
+    assert search.asked == [["Ann Lee painter"]]
+    assert [step["query"] for step in verdicts[0][0].steps] == ["Ann Lee painter"] * 3
+    assert verdicts[0][0].evidence == ["p1"]
+    assert model.contents[0].count(PASSAGES[0].text) == 1
+
+
+def test_what_cannot_be_read_is_asked_again_with_other_seeds_and_then_fails():
+    seeds = []
+
+    def hesitant(step, claim, seed):
+        if step == "rating" and claim.startswith("Ann"):
+            seeds.append(seed)
+            return "[Supported]" if len(seeds) == 3 else "It seems so."
+        return "Who knows?" if step == "rating" else None
+
+    model = Scripted(hesitant)
+    verdicts = run(model)
+    assert labels(verdicts) == [["supported", "irrelevant"], ["failed"]]
+    assert verdicts[1][0].reason == "rating: no answer in the text"
+    assert verdicts[1][0].response == "Who knows?"
+    assert len(set(seeds)) == 3
+    asked = [claims for step, claims in model.calls if step == "rating"]
+    assert [len(claims) for claims in asked] == [2, 2, 2]
+
+
+def test_steps_draw_their_own_seeds():
+    seeds = []
+    run(Scripted(lambda step, claim, seed: seeds.append((step, seed))))
+    assert len({seed for _, seed in seeds}) == 4
+
+
+def test_failures_say_where_they_come_from():
+    def failing(step, claim, seed):
+        if step == "relevance" and "zoo" in claim:
+            return "Perhaps."
+        if step == "query" and claim.startswith("Ann"):
+            return Answer("", "refused")
+        return None
+
+    model = Scripted(failing)
+    verdicts = run(model, Search(failing=["Bob Ray", "Bob Ray born"]))
+    reasons = [v.reason for own in verdicts for v in own]
+    assert labels(verdicts) == [["failed", "failed"], ["failed"]]
+    assert reasons == ["query: refused", "relevance: no answer in the text", "search failed"]
+    # An answer that the model failed to give is not asked for again, nor a further query then.
+    asked = [claims for step, claims in model.calls if step == "query"]
+    ann, bob = "Ann Lee was a painter.", "Bob Ray was a painter."
+    assert asked == [[ann, bob], [bob]]
+
+
+def test_a_search_that_failed_is_left_out_where_another_succeeded():
+    def one_query_only(step, claim, seed):
+        return "No idea." if step == "query" and seed >= 6 else None
+
+    verdicts = run(Scripted(), Search(failing=["Ann Lee born"]))
+    ann = verdicts[0][0]
+    assert (ann.label, ann.evidence) == ("supported", ["p1"])
+    assert ann.steps[1] == {"query": "Ann Lee born", "result": None, "passages": []}
+    # A claim whose next query cannot be read is rated by what was found before.
+    ann = run(Scripted(one_query_only))[0][0]
+    assert (ann.label, len(ann.steps)) == ("supported", 1)
+
+
+def test_no_claims_ask_nothing():
+    assert Safe(Scripted(), Search())(DOCUMENTS, [[], []], [[], []]) == [[], []]
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(UserError, match="max_searches, k"):
+        Safe(Scripted(), Search(), max_searches=0)
+    with pytest.raises(UserError, match="retries: without temperature"):
+        Safe(Scripted(), Search(), temperature=0.0)
+
+
+def test_a_killed_run_goes_on_without_asking_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.02)
+
+    def reply(body):
+        messages = body["messages"]
+        return scripted(step_of(messages), claim_of(messages), messages)
+
+    with ModelServer(reply) as server:
+
+        def score():
+            writer = OpenAIServer(
+                "tiny", server.url, retries=0, timeout_s=5.0, cache=tmp_path / "answers.sqlite"
+            )
+            return run(writer)
+
+        server.faults.extend([None] * 5 + ["400 bad_request|no"] * 9)
+        with pytest.raises(UserError):
+            score()
+        server.faults.clear()
+        assert labels(score()) == [["supported", "irrelevant"], ["not_supported"]]
+        assert len(server.answered) == 3 + 2 + 2 + 2
+        asked = len(server.asked)
+        score()
+        assert len(server.asked) == asked

@@ -1,0 +1,136 @@
+"""VeriScore and FactVerify: one prompt a claim with its passages."""
+
+from __future__ import annotations
+
+import pytest
+
+from eval.models.chat import Answer
+from eval.pipeline import Pipeline
+from eval.retrieve.given import Given as GivenPassages
+from eval.verify.factverify import FactVerify
+from eval.verify.veriscore import VeriScore
+from records import Claim, Document, Passage, UserError
+
+PASSAGES = [
+    Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter.", url="https://example.org/ann"),
+    Passage(id="p2", title="Bob Ray", text="Bob Ray was a boxer."),
+]
+DOCUMENTS = [Document(id=f"d{n}", topic="Ann Lee", text="Ann Lee was a painter.") for n in (0, 1)]
+CLAIMS = [
+    [
+        Claim(id="c0", text="Ann Lee was a painter.", contexts=["p1", "p2"]),
+        Claim(id="c1", text="Ann Lee was a boxer.", contexts=["p2"]),
+        Claim(id="c2", text="Ann Lee sang.", contexts=[]),
+        Claim(id="c3", text="Ann Lee sang."),
+    ],
+    [Claim(id="c0", text="Ann Lee had a cat.", contexts=["p1"])],
+]
+
+
+class Scripted:
+    """Answers by the claim's last word, in the form that is asked for."""
+
+    def __init__(self, answers, form):
+        self.identity = {"model": "scripted"}
+        self.answers, self.form = answers, form
+        self.calls = []
+
+    def answer(self, prompts, **sampling):
+        self.calls.append(([messages[-1]["content"] for messages in prompts], sampling))
+        return [[self.reply(messages[-1]["content"], sampling["seed"])] for messages in prompts]
+
+    def reply(self, content, seed):
+        found = next(said for word, said in self.answers.items() if word in content)
+        if isinstance(found, Answer):
+            return found
+        if isinstance(found, list):
+            found = found[min(seed, len(found) - 1)]
+        return Answer(self.form.format(found) if found[0].isupper() else found)
+
+
+def test_veriscore_three_labels():
+    said = {"was a painter": "Supported", "was a boxer": "Contradicted", "had": "Inconclusive"}
+    model = Scripted({"Claim: Ann Lee " + word: label for word, label in said.items()}, "###{}###")
+    verdicts = VeriScore(model)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+    assert [[v.label for v in own] for own in verdicts] == [
+        ["supported", "contradicted", "failed", "failed"],
+        ["undecided"],
+    ]
+    assert [v.reason for v in verdicts[0]] == [
+        None,
+        None,
+        "no passage was found",
+        "retrieval failed",
+    ]
+    first = verdicts[0][0]
+    assert (first.assessor, first.evidence, first.response) == (
+        "veriscore",
+        ["p1", "p2"],
+        "###Supported###",
+    )
+    ((prompts, sampling),) = model.calls
+    assert (len(prompts), sampling["temperature"]) == (3, 0)
+    assert "Search result 1\nTitle: Ann Lee\nContent: Ann Lee was a painter.\n" in prompts[0]
+    assert "Link: https://example.org/ann" in prompts[0]
+    assert "Search result 2\nTitle: Bob Ray" in prompts[0]
+    assert "Ann Lee was a painter" not in prompts[1], "only the claim's own passages"
+
+
+def test_veriscore_two_labels():
+    model = Scripted({"Claim: Ann Lee was a painter": "Supported", "": "Unsupported"}, "###{}.###")
+    verdicts = VeriScore(model, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+    assert [v.label for own in verdicts for v in own if v.label != "failed"] == [
+        "supported",
+        "not_supported",
+        "not_supported",
+    ]
+    three = Scripted({"": "Inconclusive"}, "###{}###")
+    (own, _) = VeriScore(three, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+    assert (own[0].label, own[0].reason) == ("failed", "no answer in the text")
+
+
+def test_the_prompts_demonstrate_only_their_own_labels():
+    shown = {}
+    for labels in (2, 3):
+        verifier = VeriScore(Scripted({}, ""), labels=labels)
+        messages = verifier.prompt.messages(claim="X.", passages=PASSAGES, labels=labels)
+        shown[labels] = {m["content"] for m in messages if m["role"] == "assistant"}
+    assert shown[2] == {"###Supported###", "###Unsupported###"}
+    assert shown[3] == {"###Supported###", "###Contradicted###", "###Inconclusive###"}
+
+
+def test_factverify_reads_three_labels_and_asks_again():
+    said = {
+        "STATEMENT:\nAnn Lee was a painter": ["it may be", "Supported"],
+        "STATEMENT:\nAnn Lee was a boxer": "no idea",
+        "STATEMENT:\nAnn Lee had a cat": "Unverifiable",
+    }
+    model = Scripted(said, "1. …\n4. Final answer: [{}]")
+    verdicts = FactVerify(model, retries=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+    assert [[v.label for v in own] for own in verdicts] == [
+        ["supported", "failed", "failed", "failed"],
+        ["undecided"],
+    ]
+    assert [len(prompts) for prompts, _ in model.calls] == [3, 2, 1]
+    assert verdicts[0][1].reason == "no answer in the text"
+    assert verdicts[0][1].response == "no idea"
+    with pytest.raises(UserError, match="retries"):
+        FactVerify(model, temperature=0.0)
+
+
+def test_what_the_model_failed_to_answer_is_a_failure_beside_the_score():
+    model = Scripted({"painter": Answer("", "refused"), "": "Contradicted"}, "[{}]")
+    document = DOCUMENTS[0].model_copy(
+        update={"claims": CLAIMS[0][:2], "passages": PASSAGES, "text": "Ann Lee was both."}
+    )
+
+    class Claims:
+        def __call__(self, documents):
+            return [document.claims for document in documents]
+
+    pipeline = Pipeline(decompose=Claims(), verify=[FactVerify(model)], retrieve=GivenPassages())
+    (scored,) = pipeline.score([document])
+    assert [v.label for v in scored.verdicts] == ["failed", "contradicted"]
+    assert scored.verdicts[0].reason == "refused"
+    assert (scored.scores[0].precision, scored.scores[0].failed) == (0.0, 1)
+    assert sum(len(prompts) for prompts, _ in model.calls) == 2, "a refusal is not asked again"
