@@ -27,7 +27,7 @@ from SPARQLWrapper.SPARQLExceptions import (
 )
 from tqdm import tqdm
 
-from data_builders.polite import (
+from eval.retrieve.polite import (
     TRANSIENT_STATUS,
     EndpointError,
     PoliteClient,

@@ -10,7 +10,10 @@ from components.checkpoint import library_versions
 from records import sha256_file, sha256_text
 
 # What a run costs and how it is run, not what it says: a slower second try goes on with the first.
-_COSTS = {"cache", "concurrency", "timeout_s", "prices", "api_key_env", "batch_size"}
+_COSTS = {
+    *("cache", "cache_dir", "concurrency", "timeout_s", "prices", "api_key_env", "user_agent"),
+    "batch_size",
+}
 
 
 def inputs(config: object) -> dict[str, str]:

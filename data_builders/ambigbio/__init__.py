@@ -29,14 +29,15 @@ from data_builders.ambigbio.names import (
     with_views,
 )
 from data_builders.dataset import Card, kept_answers, write_dataset
-from data_builders.mediawiki import TITLES_A_REQUEST, MediaWiki, PageViews
+from data_builders.pageviews import PageViews
 from data_builders.plan import Step
-from data_builders.polite import SECONDS_A_REQUEST, PoliteClient
 from data_builders.sparql import SparqlClient
 from eval.models.chat import Writer
 from eval.models.prompts import Prompt
 from eval.retrieve.bm25 import BM25
 from eval.retrieve.knowledge import Knowledge
+from eval.retrieve.mediawiki import TITLES_A_REQUEST, MediaWiki
+from eval.retrieve.polite import SECONDS_A_REQUEST, PoliteClient
 from eval.stages import EntailmentModel
 from records import Generation, Passage, UserError, iter_rows, write_jsonl
 

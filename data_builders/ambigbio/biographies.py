@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from data_builders.polite import chunks
 from eval.aggregate import responds
 from eval.decompose.sentences import split_sentences
 from eval.models.chat import Answer, Message, Writer
 from eval.models.prompts import Prompt
+from eval.retrieve.polite import chunks
 from eval.stages import EntailmentModel
 from records import Document, Generation, JsonlAppender, Passage, sha256_text
 

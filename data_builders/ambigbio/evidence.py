@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
-from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
 from data_builders.ambigbio.names import QUERY, Name
-from data_builders.mediawiki import MediaWiki
-from eval.retrieve.knowledge import Knowledge, passages_of
+from eval.retrieve.knowledge import Knowledge
+from eval.retrieve.mediawiki import MediaWiki
+from eval.retrieve.wikipedia import TEXT, page_passages, site_of
 from eval.stages import Retriever
 from records import Claim, Document, Passage
-
-_HEADING = re.compile(r"^(=+)\s*(.*?)\s*=+$")
-# Sections of links and lists, which say nothing about the person.
-_ASIDE = {
-    *("bibliography", "citations", "external links", "further reading", "notes", "references"),
-    *("see also", "sources"),
-}
 
 
 @runtime_checkable
@@ -41,53 +33,18 @@ def wiki_passages(
     A whole text is one request (TextExtracts gives whole pages one at a time).
     """
     titles = list(dict.fromkeys(c.title for name in names for c in name.candidates))
-    params = {
-        "prop": "extracts|revisions",
-        "explaintext": 1,
-        "exsectionformat": "wiki",
-        "exlimit": 1,
-        "rvprop": "ids|timestamp",
-    }
     gone: Counter[str] = Counter()
-    site = wiki.ask({"meta": "siteinfo", "siprop": "general"}, "site")["query"]["general"]
-    address = f"{_https(site['server'])}{site['script']}?oldid="
+    site = site_of(wiki)
     seen: set[str] = set()
-    for _, page in wiki.pages(titles, params, "texts", gone, per_request=1):
-        text = article_text(page.get("extract") or "")
-        if page["title"] in seen or not text:
-            gone["empty text" if not text else "page that two titles lead to"] += 1
+    for _, page in wiki.pages(titles, TEXT, "texts", gone, per_request=1):
+        passages = page_passages(page, words, site)
+        if page["title"] in seen or not passages:
+            gone["empty text" if not passages else "page that two titles lead to"] += 1
             continue
         seen.add(page["title"])
-        revision = page["revisions"][0]
-        for passage in passages_of(page["title"], text, words):
-            yield passage.model_copy(
-                update={
-                    "url": f"{address}{revision['revid']}",
-                    "source": site["sitename"],
-                    "revision": revision["revid"],
-                    "date": revision["timestamp"],
-                }
-            )
+        yield from passages
     for reason, count in gone.items():
         dropped[f"page of a candidate: {reason}"] += count
-
-
-def _https(server: str) -> str:
-    return f"https:{server}" if not urlsplit(server).scheme else server
-
-
-def article_text(extract: str) -> str:
-    """A plain-text extract without its headings and without sections of links and lists."""
-    lines, aside = [], 0
-    for line in extract.splitlines():
-        heading = _HEADING.match(line.strip())
-        if heading:
-            depth = len(heading[1])
-            if not aside or depth <= aside:
-                aside = depth if heading[2].casefold() in _ASIDE else 0
-        elif not aside:
-            lines.append(line)
-    return " ".join(" ".join(lines).split())
 
 
 def knowledge_passages(

@@ -18,9 +18,10 @@ from pydantic import Field
 from tqdm import tqdm
 
 from data_builders.facts import PREFIXES, WD
-from data_builders.mediawiki import TITLES_A_REQUEST, MediaWiki, Page, PageViews
-from data_builders.polite import chunks
+from data_builders.pageviews import PageViews
 from data_builders.sparql import SparqlClient
+from eval.retrieve.mediawiki import TITLES_A_REQUEST, MediaWiki, Page
+from eval.retrieve.polite import chunks
 from records import UserError, read_records, sha256_text
 from records.types import Record, Text
 

@@ -37,13 +37,13 @@ from data_builders.bios.drawing import heat_map, table
 from data_builders.bios.lookup import Lookup, read_same_as
 from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.plan import Step
-from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.rows import local_files, source_name
 from data_builders.server import SNAPSHOT, open_client
 from data_builders.sparql import VALUES_SIZE, SparqlClient
 from data_builders.splits import SPLITS
 from data_builders.topics import read_topics
 from eval.retrieve.knowledge import Knowledge
+from eval.retrieve.polite import SECONDS_A_REQUEST
 from records import UserError, json_line
 
 # Candidates of a bin that are asked about before looking whether its cells have enough. A change

@@ -24,11 +24,11 @@ from data_builders.facts import PREFIXES, WD
 from data_builders.items import POPULATION, check_population, labels_of
 from data_builders.kb_pairs.wording import with_article
 from data_builders.plan import Step
-from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.server import open_client
 from data_builders.sparql import SparqlClient
 from eval.models.chat import Writer
 from eval.models.prompts import Prompt
+from eval.retrieve.polite import SECONDS_A_REQUEST
 from eval.select.weights import MAX_BLEACHED, TOPIC
 from records import UserError
 

@@ -36,10 +36,10 @@ from data_builders.conflicts.matters import (
 from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.items import POPULATION, check_population, load_items, single_values
 from data_builders.plan import Step
-from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.server import open_client
 from data_builders.sparql import SparqlClient
 from data_builders.splits import SPLITS, drawn_splits
+from eval.retrieve.polite import SECONDS_A_REQUEST
 from records import Claim, Document, Passage, RelationPair, UserError
 
 # Made-up kinds of sources; the mean is one half, see above.

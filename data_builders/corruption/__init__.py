@@ -29,9 +29,9 @@ from data_builders.corruption.sources import (
 from data_builders.corruption.texts import as_sentence, merge, place_claims
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
-from data_builders.polite import chunks
 from eval.decompose.sentences import split_sentences
 from eval.models.chat import Writer
+from eval.retrieve.polite import chunks
 from records import Claim, Document, JsonlAppender, UserError, sha256_text
 
 # What a kill loses at most.

@@ -16,10 +16,10 @@ from data_builders.kb_pairs.splits import SPLIT_PROPERTIES, split_people
 from data_builders.kb_pairs.statements import Shares, World
 from data_builders.kb_pairs.unli import unli_pairs
 from data_builders.plan import Step
-from data_builders.polite import SECONDS_A_REQUEST
 from data_builders.server import open_client
 from data_builders.sparql import SparqlClient
 from data_builders.splits import SPLITS
+from eval.retrieve.polite import SECONDS_A_REQUEST
 from records import UserError
 
 Sizes = tuple[int, int, int]

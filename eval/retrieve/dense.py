@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,15 +33,15 @@ from transformers import (
 from components.base import load_tokenizer, resolve_base
 from components.encoding import batches_by_length, pad
 from eval.models.encoder import pick_device
-from eval.retrieve.hits import queries_of, with_contexts
-from records import Claim, Document, Passage, UserError, read_records, sha256_file, sha256_text
+from eval.retrieve.pages import DECIMALS
+from eval.retrieve.search import Per, SearchRetriever
+from records import Passage, UserError, read_records, sha256_file, sha256_text
 
 # Passages that are encoded and written together: what a killed run loses at most.
 CHUNK = 2048
-# Rows of the index that meet the queries at a time.
+# Rows of the index, and queries, that meet at a time: 64 MiB of scores.
 BLOCK = 65_536
-# Scores that agree so far tie, and the first passage wins: another machine rounds otherwise.
-DECIMALS = 4
+QUERIES = 256
 
 _FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 _TABLES = {".csv", ".tsv", ".parquet", ".gz"}
@@ -71,15 +71,24 @@ class SentenceEncoder:
         max_length: int | None = None,
         device: str = "auto",
     ):
-        found = resolve_base(model)
-        if isinstance(found, str):  # a hub id
-            found = Path(snapshot_download(found, allow_patterns=list(_FILES)))
+        self._base = resolve_base(model)
         self.model = model
-        self.folder = found
         self.batch_size = batch_size
         self.device = pick_device(device)
+        self._length = max_length
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the model lies; one of the hub is fetched when first wanted."""
+        if isinstance(self._base, Path):
+            return self._base
+        return Path(snapshot_download(self._base, allow_patterns=list(_FILES)))
+
+    @cached_property
+    def max_length(self) -> int:
+        """Tokens of a text; the rest is not read."""
         settings = _json(self.folder / "sentence_bert_config.json")
-        self.max_length = max_length or settings.get("max_seq_length") or 512
+        return self._length or settings.get("max_seq_length") or 512
 
     @cached_property
     def fingerprint(self) -> str:
@@ -261,16 +270,9 @@ class DenseIndex:
         best: list[list[Hit]] = [[] for _ in queries]
         for start in range(0, len(self.vectors), BLOCK):
             block = torch.from_numpy(self.vectors[start : start + BLOCK].astype(np.float32))
-            scores = (asked @ block.T).round(decimals=DECIMALS)  # (queries, rows)
-            least = scores.topk(min(k, len(block))).values[:, -1]
-            for row, own in enumerate(best):
-                # All that tie with the last one, since topk picks any of them.
-                places = (scores[row] >= least[row]).nonzero().flatten()
-                marks = scores[row][places].tolist()
-                pairs = zip(places.tolist(), marks, strict=True)
-                own += [Hit(start + place, round(mark, DECIMALS)) for place, mark in pairs]
-                own.sort(key=lambda hit: (-hit.score, hit.place))
-                del own[k:]
+            for first in range(0, len(queries), QUERIES):
+                own = best[first : first + QUERIES]
+                _keep_best(own, asked[first : first + QUERIES] @ block.T, start, k)
         return best
 
     def _chunks(self, first: int) -> Iterator[np.ndarray]:
@@ -305,14 +307,32 @@ class DenseIndex:
         partial.replace(file)
 
 
-class Dense:
-    """The ``k`` nearest passages for each claim, by a sentence encoder.
+def _keep_best(best: list[list[Hit]], scores: torch.Tensor, start: int, k: int) -> None:
+    """Bring each query's ``k`` best up to date with its scores for the rows from ``start`` on.
+
+    Args:
+        scores: (queries, rows), rounded here.
+    """
+    scores.round_(decimals=DECIMALS)
+    least = scores.topk(min(k, scores.shape[1])).values[:, -1:]
+    # All that tie with the last one, since topk picks any of them.
+    rows, places = (scores >= least).nonzero(as_tuple=True)
+    marks = scores[rows, places].tolist()
+    for row, place, mark in zip(rows.tolist(), places.tolist(), marks, strict=True):
+        best[row].append(Hit(start + place, round(mark, DECIMALS)))
+    for own in best:
+        own.sort(key=lambda hit: (-hit.score, hit.place))
+        del own[k:]
+
+
+class Dense(SearchRetriever):
+    """The ``k`` nearest passages of a file for each claim, by a sentence encoder.
 
     Args:
         passages: a file of passage records; JSONL stays on the disk, tables are read whole.
         model: a sentence-transformers model: a hub id, a folder or ``package:…``.
         k: passages a claim.
-        topic_in_query: whether the topic goes before the claim, as in FActScore's retrieval.
+        topic_in_query: whether the topic goes before the claim.
         query_prefix: goes before each query, where the model wants one (E5: ``query: ``).
         passage_prefix: goes before each passage.
         batch_size: texts that are encoded together; changes the speed.
@@ -320,6 +340,7 @@ class Dense:
         device: ``auto``, ``cpu``, ``cuda``, …
         cache_dir: folder of the passages' vectors, so that they are made once, and a killed run
             goes on; two bytes a number. They stay in memory without it.
+        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
     """
 
     def __init__(
@@ -334,25 +355,24 @@ class Dense:
         max_length: int | None = None,
         device: str = "auto",
         cache_dir: Path | None = None,
+        per: Per = "claim",
     ):
+        super().__init__(k, topic_in_query, per)
         self.path = Path(passages)
-        self.k = k
-        self.topic_in_query = topic_in_query
         self.query_prefix = query_prefix
         self.passage_prefix = passage_prefix
         self.cache_dir = Path(cache_dir) if cache_dir else None
         self._encoder = SentenceEncoder(model, batch_size, max_length, device)
 
-    @property
-    def identity(self) -> dict[str, object]:
-        """What decides which passages are found, besides the passages."""
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What decides which passages are found."""
         return {
-            "class": "eval.retrieve.dense.Dense",
+            **self._settings(),
+            "passages_sha256": sha256_file(self.path),
             "model": self._encoder.model,
             "model_sha256": self._encoder.fingerprint,
             "max_length": self._encoder.max_length,
-            "k": self.k,
-            "topic_in_query": self.topic_in_query,
             "query_prefix": self.query_prefix,
             "passage_prefix": self.passage_prefix,
         }
@@ -367,20 +387,12 @@ class Dense:
             file = self.cache_dir / f"{sha256_text(json.dumps(whole))[:32]}.npy"
         return DenseIndex(passages, self._encoder, file, self.passage_prefix)
 
-    def __call__(
-        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
-    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """Claims with ``contexts`` (best first) and the passages that a document's claims use."""
-        queries = [
-            [f"{self.query_prefix}{query}" for query in own]
-            for own in queries_of(documents, claims, self.topic_in_query)
-        ]
-        distinct = sorted({query for own in queries for query in own})
-        found = dict(zip(distinct, self._index.search(distinct, self.k), strict=True))
-        places = {hit.place for hits in found.values() for hit in hits}
-        known = {place: self._index.passages[place] for place in sorted(places)}
-        hits = {query: [known[hit.place] for hit in found[query]] for query in distinct}
-        return with_contexts(claims, [[hits[query] for query in own] for own in queries])
+    def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
+        """The ``k`` nearest passages of each query, best first."""
+        found = self._index.search([f"{self.query_prefix}{query}" for query in queries], k)
+        places = sorted({hit.place for hits in found for hit in hits})
+        known = {place: self._index.passages[place] for place in places}
+        return [[known[hit.place] for hit in hits] for hits in found]
 
 
 def _json(path: Path) -> dict | list:

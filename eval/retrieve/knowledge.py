@@ -13,15 +13,21 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+from unicodedata import normalize
 
 from bm25s.stopwords import STOPWORDS_EN
 
-from eval.retrieve.bm25 import PassageIndex
-from eval.retrieve.hits import queries_of, with_contexts
-from records import Claim, Document, Passage, UserError
+from eval.retrieve.pages import PageRetriever, PassageEncoder
+from eval.retrieve.search import Per
+from records import Passage, UserError, sha256_file
 
 # What FActScore writes between the passages of a page (factscore/retrieval.py).
 SEPARATOR = "####SPECIAL####SEPARATOR####"
+
+# Tokens of a passage of FActScore's, and the words of English text that are about as many.
+TOKENS = 256
+WORDS = 190
 
 _MARK = re.compile(r"</?s>")
 _TERM = re.compile(r"\w+")
@@ -45,8 +51,11 @@ def passages_of(title: str, text: str, words: int | None = 100) -> list[Passage]
         title: the page's title.
         text: the page's text, as it stands in the file.
         words: length of a passage in whitespace words (100 in 2402.05629); ``None`` for the
-            passages that the file has, which are 256 tokens in FActScore's.
+            passages that the file has, which are 256 tokens in FActScore's. A text without any
+            is then cut into passages of about as many.
     """
+    if words is None and SEPARATOR not in text and len(text.split()) > TOKENS:
+        words = WORDS
     if words is None:
         parts = [" ".join(_MARK.sub(" ", part).split()) for part in text.split(SEPARATOR)]
     else:
@@ -100,15 +109,23 @@ class Knowledge:
         return self._index is not None
 
     def resolve(self, title: str) -> str | None:
-        """The title of the page that ``title`` names, itself or by a redirect."""
-        found = self._one("SELECT title FROM documents WHERE title = ?", title)
-        if found is None and self._redirects:
-            found = self._one(
-                "SELECT d.title FROM redirects r JOIN documents d ON d.title = r.target "
-                "WHERE r.title = ?",
-                title,
-            )
-        return found
+        """The title of the page that ``title`` names, itself or by a redirect.
+
+        Where it names none to the letter, it is read as MediaWiki reads a title: underscores and
+        runs of spaces are one space, the form of Unicode is NFC, the first letter a capital.
+        """
+        plain = normalize("NFC", " ".join(title.replace("_", " ").split()))
+        for form in dict.fromkeys([title, plain, plain[:1].upper() + plain[1:]]):
+            found = self._one("SELECT title FROM documents WHERE title = ?", form)
+            if found is None and self._redirects:
+                found = self._one(
+                    "SELECT d.title FROM redirects r JOIN documents d ON d.title = r.target "
+                    "WHERE r.title = ?",
+                    form,
+                )
+            if found is not None:
+                return found
+        return None
 
     def text(self, title: str) -> str:
         """A page's plain text.
@@ -149,14 +166,23 @@ class Knowledge:
         by_row = "SELECT title FROM main.documents WHERE rowid = ?"
         return [self._connection.execute(by_row, row).fetchone()[0] for row in found]
 
-    def search(self, query: str, k: int = 5) -> list[Passage]:
-        """The ``k`` best passages: full-text search finds ``k`` pages, BM25 ranks their passages.
+    def titles_with(self, words: str, k: int = 5) -> list[str]:
+        """Titles of ``k`` pages that have all the words, those with the fewest others first.
 
-        Raises:
-            UserError: the file has no full-text index.
+        Case and punctuation do not count. All titles are looked at: about a second for Wikipedia's.
         """
-        found = [passage for title in self.pages(query, k) for passage in self.passages(title)]
-        return PassageIndex(found).search([query], k)[0]
+        wanted = set(_TERM.findall(words.casefold()))
+        # SQLite's LIKE folds the case of ASCII only; what it lets through is looked at again.
+        likes = [f"%{word}%" for word in sorted(wanted) if word.isascii()]
+        where = " AND ".join(["title LIKE ?"] * len(likes)) or "1"
+        found = []
+        for (title,) in self._connection.execute(
+            f"SELECT title FROM documents WHERE {where}", likes
+        ):
+            own = _TERM.findall(title.casefold())
+            if wanted and wanted <= set(own):
+                found.append((len(own), title))
+        return [title for _, title in sorted(found)[:k]]
 
     def _raw(self, title: str) -> tuple[str, str]:
         own = self.resolve(title)
@@ -218,12 +244,13 @@ def _match(query: str) -> str:
     return " OR ".join(f'"{word}"' for word in telling or words)
 
 
-class SqliteKnowledge:
+class SqliteKnowledge(PageRetriever):
     """The ``k`` best passages for each claim, from the page of the document's topic.
 
-    As FActScore does (2305.14251, section 4): the topic is the page's title, and BM25 ranks the
-    page's passages by the topic and the claim. Where no page has that title, full-text search
-    finds the pages instead.
+    As FActScore does (2305.14251, section 4): the topic is the page's title, and the page's
+    passages are ranked by the topic and the claim. Where no page has that title, full-text search
+    finds the pages; without a full-text index they are those whose titles have all words of the
+    topic ("John Bruce": "John Bruce (surgeon)" and his namesakes).
 
     Args:
         path: SQLite file with the table ``documents(title, text)``.
@@ -231,6 +258,8 @@ class SqliteKnowledge:
         words: words a passage; null for the passages that the file has (FActScore: 256 tokens).
         index: file with the full-text index, where ``path`` has none itself.
         topic_in_query: whether the topic goes before the claim.
+        encoder: a sentence encoder that ranks the passages (FActScore: GTR); null for BM25.
+        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
     """
 
     def __init__(
@@ -240,49 +269,48 @@ class SqliteKnowledge:
         words: int | None = 100,
         index: str | None = None,
         topic_in_query: bool = True,
+        encoder: PassageEncoder | None = None,
+        per: Per = "claim",
     ):
+        super().__init__(k, words, encoder, topic_in_query, per)
         self.path = Path(path)
-        self.k = k
-        self.words = words
         self.index = index
-        self.topic_in_query = topic_in_query
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What decides which passages are found."""
+        found = {**self._settings(), "pages_sha256": sha256_file(self.path)}
+        return found | ({"index_sha256": sha256_file(self.index)} if self.index else {})
 
     @cached_property
     def knowledge(self) -> Knowledge:
         """The pages, opened when first asked."""
         return Knowledge(self.path, self.words, self.index)
 
-    def __call__(
-        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
-    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """Claims with ``contexts`` (best first) and the passages that each document's claims use.
-
-        A claim without any matching passage gets ``contexts=[]``.
+    def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
+        """The passages of each topic's page; without an index, of the pages of its words.
 
         Raises:
             UserError: a topic has no page and there is no full-text index to search.
         """
-        absent = sorted({d.topic for d in documents} - {d.topic for d in documents if self._is(d)})
+        found = {topic: self._titles(topic) for topic in topics}
+        absent = [topic for topic, titles in found.items() if not titles]
         if absent and not self.knowledge.searchable:
             raise UserError(
                 f"{self.path}: {len(absent)} topics have no page, e.g. {absent[0]!r}, and there is "
                 "no full-text index to search; build one with `python -m data_builders knowledge "
                 f"--source sqlite --input {self.path}` and give it as `index`"
             )
-        pages: dict[str, PassageIndex] = {}
-        queries = queries_of(documents, claims, self.topic_in_query)
-        hits = [self._hits(d, own, pages) for d, own in zip(documents, queries, strict=True)]
-        return with_contexts(claims, hits)
+        return {topic: self._passages(titles) for topic, titles in found.items() if titles}
 
-    def _is(self, document: Document) -> bool:
-        return document.topic in self.knowledge
+    def _titles(self, topic: str) -> list[str]:
+        page = self.knowledge.resolve(topic)
+        if page is None and not self.knowledge.searchable:
+            return self.knowledge.titles_with(topic, self.k)
+        return [] if page is None else [page]
 
-    def _hits(
-        self, document: Document, queries: list[str], pages: dict[str, PassageIndex]
-    ) -> list[list[Passage]]:
-        topic = document.topic
-        if not self._is(document):
-            return [self.knowledge.search(query, self.k) for query in queries]
-        if topic not in pages:
-            pages[topic] = PassageIndex(self.knowledge.passages(topic))
-        return pages[topic].search(queries, self.k)
+    def _matching(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
+        return [self._passages(self.knowledge.pages(query, k)) for query in queries]
+
+    def _passages(self, titles: Sequence[str]) -> list[Passage]:
+        return [passage for title in titles for passage in self.knowledge.passages(title)]

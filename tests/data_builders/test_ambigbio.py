@@ -22,12 +22,12 @@ from data_builders.ambigbio.biographies import (
     without_numbers,
     write_texts,
 )
-from data_builders.ambigbio.evidence import article_text
 from data_builders.ambigbio.names import csv_text, read_names, shares_name
 from data_builders.plan import show_plan
 from eval.models.chat import Answer
 from eval.models.local import LocalModel
 from eval.models.prompts import Prompt
+from eval.retrieve.wikipedia import article_text
 from records import (
     BadInput,
     Document,
@@ -36,6 +36,7 @@ from records import (
     RelationPair,
     UserError,
     read_records,
+    sha256_file,
     write_jsonl,
 )
 
@@ -92,6 +93,8 @@ def test_passages_are_found_for_each_name(folder):
         "class": "eval.retrieve.bm25.BM25",
         "k": 5,
         "topic_in_query": False,
+        "per": "claim",
+        "passages_sha256": sha256_file("passages.jsonl"),
     }
     # Of a file of the user's only what was found is copied.
     assert {row["title"] for row in rows("passages")} == {title for title, _ in PEOPLE[:5]}

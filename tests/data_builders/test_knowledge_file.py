@@ -179,7 +179,7 @@ def test_of_factscores_file_only_the_index_is_made(tmp_path):
     knowledge = Knowledge(path, index=out / "knowledge.fts.db")
     assert knowledge.pages("mathematicians") == ["Ada"]
     assert knowledge.pages("duck separator special s") == ["Duck"], "marks are not indexed"
-    assert knowledge.search("duck")[0].text == "A duck."
+    assert knowledge.text(*knowledge.pages("duck", 1)) == "A duck."
     with sqlite3.connect(path) as db:
         db.execute("INSERT INTO documents VALUES ('New', 'A page.')")
     db.close()

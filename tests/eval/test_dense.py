@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from jsonargparse import ArgumentParser
 from safetensors.torch import save_file
 from transformers import BertModel, T5Config, T5EncoderModel
 
 from eval.retrieve import dense
 from eval.retrieve.dense import Dense, DenseIndex, PassageFile, SentenceEncoder, pool
+from eval.stages import Searcher
 from records import BadInput, Claim, Document, Passage, UserError, write_jsonl
 
 TEXTS = [
@@ -147,6 +149,7 @@ def test_blocks_and_chunks_change_nothing(plain, passages, monkeypatch):
     whole = DenseIndex(PassageFile(passages), encoder).search(queries, 3)
     monkeypatch.setattr(dense, "CHUNK", 2)
     monkeypatch.setattr(dense, "BLOCK", 2)
+    monkeypatch.setattr(dense, "QUERIES", 2)
     assert DenseIndex(PassageFile(passages), encoder).search(queries, 3) == whole
 
 
@@ -206,6 +209,37 @@ def test_prefixes_and_other_files_make_other_vectors(plain, gtr, passages, tmp_p
         stage(*question)
     assert len(list(cache.glob("*.npy"))) == 3
     assert first.identity != prefixed.identity != other.identity
+    before = passages.read_text(encoding="utf-8")
+    passages.write_text(before.replace("paris", "rome"), encoding="utf-8")
+    changed = Dense(str(passages), str(plain), **common)
+    changed(*question)
+    assert len(list(cache.glob("*.npy"))) == 4, "other passages, other vectors"
+    assert changed.identity != first.identity
+
+
+def test_the_stage_is_a_searcher_and_its_encoder_ranks_pages(plain, passages):
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--search", type=Searcher)
+    encoder = {
+        "class_path": "eval.retrieve.dense.SentenceEncoder",
+        "init_args": {"model": str(plain)},
+    }
+    for name, options in (
+        ("dense.Dense", {"passages": str(passages), "model": str(plain), "device": "cpu"}),
+        ("bm25.BM25", {"passages": str(passages)}),
+        ("knowledge.SqliteKnowledge", {"path": "x.db", "encoder": encoder}),
+    ):
+        given = {"class_path": f"eval.retrieve.{name}", "init_args": options}
+        parsed = parser.parse_object({"search": given})
+        searcher = parser.instantiate_classes(parsed).search
+        if name.startswith("knowledge"):
+            assert len(searcher.encoder.fingerprint) == 64
+        else:
+            found = searcher.search(["ada wrote", "london", "ada wrote"], 2)
+            assert [len(hits) for hits in found[::2]] == [2, 2] or name == "bm25.BM25"
+            assert found[0] == found[2]
+            assert all(isinstance(passage, Passage) for hits in found for passage in hits)
+            assert len(searcher.identity["passages_sha256"]) == 64
 
 
 def test_passages_stay_on_the_disk(passages, tmp_path):

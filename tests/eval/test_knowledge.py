@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import string
 
+import numpy as np
 import pytest
 from jsonargparse import ArgumentParser
 
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
+from eval.retrieve.polite import EndpointError, RefusedError
+from eval.retrieve.search import ask_each, with_contexts
 from eval.stages import Retriever
-from records import Claim, Document, UserError
+from records import Claim, Document, Passage, UserError
 
 ADA = (
     f"<s>Ada Lovelace was a mathe{SEPARATOR}matician.</s><s>She wrote notes on an engine.</s>"
@@ -93,7 +97,8 @@ def test_a_redirect_leads_to_its_page(path):
 def test_search_finds_pages_and_ranks_their_passages(path):
     knowledge = Knowledge(path, words=6)
     assert knowledge.pages("who wrote notes", 2)[0] == "Ada Lovelace"
-    assert knowledge.search("died London", 1)[0].text == "died in London."
+    (found,) = SqliteKnowledge(str(path), words=6).search(["died London"], 1)
+    assert [passage.text for passage in found] == ["died in London."]
     assert knowledge.pages("the", 3) == ["The Who"], "a query of stop words alone is one too"
 
 
@@ -116,7 +121,8 @@ def test_a_query_is_words_and_no_expression(path, query):
 
 @pytest.mark.parametrize("query", ["", "  ", '"*:^()-', "zzz"])
 def test_a_query_that_matches_nothing_has_no_hits(path, query):
-    assert Knowledge(path).pages(query) == Knowledge(path).search(query) == []
+    assert Knowledge(path).pages(query) == []
+    assert SqliteKnowledge(str(path)).search([query, "duck"], 5)[0] == []
 
 
 def test_a_long_query_is_searched(path):
@@ -128,7 +134,7 @@ def test_without_an_index_the_command_that_builds_it_is_named(tmp_path):
     path = write(tmp_path / "kb.db", PAGES, index=False)
     assert not Knowledge(path).searchable
     with pytest.raises(UserError, match="python -m data_builders knowledge --source sqlite"):
-        Knowledge(path).search("duck")
+        Knowledge(path).pages("duck")
 
 
 def test_what_is_no_knowledge_source_is_said(tmp_path):
@@ -148,10 +154,40 @@ def test_what_is_no_knowledge_source_is_said(tmp_path):
 def test_the_file_is_not_written_to(path):
     before = path.read_bytes()
     knowledge = Knowledge(path)
-    knowledge.search("duck")
+    knowledge.pages("duck")
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         knowledge._connection.execute("DELETE FROM documents")
     assert path.read_bytes() == before
+
+
+def test_a_title_is_read_as_the_wiki_reads_it(path):
+    knowledge = Knowledge(path)
+    for title in ("Ada_Lovelace", "  Ada   Lovelace ", "engine", "Mu\u0308ller-Lu\u0308denscheid"):
+        assert knowledge.resolve(title) in {"Ada Lovelace", "Engine", "Müller-Lüdenscheid"}
+    assert knowledge.resolve("Ada lovelace") is None
+
+
+def test_titles_with_the_words(tmp_path):
+    names = [
+        "A. Lee of York (Ann)",
+        "Ann Lee",
+        "Ann Lee (poet)",
+        "Lee, Ann-Marie",
+        "Annie Lee",
+        "MÜLLER (Ann)",
+        "100%",
+    ]
+    knowledge = Knowledge(write(tmp_path / "kb.db", [(n, "x") for n in names], index=False))
+    expected = ["Ann Lee", "Ann Lee (poet)", "Lee, Ann-Marie", "A. Lee of York (Ann)"]
+    assert knowledge.titles_with("lee ann") == expected
+    assert knowledge.titles_with("Ann Lee", 1) == ["Ann Lee"]
+    assert knowledge.titles_with("müller") == ["MÜLLER (Ann)"]
+    assert knowledge.titles_with("%") == knowledge.titles_with("") == []
+
+
+def test_a_long_text_without_passages_of_its_own_is_cut(path):
+    assert [len(p.text.split()) for p in passages_of("T", "word " * 400, None)] == [190, 190, 20]
+    assert len(passages_of("T", "word " * 256, None)) == 1
 
 
 def documents(*topics):
@@ -180,6 +216,86 @@ def test_the_retriever_says_before_the_work_that_it_cannot_search(tmp_path):
     assert stage(*documents("Ada Lovelace"))[1][0]
     with pytest.raises(UserError, match=r"1 topics have no page, e\.g\. 'The Countess'"):
         stage(*documents("Ada Lovelace", "The Countess"))
+
+
+def test_without_an_index_the_titles_with_the_words_are_searched(tmp_path):
+    pages = [
+        *PAGES,
+        ("Ada (ship)", "A vessel."),
+        ("Ada (poet)", "She died in London, a poet."),
+    ]
+    stage = SqliteKnowledge(
+        str(write(tmp_path / "kb.db", pages, index=False)), k=3, topic_in_query=False
+    )
+    (claims,), (passages,) = stage(*documents("ada"))
+    assert {p.title for p in passages} == {"Ada Lovelace", "Ada (poet)"}
+    assert claims[1].contexts == []
+
+
+class Letters:
+    """An encoder of our own: how often each letter stands in a text."""
+
+    fingerprint = "letters"
+
+    def __init__(self):
+        self.calls = []
+
+    def encode(self, texts):
+        self.calls.append(list(texts))
+        counts = np.array(
+            [[text.lower().count(c) for c in string.ascii_lowercase] for text in texts]
+        )
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+def test_an_encoder_ranks_instead(path):
+    encoder = Letters()
+    stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False, encoder=encoder)
+    claims, passages = stage(*documents("Ada Lovelace", "Engine", "Ada Lovelace"))
+    texts = [p.text for p in Knowledge(path, 6).passages("Ada Lovelace")]
+    vectors = Letters().encode([*(f"Ada Lovelace {text}" for text in texts), "She died in London."])
+    order = np.argsort(-(vectors[:3] @ vectors[3]))[:2]
+    assert claims[0][0].contexts == [f"Ada Lovelace#{place}" for place in order]
+    assert len(claims[0][1].contexts) == 2, "the nearest, however far"
+    assert claims[2] == claims[0]
+    assert passages[1][0].title == "Engine"
+    (asked,) = encoder.calls
+    assert len(asked) == len(set(asked)), "one call, each text once"
+    assert len(stage.search(["duck", "zzz"], 2)[0]) == 2
+    assert stage.search(["zzz"], 2) == [[]]
+    assert stage.identity["encoder_sha256"] == "letters"
+
+
+def test_once_a_document_for_its_topic(path):
+    stage = SqliteKnowledge(str(path), k=1, words=6, per="topic")
+    (claims,), (passages,) = stage(*documents("Ada Lovelace"))
+    assert claims[0].contexts == claims[1].contexts == [passages[0].id]
+
+
+def test_two_texts_of_one_id_are_refused_and_a_failed_search_is_none():
+    ours = [[Claim(id="a", text="x"), Claim(id="b", text="y"), Claim(id="c", text="z")]]
+    one, other = Passage(id="p", text="one"), Passage(id="p", text="other")
+    (found,), (used,) = with_contexts(ours, [[[one], None, [one]]])
+    assert [claim.contexts for claim in found] == [["p"], None, ["p"]]
+    assert used == [one]
+    with pytest.raises(UserError, match="'p' names two texts"):
+        with_contexts(ours, [[[one], [], [other]]])
+
+
+def test_a_server_that_is_gone_is_not_asked_for_all():
+    asked = []
+
+    def ask(query):
+        asked.append(query)
+        if query == "refused":
+            raise RefusedError("no such query")
+        if query == "lost":
+            raise EndpointError("no answer")
+        return query
+
+    queries = ["a", "lost", "lost", "refused", "lost", "lost", "lost", "b", "c"]
+    assert ask_each(queries, ask) == ["a", *[None] * 8]
+    assert asked == queries[:7]
 
 
 def test_the_retriever_opens_nothing_until_it_is_called():

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from data_builders.mediawiki import MediaWiki, PageViews
-from data_builders.polite import EndpointError, RefusedError
+from data_builders.pageviews import PageViews
+from eval.retrieve.mediawiki import MediaWiki
+from eval.retrieve.polite import EndpointError, RefusedError
 from records import UserError
 from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
 from tests.integration.pages import CATEGORY

@@ -11,7 +11,7 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -19,12 +19,16 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+import requests
+import urllib3
+
 from records import UserError, sha256_text, write_json
 
 T = TypeVar("T")
 Sleep = Callable[[float], None]
 
 TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
+CONNECT_S = 10.0
 MAX_BACKOFF_S = 60.0
 DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the header is absent
 LONGEST_WAIT_S = 900.0
@@ -213,6 +217,73 @@ class PoliteClient:
             "start again later, or ask for less at a time",
             too_much,
         )
+
+
+class HttpClient(PoliteClient):
+    """A polite client over one requests session, which asks for compressed answers.
+
+    Args:
+        options: those of ``PoliteClient``.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        user_agent: str | None = None,
+        cache_dir: str | Path | None = None,
+        **options: object,
+    ):
+        super().__init__(endpoint, user_agent, cache_dir, **options)
+        self._session = requests.Session()
+        self._session.headers["User-Agent"] = self.user_agent
+        self._session.trust_env = self.remote  # a proxy of the environment is none for loopback
+
+    def _fetch(
+        self,
+        method: str,
+        url: str,
+        data: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        known: Collection[int] = (200, 404),
+    ) -> tuple[int, dict, bytes]:
+        """One attempt, read to its end: status, headers, body.
+
+        Args:
+            data: the body; a form's unless ``headers`` say what it is.
+            known: statuses that the caller reads itself.
+
+        Raises:
+            UserError: another status that will not mend itself.
+            Transient: anything else that is no whole answer.
+        """
+        deadline = time.monotonic() + self.timeout_s
+        form = {"Content-Type": "application/x-www-form-urlencoded"} if data else {}
+        try:
+            with self._session.request(
+                method,
+                url,
+                data=data,
+                headers={**form, **(headers or {})},
+                stream=True,
+                timeout=(min(CONNECT_S, self.timeout_s), self.timeout_s),
+            ) as response:
+                raw = response.raw
+                body = read_until(lambda: raw.read1(1 << 16, decode_content=True), deadline)
+        except (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError) as error:
+            raise Transient(f"{type(error).__name__}: {one_line(error)}", too_much=True) from None
+        # A body that is cut short of its Content-Length ends in urllib3's own errors.
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            raise Transient(f"{type(error).__name__}: {one_line(error)}") from None
+        status = response.status_code
+        if status in TRANSIENT_STATUS:
+            asked = response.headers.get("Retry-After")
+            raise Transient(f"HTTP {status}", retry_after(asked) if status in {429, 503} else None)
+        if status not in known:
+            raise UserError(
+                f"{self.endpoint} answers HTTP {status} {response.reason}; "
+                "check the address and user_agent"
+            )
+        return status, dict(response.headers), body
 
 
 def is_local(endpoint: str) -> bool:

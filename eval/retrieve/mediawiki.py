@@ -1,4 +1,4 @@
-"""Polite clients of a MediaWiki's action API and of Wikimedia's page-view service, over requests.
+"""A polite client of a MediaWiki's action API.
 
 Rules kept (API:Etiquette, Manual:Maxlag parameter, API:Continue): serial requests, titles joined up
 to fifty, ``maxlag`` with every request and its reply treated as a wait, all members of ``continue``
@@ -8,25 +8,20 @@ copied until it is absent, a page given out only when ``batchcomplete`` says tha
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, urlencode
 
-import requests
-import urllib3
 from tqdm import tqdm
 
-from data_builders.polite import (
-    TRANSIENT_STATUS,
+from eval.retrieve.polite import (
     EndpointError,
-    PoliteClient,
+    HttpClient,
     RefusedError,
     Transient,
     chunks,
     one_line,
-    read_until,
     retry_after,
 )
 from records import UserError
@@ -34,67 +29,10 @@ from records import UserError
 TITLES_A_REQUEST = 50
 # Longer ones go by POST: servers refuse a request line of more than about 8 kB.
 LONGEST_GET = 4000
-CONNECT_S = 10.0
 # What a wiki says when it is only busy; anything else will not mend itself.
 BUSY_CODES = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 
 Page = dict[str, object]
-
-
-class HttpClient(PoliteClient):
-    """A polite client over one requests session, which asks for compressed answers.
-
-    Args:
-        options: those of ``PoliteClient``.
-    """
-
-    def __init__(
-        self,
-        endpoint: str,
-        user_agent: str | None = None,
-        cache_dir: str | Path | None = None,
-        **options: object,
-    ):
-        super().__init__(endpoint, user_agent, cache_dir, **options)
-        self._session = requests.Session()
-        self._session.headers["User-Agent"] = self.user_agent
-        self._session.trust_env = self.remote  # a proxy of the environment is none for loopback
-
-    def _fetch(self, method: str, url: str, data: str | None = None) -> tuple[int, dict, bytes]:
-        """One attempt, read to its end: status (200 or 404), headers, body.
-
-        Raises:
-            UserError: a status that will not mend itself.
-            Transient: anything else that is no whole answer.
-        """
-        deadline = time.monotonic() + self.timeout_s
-        form = {"Content-Type": "application/x-www-form-urlencoded"} if data else None
-        try:
-            with self._session.request(
-                method,
-                url,
-                data=data,
-                headers=form,
-                stream=True,
-                timeout=(min(CONNECT_S, self.timeout_s), self.timeout_s),
-            ) as response:
-                raw = response.raw
-                body = read_until(lambda: raw.read1(1 << 16, decode_content=True), deadline)
-        except (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError) as error:
-            raise Transient(f"{type(error).__name__}: {one_line(error)}", too_much=True) from None
-        # A body that is cut short of its Content-Length ends in urllib3's own errors.
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise Transient(f"{type(error).__name__}: {one_line(error)}") from None
-        status = response.status_code
-        if status in TRANSIENT_STATUS:
-            asked = response.headers.get("Retry-After")
-            raise Transient(f"HTTP {status}", retry_after(asked) if status in {429, 503} else None)
-        if status not in {200, 404}:
-            raise UserError(
-                f"{self.endpoint} answers HTTP {status} {response.reason}; "
-                "check the address and user_agent"
-            )
-        return status, dict(response.headers), body
 
 
 class MediaWiki(HttpClient):
@@ -252,64 +190,6 @@ class MediaWiki(HttpClient):
             asked = headers.get("Retry-After")
             raise Transient(f"{code}: {info}", retry_after(asked) if asked else None)
         raise RefusedError(f"{self.endpoint} refuses the request: {code}: {info}")
-
-
-class PageViews(HttpClient):
-    """Asks Wikimedia's REST service how often pages were looked at.
-
-    Args:
-        endpoint: ``https://wikimedia.org/api/rest_v1``, or another of its shape.
-        project: whose pages, e.g. ``en.wikipedia``.
-        options: those of ``PoliteClient``.
-    """
-
-    def __init__(
-        self,
-        endpoint: str = "https://wikimedia.org/api/rest_v1",
-        user_agent: str | None = None,
-        cache_dir: str | Path | None = None,
-        *,
-        project: str = "en.wikipedia",
-        **options: object,
-    ):
-        super().__init__(endpoint.rstrip("/"), user_agent, cache_dir, **options)
-        self.project = project
-
-    def views(self, title: str, start: str, end: str, family: str = "page views") -> int:
-        """Views of a page by people (not by programs) in whole months.
-
-        Args:
-            title: the page.
-            start: first day, ``YYYYMMDD``.
-            end: last day.
-
-        Returns:
-            Their number; 0 where the service knows of none (it answers 404 then).
-        """
-        path = (
-            f"metrics/pageviews/per-article/{self.project}/all-access/user/"
-            f"{quote(title.replace(' ', '_'), safe='')}/monthly/{start}/{end}"
-        )
-        reply = self._answer(path, family, lambda: self._attempt(path), lambda r: len(r["items"]))
-        return sum(item["views"] for item in reply["items"])
-
-    def _attempt(self, path: str) -> dict:
-        status, _, body = self._fetch("GET", f"{self.endpoint}/{path}")
-        try:
-            reply = json.loads(body)
-            if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
-                return {"items": []}
-            [int(item["views"]) for item in reply["items"]]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            tail = body[-80:].decode("utf-8", errors="replace")
-            raise Transient(f"HTTP {status}, no whole JSON, it ends with {tail!r}") from None
-        return reply
-
-
-def _says_not_found(reply: Mapping) -> bool:
-    """Whether a 404 is the service's own: by its title, before 2023 by its type."""
-    title = str(reply.get("title", "")).casefold()
-    return title.startswith("not found") or "not_found" in str(reply.get("type", ""))
 
 
 def _rows(reply: Mapping) -> int:
