@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.decompose.sentences import split_sentences
+from eval.decompose.sentences import split_sentences, without_citations
 from eval.inside import replaced, writers
 from eval.models.chat import Answer, CachedWriter, Message, Sampling
 from eval.pipeline import Pipeline
@@ -94,7 +94,7 @@ def dry_run(pipeline: Pipeline, documents: Sequence[Document]) -> str:
         counted(pipeline.revise, "revise", lambda stage: stage(documents, claims))
     relevance = getattr(pipeline.select, "relevance", None)
     if writers(relevance):
-        sentences = [split_sentences(document.text) for document in documents]
+        sentences = [split_sentences(without_citations(d.text)) for d in documents]
         counted(relevance, "relevance", lambda stage: stage(documents, sentences))
     claims, passages = _evidence(pipeline, documents, claims)
     for verifier in pipeline.verify:

@@ -29,8 +29,11 @@ def writers(root: object) -> list[CachedWriter]:
 
 
 def prompts(root: object) -> dict[str, str]:
-    """SHA-256 of a pipeline's prompts and banks of examples, by name; they decide its results."""
-    return {prompt.name: prompt.sha256 for prompt in parts(root, PromptFile)}
+    """SHA-256 of a pipeline's prompts and banks of examples; they decide its results.
+
+    Several stages have a prompt of the same name, so that the folders above it are in the key.
+    """
+    return {"/".join(p.path.parts[-3:]): p.sha256 for p in parts(root, PromptFile)}
 
 
 def identities(root: object) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from components.measures import bootstrap
 from eval.aggregate import DocumentScore, f1_at_k, recall_at_k, responds
 from eval.pipeline import Scored
-from records import Result
+from records import Claim, Result
 
 # Shown as totals of a cell; ``failed`` is a field of every result.
 _COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
@@ -49,7 +49,9 @@ def summarise(
       of subclaims that Core keeps) and ``empty_selection`` (share of responding texts of which
       nothing is left);
     - ``factual_precision_micro``: supported claims / judged claims of all documents;
-    - ``judged``, ``supported``, ``contradicted``, ``undecided``, ``irrelevant``: numbers of claims.
+    - ``judged``, ``supported``, ``contradicted``, ``undecided``, ``irrelevant``: numbers of claims;
+      without Core also ``backed_off``: those that are their sentence, because it could not be
+      decomposed as the decomposer should (its prompt did not fit).
 
     With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
     """
@@ -102,9 +104,16 @@ def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict
     }
     own = topics[responding]
     found["factual_precision_micro"] = _value(counts["supported"], counts["judged"], own, seed)
+    if selection == "none":
+        claims = [d.claims for d, score in rows if score.responded]
+        counts["backed_off"] = np.asarray([sum(map(_backed_off, one)) for one in claims])
     for name, values in counts.items():
         found[name] = (float(values.sum()), None, len(set(own.tolist())))
     return found
+
+
+def _backed_off(claim: Claim) -> bool:
+    return (claim.model_extra or {}).get("backed_off") is not None
 
 
 def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.ndarray]:

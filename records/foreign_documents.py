@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def _factscore_labelled(row: dict, number: int) -> dict | None:
     """FActScore's labelled biographies: ``annotations`` with atomic facts.
@@ -150,9 +152,47 @@ def _factscore_predictions(row: dict, number: int) -> dict | None:
     return _document(row, number, " ".join(row["facts"]), claims=claims)
 
 
+# AmbigBio's passages: sections of pages, one after the other, each under its page's title.
+_SECTION = re.compile(r"^Title: (.*)\n((?:(?!Title: ).*\n?)*)", re.MULTILINE)
+
+
+def _ambigbio(row: dict, number: int) -> dict | None:
+    """AmbigBio's generations: atoms with FActScore's verdict, and the passages that they cite.
+
+    ``atoms_independent`` judges each atom by itself. All sections that the text cites, each once,
+    are the contexts of every atom, since an atom does not say which citation is its own.
+    """
+    if "atoms_independent" not in row or not isinstance(row.get("citations"), list):
+        return None
+    cited: dict[tuple[str, str], None] = {}
+    for citation in row["citations"]:
+        for title, text in _SECTION.findall("\n".join(citation["passage"])):
+            # A section starts with its title once more.
+            cited[title, text.strip().removeprefix(title).strip() or text.strip() or title] = None
+    passages = [
+        {"id": f"p{place}", "title": title, "text": text}
+        for place, (title, text) in enumerate(cited)
+    ]
+    claims = [
+        {
+            "id": f"c{place}",
+            "text": atom["atom"],
+            "label": "S" if atom["is_supported"] else "NS",
+            "contexts": [passage["id"] for passage in passages],
+        }
+        for place, atom in enumerate(row["atoms_independent"] or [])
+    ]
+    row = row | {"id": f"{row['generator']}-{row['qid']}", "topic": row["name"]}
+    return _document(row, number, row["output"], claims=claims, passages=passages)
+
+
+# VeriScore's `question` tells its extraction whether a text is an answer to one.
+_KEPT = ("group", "kind", "generator", "question", "prompt_source")
+
+
 def _document(row: dict, number: int, text: str, **more: object) -> dict:
     topic = row.get("topic") or row.get("prompt") or row.get("question") or row.get("input")
-    kept = {k: row[k] for k in ("group", "kind", "generator") if row.get(k) is not None}
+    kept = {k: row[k] for k in _KEPT if row.get(k) is not None}
     if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
         kept.setdefault("generator", row["model"])
     return {"id": str(row.get("id", f"d{number}")), "topic": topic, "text": text, **kept, **more}
@@ -160,7 +200,7 @@ def _document(row: dict, number: int, text: str, **more: object) -> dict:
 
 _READERS = (
     *(_factscore_labelled, _factreasoner, _safe, _veriscore, _factscore_predictions),
-    _response,
+    *(_ambigbio, _response),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eval.aggregate import responds
-from eval.decompose.sentences import split_sentences
+from eval.decompose.sentences import split_sentences, without_citations
 from records import Claim, Document
 
 
@@ -36,19 +36,30 @@ class Failed(NamedTuple):
     reason: str
 
 
+class BackedOff(NamedTuple):
+    """Why a sentence is its own only subclaim, where a method has it so when it cannot do more.
+
+    Such a claim carries the reason in a field ``backed_off``, by which they are counted.
+    """
+
+    reason: str
+
+
 class BySentence(ABC):
     """Decompose sentence by sentence, all sentences of all documents in one go.
 
-    Texts that do not respond (:func:`eval.aggregate.responds`) have no claims.
+    Texts that do not respond (:func:`eval.aggregate.responds`) have no claims. The numbers of
+    citations are taken out before the text is cut.
     """
 
     @abstractmethod
-    def subclaims(self, places: Sequence[Place]) -> list[list[str] | Failed]:
+    def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
         """The subclaims of each sentence; none where it says nothing that could be verified."""
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """Claims of every document, in the order of the text."""
-        cut = [split_sentences(d.text) if responds(d) else [] for d in documents]
+        texts = [without_citations(d.text) if responds(d) else "" for d in documents]
+        cut = [split_sentences(text) for text in texts]
         places = [
             Place(document, sentences, index)
             for document, sentences in zip(documents, cut, strict=True)
@@ -61,11 +72,17 @@ class BySentence(ABC):
         ]
 
 
-def _claims(sentences: Sequence[str], found: Sequence[list[str] | Failed]) -> list[Claim]:
+def _claims(
+    sentences: Sequence[str], found: Sequence[list[str] | BackedOff | Failed]
+) -> list[Claim]:
     claims: list[Claim] = []
     for index, (sentence, own) in enumerate(zip(sentences, found, strict=True)):
-        failed = own.reason if isinstance(own, Failed) else None
-        for text in [sentence] if isinstance(own, Failed) else own:
+        texts, more = own, {}
+        if isinstance(own, Failed):
+            texts, more = [sentence], {"failed": own.reason}
+        elif isinstance(own, BackedOff):
+            texts, more = [sentence], {"backed_off": own.reason}
+        for text in texts:
             name = f"c{len(claims)}"
-            claims.append(Claim(id=name, text=text, sentence=index, source=sentence, failed=failed))
+            claims.append(Claim(id=name, text=text, sentence=index, source=sentence, **more))
     return claims

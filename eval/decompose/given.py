@@ -4,32 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 from records import Claim, Document, UserError
 
 
 class Given:
-    """Use each document's own ``claims``.
+    """Use each document's own claims.
 
     Args:
         irrelevant: keep claims that the annotators labelled irrelevant (IR).
+        field: the documents' field that holds them. FActScore's labelled biographies have the
+            humans' facts in ``claims`` and the model's in ``model_claims``.
     """
 
-    def __init__(self, irrelevant: bool = False):
+    def __init__(self, irrelevant: bool = False, field: str = "claims"):
         self.irrelevant = irrelevant
+        self.field = field
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """The claims as they are.
 
         Raises:
-            UserError: a document brings no claims.
+            UserError: a document brings no claims, or something else in their field.
         """
         for document in documents:
-            if document.claims is None:
+            if not self.has(document):
                 raise UserError(
-                    f"document {document.id}: no claims; give a `claims` field or choose another "
-                    "decomposer, e.g. eval.decompose.sentences.Sentences"
+                    f"document {document.id}: no claims; give a `{self.field}` field or choose "
+                    "another decomposer, e.g. eval.decompose.sentences.Sentences"
                 )
         return [
-            [claim for claim in document.claims or [] if self.irrelevant or claim.label != "IR"]
+            [claim for claim in self._claims(document) if self.irrelevant or claim.label != "IR"]
             for document in documents
         ]
+
+    def has(self, document: Document) -> bool:
+        """Whether the document brings claims; an empty list is one that says nothing."""
+        return getattr(document, self.field, None) is not None
+
+    def _claims(self, document: Document) -> list[Claim]:
+        try:
+            return [Claim.model_validate(claim) for claim in getattr(document, self.field)]
+        except ValidationError as error:
+            what = error.errors()[0]["msg"]
+        except TypeError as error:
+            what = str(error)
+        raise UserError(f"document {document.id}: {self.field}: no claims ({what})")

@@ -16,6 +16,10 @@ from records import UserError
 
 # Name to its class and what it shows.
 EXPERIMENTS = {
+    "decomposition": (
+        "Decomposition",
+        "DecompScore and factual precision by decomposer (2403.11903, section 3.2)",
+    ),
     "informativeness": (
         "Informativeness",
         "order of bleached, common and specific claims (2407.03572, section 4.2)",

@@ -252,9 +252,9 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
 
 
 def last_whole_sentence(text: str) -> str:
-    """The text up to the end of its last whole sentence; all of it where no sentence ends."""
+    """The text up to the end of its last whole sentence, else of its last whole line, else all."""
     whole = _LAST_SENTENCE.match(text)
-    return whole.group() if whole else text
+    return whole.group() if whole else text.rpartition("\n")[0] or text
 
 
 def text_seed(seed: int, index: int) -> int:

@@ -1,4 +1,4 @@
-"""``report.html``: a run folder of the robustness experiment as one page that works offline.
+"""``report.html``: a run folder of an experiment as one page that works offline.
 
 Everything that the page shows is read from the run folder; texts in it were written by language
 models and are escaped wherever they go. Equal run folders give equal bytes.
@@ -23,6 +23,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 from pydantic import BaseModel
 
+from eval.report.decomposition import page_context
 from eval.report.plots import Points, appended_curve, precision_bars, training_curve
 from eval.report.tables import (
     COMPONENTS,
@@ -164,7 +165,8 @@ def build_report(run_folder: str | Path) -> Path:
 
     Args:
         run_folder: holds ``results.json`` and, as far as the run made them, ``selections.jsonl``
-            and ``training/*.csv``. What is missing is left out with a sentence that says so.
+            and ``training/*.csv``, or ``subclaims.jsonl`` and ``sentences.jsonl``. What is missing
+            is left out with a sentence that says so.
 
     Returns:
         The page's path.
@@ -177,16 +179,34 @@ def build_report(run_folder: str | Path) -> Path:
         what = "has no results.json" if folder.is_dir() else "no such run folder"
         raise UserError(
             f"{folder}: {what}; run `python -m eval experiment robustness --config … "
-            f"--output {folder}` first"
+            f"--output {folder}`, or another experiment, first"
         )
     file = read_results(folder / "results.json")
     if not file.results:
         raise UserError(f"{folder / 'results.json'}: no results in it; run the experiment again")
-    figures: dict[str, go.Figure] = {}
-    context = _context(file, folder, figures)
     target = folder / "report.html"
-    write_text(target, _render(context, figures))
+    if file.experiment == "decomposition":
+        context = _origin(file) | page_context(file, folder)
+        write_text(target, _render("decomposition.html.j2", context, scripts=[]))
+        return target
+    figures: dict[str, go.Figure] = {}
+    context = _origin(file) | _context(file, folder, figures)
+    context["figures"] = script_json({p: f.to_plotly_json() for p, f in figures.items()})
+    scripts = [get_plotlyjs(), (Path(__file__).parent / "page.js").read_text(encoding="utf-8")]
+    write_text(target, _render("template.html.j2", context | {"plots": set(figures)}, scripts))
     return target
+
+
+def _origin(file: ResultFile) -> dict:
+    """What every page says of where its numbers come from."""
+    config = file.provenance.get("config") or {}
+    return {
+        "file": file,
+        "settings": {label: settings_of(config, name) for name, label in SETTINGS.items()},
+        "config": json.dumps(config, indent=2, ensure_ascii=False),
+        "domains": sorted({row.domain for row in file.results}),
+        "hashes": sorted({row.config_hash for row in file.results}),
+    }
 
 
 def _context(file: ResultFile, folder: Path, figures: dict[str, go.Figure]) -> dict:
@@ -219,7 +239,6 @@ def _context(file: ResultFile, folder: Path, figures: dict[str, go.Figure]) -> d
             figures[f"training-{index}"] = figure
     config = file.provenance.get("config") or {}
     return {
-        "file": file,
         "table": table,
         "targets": targets,
         "unseen": [kind for kind in targets if kind not in {text.kind for text in table.texts}],
@@ -228,14 +247,11 @@ def _context(file: ResultFile, folder: Path, figures: dict[str, go.Figure]) -> d
         "unit": "" if settings_of(config, "weighting") == ["uniform"] else "nats",
         "training": training,
         "without": without,
-        "settings": {label: settings_of(config, name) for name, label in SETTINGS.items()},
-        "config": json.dumps(config, indent=2, ensure_ascii=False),
-        "domains": sorted({row.domain for row in file.results}),
-        "hashes": sorted({row.config_hash for row in file.results}),
     }
 
 
-def _render(context: dict, figures: dict[str, go.Figure]) -> str:
+def _render(name: str, context: dict, scripts: list[str]) -> str:
+    """A page: its template filled in. No other script than ``scripts`` runs in it."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -244,19 +260,13 @@ def _render(context: dict, figures: dict[str, go.Figure]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "interval": interval, "bound": bound}
-    template = environment.get_template("template.html.j2")
-    script = Markup(environment.loader.get_source(environment, "page.js")[0])
-    plotly = Markup(get_plotlyjs())
-    return template.render(
+    return environment.get_template(name).render(
         **context,
         components=COMPONENTS,
         reasons=REASONS,
         reached=reached,
-        plots=set(figures),
-        figures=script_json({place: figure.to_plotly_json() for place, figure in figures.items()}),
-        plotly=plotly,
-        script=script,
-        script_hashes=[_csp_hash(plotly), _csp_hash(script)],
+        scripts=[Markup(script) for script in scripts],
+        script_hashes=[_csp_hash(script) for script in scripts],
     )
 
 

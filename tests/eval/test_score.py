@@ -184,7 +184,7 @@ def test_models_and_prompts_are_found_wherever_a_stage_keeps_them(prompt):
     first, second = (OpenAIServer(name, "http://127.0.0.1:1/v1") for name in "ab")
     pipeline = Pipeline(Halves(first, prompt), [Ask(second), Ask(first)])
     assert writers(pipeline) == [first, second]
-    assert prompts(pipeline) == {"halves.jinja": Prompt(prompt).sha256}
+    assert prompts(pipeline) == {"/".join(prompt.parts[-3:]): Prompt(prompt).sha256}
     other = replaced(pipeline, CachedWriter, lambda writer: f"not {writer.model}")
     assert other.decompose.models == {"splitter": "not a"}
     assert [v.writer for v in other.verify] == ["not b", "not a"]

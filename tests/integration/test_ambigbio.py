@@ -39,7 +39,8 @@ class Scribe(BaseHTTPRequestHandler):
         self.server.asked.append(body)
         asked = body["messages"][-1]["content"]
         documents = re.findall(r"Document \[(\d+)\] \(Title: .*\): ([^.]*)\.", asked)
-        text = " ".join(f"{said} [{number}]." for number, said in documents)
+        # A passage may begin in the middle of a sentence; what is written does not.
+        text = " ".join(f"{s[:1].upper()}{s[1:]} [{number}]." for number, s in documents)
         message = {"role": "assistant", "content": f"{text} So much is known."}
         reply = {
             "id": "x",

@@ -208,6 +208,36 @@ def test_citations_of_a_generation_become_relation_pairs(tmp_path):
         read_records(path, RelationPair)
 
 
+def test_an_ambigbio_generation_becomes_a_document_with_labels_and_passages(tmp_path):
+    path = tmp_path / "ambigbio.jsonl"
+    king = "Title: Ada King\nAda King Ada King was a countess."
+    coat = "Title: Ada (coat)\nIt is a coat.\n"
+    row = {
+        **{"qid": 7, "name": "Ada", "generator": "gen", "output": "Ada …", "atoms_grouped": None},
+        "atoms_independent": [
+            {"atom": "Ada was a countess.", "is_supported": True, "supporting_topic": "Ada King"},
+            {"atom": "Ada was a duchess.", "is_supported": False, "supporting_topic": None},
+        ],
+        "citations": [
+            {"claim": "Ada …", "passage": [f"{coat}{king}"], "entailed": 1},
+            {"claim": "Ada …", "passage": [king], "entailed": 0},
+        ],
+    }
+    path.write_text("\n".join(map(json.dumps, (row, row | {"atoms_independent": None}))) + "\n")
+    first, silent = read_records(path, Document)
+    assert (first.id, first.topic, first.text, first.generator) == ("gen-7", "Ada", "Ada …", "gen")
+    assert [(c.text, c.label) for c in first.claims] == [
+        ("Ada was a countess.", "S"),
+        ("Ada was a duchess.", "NS"),
+    ]
+    assert [(p.title, p.text) for p in first.passages] == [
+        ("Ada (coat)", "It is a coat."),
+        ("Ada King", "Ada King was a countess."),
+    ]
+    assert {tuple(c.contexts) for c in first.claims} == {("p0", "p1")}
+    assert silent.claims == []
+
+
 def _table(path, rows):
     """The same rows in each format that a row reader knows."""
     names = list(rows[0])

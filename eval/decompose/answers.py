@@ -1,0 +1,252 @@
+"""Subclaims in a language model's answer: lists as models write them, and what is none.
+
+An item of a list is a subclaim: behind ``-``, ``*``, ``•``, a number or a letter, ``Fact 1:``, in a
+JSON list or in a code fence. Without any mark an answer still counts where each line is one whole
+sentence (one sentence: one subclaim); a paragraph is no list and fails. What stands around a list
+(greetings, headings, notes) is not read. An item that is a heading, a question, a refusal or the
+prompt's own words is no subclaim, and a repeated one counts once.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+from eval.decompose.by_sentence import Failed
+from eval.decompose.sentences import split_sentences
+from eval.models.chat import Message
+
+_FENCE = re.compile(r"```[a-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_JSON = re.compile(r"^[ \t]*[\[{]\s*(?:[\"'{\[\]]|$)", re.MULTILINE)
+_JSON_TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*)\"\s*(?=[,\]])")
+_JSON_KEYS = ("claim", "fact", "subclaim", "text", "statement", "proposition")
+
+_LABEL = (
+    r"(?:(?:independent|individual|atomic|verifiable)\s+)*"
+    r"(?:facts?|(?:sub-?)?claims?|propositions?|statements?|sentences?)"
+)
+_MARK = re.compile(
+    rf"(?:\d{{1,2}}[.):]\s+(?:[-•]\s+)?|[-*•–—·‣◦▪●+]\s+|[•‣◦▪●]|[-–—](?=[\"“A-Z])"
+    rf"|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|{_LABEL}\s*#?\d{{1,2}}\s*[.):-]\s*)",
+    re.IGNORECASE,
+)
+_INLINE_BULLET = re.compile(r"(?<=[.!?;])\s+[-•*]\s+(?=[\"“A-Z])")
+_INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,2})[.)]\s+(?=[\"“A-Z])")
+
+# "Facts:" before the list, with or without its first words behind it.
+_LEAD = re.compile(
+    rf"(?:{_LABEL}|a|answer|output|response|decomposition|breakdown)\s*:\s*", re.IGNORECASE
+)
+_NAMED = re.compile(r"(?:\*\*[^*]{1,40}:\*\*|\*\*[^*]{1,40}\*\*\s*:)\s*")
+_NAME = re.compile(rf"{_LABEL}\s*:\s+", re.IGNORECASE)
+_TALK = re.compile(
+    r"(?:sure|certainly|of course|okay|absolutely)[,!.:]|here(?:['’]s| is| are)\b.*"
+    r"(?::$|facts|claims|sentence|list|breakdown)|(?:i hope|let me know|please note|note that)\b"
+    r"|note:|the (?:following|above) (?:is|are|facts|claims|sentences?)\b"
+    r"|(?:the|this) sentence (?:is about|says|states|describes|mentions|provides)\b"
+    r"|(?:please\s)?(?:break ?down|decompose|split|segment)\sthe\s(?:following|sentence)",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"(?:i['’]m|i am) (?:sorry|unable|not able|afraid)\b|sorry,|i apologi[sz]e|as an ai\b"
+    r"|(?:unfortunately, )?i (?:cannot|can['’]t|can not|do not|don['’]t|could not|couldn['’]t) "
+    r"(?:provide|help|assist|find|break|decompose|answer|complete|fulfil|have|see|extract|do)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"(?:there (?:is|are) )?(?:no|not any) (?:\w+ ){0,2}(?:claims?|facts?)\b|none\b\W*$|n/a\b\W*$"
+    r"|(?:this|the) (?:sentence|text) (?:does not|doesn['’]t|makes? no|contains? no)\b",
+    re.IGNORECASE,
+)
+_ENDED = re.compile(r"[.!?…][\"'”’)\]]*$")
+# No claim ends so; the answer was cut there, or a longer text was cut at a full stop.
+_OPEN = re.compile(
+    r"(?:[,;(–-]|\b(?:a|an|the|of|in|on|at|to|for|from|by|with|as|and|or|but|that|which|who|was|were"
+    r"|is|are|his|her|its|their)|\b(?:Dr|Mr|Mrs|Ms|St|Prof|Gen|Col|Lt|Rev|No|vs)\.)$"
+)
+
+
+class _Line(NamedTuple):
+    text: str
+    marked: bool
+
+
+def restarts(messages: Sequence[Message]) -> frozenset[str]:
+    """What opens a line of the prompt more than once, up to its colon: the examples' own pattern.
+
+    A model that goes on after its answer writes it again, and what follows is of its own making.
+    """
+    lines = [line for m in messages for line in m["content"].splitlines()]
+    heads = Counter(head for line in lines if not _MARK.match(line) and (head := _head(line)))
+    return frozenset(head for head, count in heads.items() if count > 1)
+
+
+def claims_in(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> list[str] | Failed:
+    """The subclaims that an answer lists, in its order.
+
+    Args:
+        answer: as the model wrote it.
+        sentence: what it was to decompose.
+        pattern: openings of the prompt's lines (:func:`restarts`).
+
+    Returns:
+        The subclaims; none where the answer says that there are none; or why it cannot be used.
+    """
+    fence = _FENCE.search(answer)
+    text = fence.group(1) if fence else answer
+    listed = _json_items(text)
+    if isinstance(listed, Failed) or listed == []:
+        return listed
+    lines = [_Line(item, True) for item in listed] if listed else _lines(text, pattern)
+    said = [line.text for line in lines]
+    items = [line.text for line in lines if line.marked] or _plain(said, sentence)
+    claims = [_clean(item) for item in items]
+    if claims and _OPEN.search(claims[-1]):
+        claims.pop()
+    usable = [c for c in claims if not _idle(c, sentence) and not _head_of(c, pattern)]
+    once: dict[str, str] = {}
+    for claim in usable:
+        once.setdefault(claim.rstrip(" .").casefold(), claim)
+    return list(once.values()) or _why_not(said, sentence)
+
+
+def _why_not(said: Sequence[str], sentence: str) -> list[str] | Failed:
+    """What to make of an answer without a subclaim."""
+    words = [_clean(text) for text in said]
+    if any(_NOTHING.match(text) for text in words):
+        return []
+    if any(_REFUSAL.match(text) for text in words) and not _REFUSAL.match(sentence):
+        return Failed("the model refused")
+    return Failed("no list of claims in the answer")
+
+
+def _lines(text: str, pattern: Set[str]) -> list[_Line]:
+    """The lines up to where the prompt's pattern starts again, without their marks."""
+    lines: list[_Line] = []
+    after_blank = True
+    for raw in text.splitlines():
+        line = re.sub(r"^\*\*(\d{1,2}[.)])\*\*", r"\1", raw.strip())
+        mark = _MARK.match(line)
+        listed = any(before.marked for before in lines)
+        if not mark and (_head_of(line, pattern) or _LEAD.fullmatch(line)):
+            if listed:
+                break
+            lead = _LEAD.match(line)
+            line = line[lead.end() :] if lead else ""
+            mark = _MARK.match(line)
+        elif not mark and not listed and (lead := _LEAD.match(line)):
+            line = line[lead.end() :]
+            mark = _MARK.match(line)
+        if mark:
+            lines.extend(_Line(part, True) for part in _inline(line, mark))
+        elif line and not after_blank and lines and _goes_on(lines[-1], line):
+            lines[-1] = _Line(f"{lines[-1].text} {line}", True)
+        elif line:
+            lines.append(_Line(line, False))
+        after_blank = not line
+    return lines
+
+
+def _goes_on(before: _Line, line: str) -> bool:
+    """A line is the rest of the item before it."""
+    return before.marked and not _ENDED.search(before.text) and line[0].islower()
+
+
+def _inline(line: str, mark: re.Match[str]) -> list[str]:
+    """The items of a marked line; models put several in one."""
+    rest = line[mark.end() :]
+    if not mark.group()[0].isdigit():
+        return _INLINE_BULLET.split(rest)
+    numbers = [int(m.group(1)) for m in _INLINE_NUMBER.finditer(rest)]
+    first = int(re.match(r"\d+", mark.group()).group())
+    if numbers != list(range(first + 1, first + 1 + len(numbers))):
+        return [rest]
+    return _INLINE_NUMBER.split(rest)[::2]
+
+
+def _plain(said: Sequence[str], sentence: str) -> list[str]:
+    """Lines without marks, where each is one whole sentence; otherwise there is no list."""
+    lines = [line for line in said if not _idle(line, sentence)]
+    if len(lines) > 1 and lines[0] == sentence:
+        lines = lines[1:]
+    whole = [_ENDED.search(line) and len(split_sentences(line)) == 1 for line in lines]
+    return lines if all(whole) else []
+
+
+def _json_items(text: str) -> list[str] | Failed | None:
+    """The texts of a JSON list, also one that was cut; ``None`` where there is none."""
+    start = _JSON.search(text)
+    if not start:
+        return None
+    raw = text[start.start() :].strip()
+    try:
+        value, _ = json.JSONDecoder().raw_decode(raw)
+    except json.JSONDecodeError:
+        try:
+            value = ast.literal_eval(raw)
+        except (ValueError, SyntaxError, MemoryError):
+            value = [json.loads(f'"{m}"', strict=False) for m in _JSON_TEXT.findall(raw)] or None
+            if raw.startswith("{") or value is None:
+                return Failed("broken JSON")
+    found = _texts(value)
+    return Failed("JSON without a list of claims") if found is None else found
+
+
+def _texts(value: object) -> list[str] | None:
+    """The claims in a JSON value, of the shapes that models give them."""
+    if isinstance(value, dict):
+        lists = [item for item in value.values() if isinstance(item, list)]
+        if len(lists) == 1:
+            return _texts(lists[0])
+        value = list(value.values()) if not lists else [None]
+    if not isinstance(value, list):
+        return None
+    found = []
+    for item in value:
+        if isinstance(item, dict):
+            item = next((item[key] for key in _JSON_KEYS if key in item), None)
+        if not isinstance(item, str):
+            return None
+        found.append(item)
+    return found
+
+
+def _clean(item: str) -> str:
+    """An item without its name, its emphasis and the quotation marks around it."""
+    item = _NAME.sub("", _NAMED.sub("", item.strip(), count=1), count=1)
+    item = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m.group(1) or m.group(2), item).strip("` ")
+    if re.fullmatch(r"\*[^*]+\*|_[^_]+_", item):
+        item = item[1:-1]
+    quoted = re.fullmatch(r"[\"“]([^\"“”]+)[\"”]([.,;]?)", item)
+    if quoted:
+        item = quoted.group(1) + quoted.group(2).strip(",;")
+    return " ".join(item.split()).rstrip(";").strip()
+
+
+def _idle(text: str, sentence: str) -> bool:
+    """A heading, a question, a refusal, or the model's own talk: no claim for certain."""
+    bare = _clean(text)
+    heading = text.startswith("#") or re.fullmatch(r"\*\*[^*]+\*\*:?", text.strip())
+    return bool(
+        len(bare.split()) < 2
+        or bare.endswith((":", "?"))
+        or (heading and not _ENDED.search(bare))
+        or not any(char.isalpha() for char in bare)
+        or _NOTHING.match(bare)
+        or _TALK.match(bare)
+        or (_REFUSAL.match(bare) and not _REFUSAL.match(sentence))
+    )
+
+
+def _head(line: str) -> str:
+    """A line up to its first colon; nothing where it has none."""
+    head, colon, _ = line.strip().partition(":")
+    return head.strip().casefold() if colon else ""
+
+
+def _head_of(line: str, pattern: Set[str]) -> bool:
+    return bool(pattern) and _head(line) in pattern

@@ -1,0 +1,190 @@
+"""Decomposers that prompt a language model with in-context examples.
+
+A method is a prompt, a bank of examples and how many of them are shown: always the bank's first
+ones, and the nearest to the sentence by BM25 (A Closer Look at Claim Decomposition, 2403.11903,
+section 4 and Table 1). Instruction lines are the published ones, examples are our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from eval.decompose.answers import claims_in, restarts
+from eval.decompose.bank import Bank, Example
+from eval.decompose.by_sentence import BackedOff, BySentence, Failed, Place
+from eval.decompose.ud.parsers import Parser
+from eval.models.chat import Answer, Message, Writer
+from eval.models.prompts import Prompt
+from records import UserError
+
+_HERE = Path(__file__).parent
+
+
+class _Method(NamedTuple):
+    prompt: str
+    examples: str
+    static: int
+    retrieved: int
+    temperature: float = 0.7
+    max_new_tokens: int = 512
+
+
+METHODS = {
+    # 2403.11903, Table 1; 0.7 and 512 tokens are what its code sets.
+    "factscore": _Method("factscore.jinja", "factscore.txt", 7, 1),
+    "fs2": _Method("factscore.jinja", "factscore.txt", 1, 1),
+    "wice": _Method("wice.jinja", "wice.txt", 6, 0),
+    "chen": _Method("chen.jinja", "chen.txt", 7, 1),
+    "conllu": _Method("conllu.jinja", "factscore.txt", 1, 1),
+    "rnd": _Method("rnd.jinja", "rnd.txt", 7, 1),
+    # 2403.18802 and 2406.19276, as in their code.
+    "safe": _Method("safe.jinja", "factscore.txt", 8, 0, temperature=0.1),
+    "veriscore": _Method("veriscore.jinja", "veriscore.txt", 7, 0, 0.0, max_new_tokens=1000),
+}
+
+
+class Prompted(BySentence):
+    """Decompose each sentence with a language model.
+
+    The answers are read by :func:`eval.decompose.answers.claims_in`; what cannot be read counts as
+    failed. The method ``conllu`` drops examples, static ones first, while the model finds the
+    prompt too long, and takes the sentence itself where one example is still too many; such claims
+    carry ``backed_off``.
+
+    Args:
+        writer: the language model.
+        method: FActScore, FActScore with one static example (``fs2``), WiCE, Chen et al. 2022,
+            CoNLL-U, R-ND, SAFE or VeriScore. It sets what is null below.
+        prompt: a prompt file of your own; its fields are ``examples`` (each with ``sentence``,
+            ``claims``, ``text`` and ``conllu``), ``sentence``, ``text`` (the sentence marked
+            between its neighbours, with the question it answers) and, with a parser, ``conllu``.
+        examples: a file of examples of your own.
+        static: how many of the first examples are shown to every sentence.
+        retrieved: how many of the others, the nearest ones by BM25, are shown.
+        parser: gives the parses that ``conllu``, or a prompt of your own, shows.
+        temperature: of sampling; 0 takes the likeliest token.
+        max_new_tokens: the longest answer.
+        seed: of sampling; another one gives other decompositions.
+
+    Raises:
+        UserError: no such file, a parser that is missing or not shown, or too few examples.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        method: Literal[
+            "factscore", "fs2", "wice", "chen", "conllu", "rnd", "safe", "veriscore"
+        ] = "rnd",
+        prompt: Path | None = None,
+        examples: Path | None = None,
+        static: int | None = None,
+        retrieved: int | None = None,
+        parser: Parser | None = None,
+        temperature: float | None = None,
+        max_new_tokens: int | None = None,
+        seed: int = 0,
+    ):
+        if prompt is None and (method == "conllu") != (parser is not None):
+            raise UserError(
+                "parser: the method conllu shows parses, so give it a parser, "
+                "e.g. class_path eval.decompose.ud.parsers.ConlluFiles"
+                if parser is None
+                else f"parser: the method {method} shows no parses; leave it out or take conllu"
+            )
+        own = METHODS[method]
+        self.writer = writer
+        self.method = method
+        self.prompt = Prompt(prompt or _HERE / "prompts" / own.prompt)
+        self.bank = Bank(examples or _HERE / "examples" / own.examples)
+        self.static = own.static if static is None else static
+        self.retrieved = own.retrieved if retrieved is None else retrieved
+        self.parser = parser
+        self.temperature = own.temperature if temperature is None else temperature
+        self.max_new_tokens = own.max_new_tokens if max_new_tokens is None else max_new_tokens
+        self.seed = seed
+        self.bank.check(self.static, self.retrieved)
+
+    def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
+        """What the model says, one call for all sentences and one more for each example dropped."""
+        shown, parses = self._parsed(places, self._chosen(places))
+        found: list[list[str] | BackedOff | Failed] = [Failed("no parse") for _ in places]
+        todo = [row for row in range(len(places)) if self.parser is None or parses[row]]
+        while todo:
+            asked = [self._messages(places[row], shown[row], parses[row]) for row in todo]
+            again = []
+            for row, messages, answer in zip(todo, asked, self._answers(asked), strict=True):
+                if self.parser is not None and "too long" in (answer.failed or ""):
+                    if len(shown[row]) > 1:
+                        shown[row] = shown[row][1:]
+                        again.append(row)
+                    else:
+                        found[row] = BackedOff(answer.failed)
+                elif answer.failed is not None:
+                    found[row] = Failed(answer.failed)
+                else:
+                    pattern = restarts(messages)
+                    found[row] = claims_in(answer.text, places[row].sentence, pattern)
+            todo = again
+        return found
+
+    def _answers(self, asked: Sequence[Sequence[Message]]) -> list[Answer]:
+        answers = self.writer.answer(
+            asked,
+            temperature=self.temperature,
+            top_p=1.0,  # none of the papers cuts the tail
+            max_new_tokens=self.max_new_tokens,
+            seed=self.seed,
+        )
+        return [own[0] for own in answers]
+
+    def _chosen(self, places: Sequence[Place]) -> list[tuple[Example, ...]]:
+        sentences = list(dict.fromkeys(place.sentence for place in places))
+        chosen = self.bank.choose(sentences, self.static, self.retrieved)
+        by_sentence = dict(zip(sentences, chosen, strict=True))
+        return [by_sentence[place.sentence] for place in places]
+
+    def _parsed(
+        self, places: Sequence[Place], shown: list[tuple[Example, ...]]
+    ) -> tuple[list[tuple[Example, ...]], list[str | None]]:
+        """Examples with their parses, those without one left out, and the sentences' parses."""
+        if self.parser is None:
+            return shown, [None for _ in places]
+        texts = [place.sentence for place in places]
+        texts = list(dict.fromkeys([*texts, *(e.sentence for own in shown for e in own)]))
+        trees = dict(zip(texts, self.parser.parse(texts), strict=True))
+        parses = {text: tree.conllu().strip() for text, tree in trees.items() if tree is not None}
+        with_parses = [
+            tuple(replace(e, conllu=parses[e.sentence]) for e in own if e.sentence in parses)
+            for own in shown
+        ]
+        return with_parses, [parses.get(place.sentence) for place in places]
+
+    def _messages(
+        self, place: Place, examples: tuple[Example, ...], conllu: str | None
+    ) -> list[Message]:
+        fields = {"examples": examples, "sentence": place.sentence, "text": window(place)}
+        return self.prompt.messages(**fields, **({} if conllu is None else {"conllu": conllu}))
+
+
+def window(place: Place) -> str:
+    """The sentence, marked, between the three before it and the one after it.
+
+    VeriScore (2406.19276, section 3 and its code). A document answers a question where it has a
+    field ``question`` or its topic ends with a question mark; the question then stands before the
+    window. In other texts of more than five sentences the first one does; there it is the
+    paragraph's, here the document's.
+    """
+    own = place.document
+    question = (own.model_extra or {}).get("question") or (
+        own.topic if own.topic.rstrip().endswith("?") else None
+    )
+    before = list(place.sentences[max(0, place.index - 3) : place.index])
+    if question is None and len(place.sentences) > 5 and place.index > 3:
+        before.insert(0, place.sentences[0])
+    after = place.sentences[place.index + 1 : place.index + 2]
+    text = " ".join([*before, f"<SOS>{place.sentence}<EOS>", *after])
+    return f"Text: {text}" if question is None else f"Question: {question}\nResponse: {text}"

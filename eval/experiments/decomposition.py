@@ -1,0 +1,327 @@
+"""How much does the decomposer decide? (A Closer Look at Claim Decomposition, 2403.11903.)
+
+The same passages of several generators go through several decomposers. Of each decomposer and
+generator the experiment gives the number of subclaims a passage, DecompScore and coherence by one
+or more judges (section 3.2; ``eval/decomp_score.py``), DecompScore with one of each set of
+subclaims that say the same, and, where a verifier is given, factual precision over all subclaims
+and over those only that their source sentence supports. It says how far the judges agree, and
+shows what all decomposers make of given sentences (the paper's Tables 8 and 9).
+
+In ``results.json`` a result's ``kind`` is the decomposer. The generator ``macro`` is the mean over
+generators. There is no length penalty. Passages that do not respond are left out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from eval.aggregate import DocumentScore, responds, score_document
+from eval.decomp_score import decision, judge_by_source, same_claims
+from eval.decompose.given import Given
+from eval.experiments.decomposition_values import ALL, MACRO, Passages, values_of
+from eval.inside import prompts, writers
+from eval.pipeline import Pipeline, Scored
+from eval.provenance import config_hash, inputs, provenance
+from eval.report.decomposition import write_tables_and_figures
+from eval.score import CHUNK
+from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
+from records import (
+    Document,
+    JsonlAppender,
+    Result,
+    ResultFile,
+    UserError,
+    Verdict,
+    read_records,
+    sha256_text,
+    write_jsonl,
+    write_results,
+)
+
+
+class Judged(BaseModel):
+    """A passage by one decomposer, with all that was found out about it.
+
+    Attributes:
+        scored: claims, and verdicts and scores where there is a verifier.
+        support: judge to its verdicts on whether the source sentence supports each usable claim.
+        classes: which usable claims say the same (:func:`eval.decomp_score.same_claims`).
+        filtered: judge to the scores over the claims that it calls supported; none without such.
+    """
+
+    scored: Scored
+    support: dict[str, list[Verdict]]
+    classes: list[int] | None
+    filtered: dict[str, list[DocumentScore]]
+
+
+class Decomposition:
+    """The experiment.
+
+    Args:
+        documents: generator to its file of passages; or files whose records name their
+            ``generator`` themselves.
+        decomposers: name to decomposer. Where one is ``eval.decompose.given.Given``, passages
+            without its claims are left out for all decomposers, and counted in the provenance.
+        judges: name to the verifier that judges subclaims by their source sentence, e.g.
+            eval.verify.nli.NLI or eval.verify.factscore.FActScore. Two or more are compared.
+        entailment: finds subclaims that say the same; none leaves DecompScore without duplicates
+            out.
+        entail_threshold: least probability at which ``entailment`` entails; None: the argmax.
+        verify: verifiers for factual precision; none leaves it out.
+        retrieve: finds their evidence; without it the documents' own passages are used.
+        select: Core, for factual precision with it as well.
+        sentences: documents of a sentence each, to be shown with every decomposer's subclaims.
+        topics: at most this many topics, drawn at random; 0 for all.
+        domain: named in the results.
+        seed: of the draw and of the bootstrap.
+
+    Raises:
+        UserError: no decomposer or judge, or a negative number of topics.
+    """
+
+    def __init__(
+        self,
+        documents: dict[str, str] | list[str],
+        decomposers: dict[str, Decomposer],
+        judges: dict[str, Verifier],
+        entailment: EntailmentModel | None = None,
+        entail_threshold: float | None = None,
+        verify: list[Verifier] = [],  # noqa: B006 (jsonargparse shows it in --help)
+        retrieve: Retriever | None = None,
+        select: Selector | None = None,
+        sentences: str | None = None,
+        topics: int = 0,
+        domain: str = "biographies",
+        seed: int = 0,
+    ):
+        for name, given in (("documents", documents), ("decomposers", decomposers)):
+            if not given:
+                raise UserError(f"{name}: none; give at least one")
+        if not judges:
+            raise UserError("judges: none; give one, e.g. {nli: {class_path: eval.verify.nli.NLI}}")
+        if entail_threshold is not None and not 0 < entail_threshold <= 1:
+            raise UserError(f"entail_threshold: {entail_threshold}; give a probability in (0, 1]")
+        if topics < 0:
+            raise UserError(f"topics: {topics}; give a number, or 0 for all")
+        self.documents = documents
+        self.pipelines = {
+            name: Pipeline(decomposer, verify, retrieve, select, gamma=0)
+            for name, decomposer in decomposers.items()
+        }
+        self.judges = judges
+        self.entailment = entailment
+        self.entail_threshold = entail_threshold
+        self.sentences = sentences
+        self.topics = topics
+        self.domain = domain
+        self.seed = seed
+
+    def run(self, output: Path, config: dict) -> ResultFile:
+        """Run, resuming what a killed run left in ``output``.
+
+        Writes ``results.json``, ``subclaims.jsonl`` (every passage and decomposer),
+        ``sentences.jsonl`` (empty without ``sentences``), and of these ``tables.md``,
+        ``tables.csv`` and ``figures/*.svg``.
+        """
+        digests = inputs(config)
+        asked = prompts(self)
+        key = config_hash([config, asked], digests)
+        for model in writers(self):
+            model.cache_path = model.cache_path or output / ".answers.sqlite"
+        documents, left_out = self._read()
+        judged = {}
+        for name, pipeline in self.pipelines.items():
+            journal = output / f".{sha256_text(name)[:12]}.{key[:16]}.partial.jsonl"
+            judged[name] = self._resumably(pipeline, documents, journal)
+        rows = [_row(name, one) for name, own in judged.items() for one in own]
+        write_jsonl(output / "subclaims.jsonl", rows)
+        write_jsonl(output / "sentences.jsonl", self._side_by_side(output, key))
+        found = values_of({name: _passages(own) for name, own in judged.items()}, self.seed)
+        shared = {"domain": self.domain, "config_hash": key}
+        file = ResultFile(
+            experiment="decomposition",
+            provenance=provenance(config, digests) | {"prompts": asked, "left_out": left_out},
+            results=[Result(**row, **shared) for row in found],
+        )
+        write_results(output / "results.json", file)
+        write_tables_and_figures(output)
+        for journal in output.glob(".*.partial.jsonl"):
+            journal.unlink()
+        return file
+
+    def _read(self) -> tuple[list[Document], dict[str, int]]:
+        """The passages that enter, and how many of the others there are, by the reason."""
+        if isinstance(self.documents, dict):
+            files = list(self.documents.items())
+        else:
+            files = [(None, path) for path in self.documents]
+        found: list[Document] = []
+        for name, path in files:
+            for record in read_records(path, Document):
+                generator = name or record.generator or "given"
+                own = {"id": f"{generator}/{record.id}", "generator": generator}
+                found.append(record.model_copy(update=own))
+        for name in sorted({document.generator for document in found} & {MACRO, ALL}):
+            raise UserError(f"documents: no generator can be called {name!r}; give another name")
+        ids = Counter(document.id for document in found)
+        if ids.most_common(1)[0][1] > 1:
+            raise UserError(f"document id {ids.most_common(1)[0][0]!r} occurs more than once")
+        drawn = sorted({document.topic for document in found})
+        if self.topics:
+            rng = random.Random(self.seed)
+            drawn = rng.sample(drawn, min(self.topics, len(drawn)))
+        found = [document for document in found if document.topic in set(drawn)]
+        givers = [p.decompose for p in self.pipelines.values() if isinstance(p.decompose, Given)]
+        kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
+        for document in found:
+            if not responds(document):
+                left_out["no response"] += 1
+            elif not all(given.has(document) for given in givers):
+                left_out["no given claims"] += 1
+            else:
+                kept.append(document)
+        if not kept:
+            raise UserError(f"documents: no passage is left of {len(found)} ({dict(left_out)})")
+        return kept, dict(left_out)
+
+    def _resumably(
+        self, pipeline: Pipeline, documents: Sequence[Document], journal: Path
+    ) -> list[Judged]:
+        """Judge the passages chunk by chunk, keeping what is done in ``journal``."""
+        with JsonlAppender(journal, key="id") as done:
+            todo = [document for document in documents if document.id not in done.done]
+            for start in range(0, len(todo), CHUNK):
+                found = self._judge(pipeline, todo[start : start + CHUNK])
+                done.append(
+                    {"id": one.scored.document.id, "judged": one.model_dump(mode="json")}
+                    for one in found
+                )
+            return [Judged.model_validate(done.done[d.id]["judged"]) for d in documents]
+
+    def _judge(self, pipeline: Pipeline, documents: Sequence[Document]) -> list[Judged]:
+        scored = pipeline.score(documents)
+        claims = [[claim for claim in one.claims if claim.failed is None] for one in scored]
+        support = {
+            name: judge_by_source(judge, documents, claims) for name, judge in self.judges.items()
+        }
+        classes: list = [None] * len(scored)
+        if self.entailment is not None:
+            classes = same_claims(self.entailment, claims, self.entail_threshold)
+        filtered = {
+            name: _filtered(pipeline, scored, verdicts) if pipeline.verify else [[] for _ in scored]
+            for name, verdicts in support.items()
+        }
+        return [
+            Judged(
+                scored=one,
+                support={name: verdicts[row] for name, verdicts in support.items()},
+                classes=classes[row],
+                filtered={name: scores[row] for name, scores in filtered.items()},
+            )
+            for row, one in enumerate(scored)
+        ]
+
+    def _side_by_side(self, output: Path, key: str) -> list[dict]:
+        """Every decomposer's subclaims of every given sentence, with the judges' decisions."""
+        documents = read_records(self.sentences, Document) if self.sentences else []
+        rows = []
+        for name, pipeline in self.pipelines.items():
+            decomposer = pipeline.decompose
+            if isinstance(decomposer, Given):
+                own = [document for document in documents if decomposer.has(document)]
+            else:
+                own = documents
+            journal = output / f".sentences-{sha256_text(name)[:12]}.{key[:16]}.partial.jsonl"
+            alone = Pipeline(decomposer, [])
+            rows += [_row(name, one) for one in self._resumably(alone, own, journal)]
+        return rows
+
+
+def _filtered(
+    pipeline: Pipeline, scored: Sequence[Scored], support: Sequence[Sequence[Verdict]]
+) -> list[list[DocumentScore]]:
+    """Scores over the claims that their source supports; none where it supports none.
+
+    Verifiers that judge the set judge the supported claims anew.
+    """
+    documents = [one.document for one in scored]
+    ids = [{v.claim for v in own if v.label == "supported"} for own in support]
+    kept = [
+        [claim for claim in one.claims if claim.id in own]
+        for one, own in zip(scored, ids, strict=True)
+    ]
+    passages = [one.passages for one in scored]
+    anew: list[dict] = [{} for _ in scored]
+    for verifier in pipeline.verify:
+        if verifier.judges_sets:
+            for row, verdicts in enumerate(verifier(documents, kept, passages)):
+                anew[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
+    rows = []
+    for row, one in enumerate(scored):
+        groups: dict[tuple[str, str], list[Verdict]] = {}
+        for verdict in one.verdicts:
+            if verdict.claim in ids[row]:
+                own = (verdict.assessor, verdict.name)
+                groups.setdefault(own, []).append(anew[row].get((*own, verdict.claim), verdict))
+        rows.append(
+            [score_document(one.document, kept[row], g, None, gamma=0) for g in groups.values()]
+        )
+    return rows
+
+
+def _passages(judged: Sequence[Judged]) -> Passages:
+    """What the values are taken from, one entry a passage."""
+    return Passages(
+        topics=[one.scored.document.topic for one in judged],
+        generators=[one.scored.document.generator or "given" for one in judged],
+        usable=[sum(claim.failed is None for claim in one.scored.claims) for one in judged],
+        failed=[sum(claim.failed is not None for claim in one.scored.claims) for one in judged],
+        decisions={
+            name: [[decision(v) for v in one.support[name]] for one in judged]
+            for name in judged[0].support
+        },
+        classes=[one.classes for one in judged] if judged[0].classes is not None else None,
+        scores=[one.scored.scores for one in judged],
+        filtered={name: [one.filtered[name] for one in judged] for name in judged[0].filtered},
+    )
+
+
+def _row(decomposer: str, one: Judged) -> dict:
+    """A passage's subclaims as the tables and figures show them."""
+    document = one.scored.document
+    support = {
+        verdict.claim: {name: own[place].label for name, own in one.support.items()}
+        for place, verdict in enumerate(next(iter(one.support.values())))
+    }
+    return {
+        "id": document.id,
+        "topic": document.topic,
+        "generator": document.generator or "given",
+        "decomposer": decomposer,
+        "text": document.text,
+        "subclaims": [
+            {
+                "text": claim.text,
+                "sentence": claim.sentence,
+                "failed": claim.failed,
+                "support": support.get(claim.id, {}),
+            }
+            for claim in one.scored.claims
+        ],
+    }
+
+
+def line(row: Result) -> str | None:
+    """A result for the terminal: what is over all generators."""
+    if row.generator not in {MACRO, ALL}:
+        return None
+    value = "–" if row.value is None else f"{row.value:.3f}"
+    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
+    name = f"{row.kind:18} {row.metric:36} {row.selection:5}"
+    return f"{name} {value}{interval} n={row.n} failed={row.failed}"

@@ -1,0 +1,267 @@
+"""The values of the decomposition experiment, with bootstrap intervals over topics.
+
+Every value of a decomposer and a generator is a ratio of sums over its passages, e.g. supported
+subclaims over passages; the macro value is the mean of the generators' values. In every draw of
+topics all generators' passages on a topic are drawn together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from components.measures import bootstrap
+from eval.aggregate import DocumentScore
+from eval.decomp_score import FAILED, Tally, one_of_each, tally
+
+MACRO, ALL = "macro", "all"
+
+
+class Passages(NamedTuple):
+    """One decomposer's passages; every list has one entry a passage.
+
+    Attributes:
+        usable, failed: claims, and what failed to become one.
+        decisions: judge to the decisions (1, 0, -1) on the usable claims.
+        classes: which usable claims say the same; ``None`` where that was not asked.
+        scores: of each verifier, without and with Core.
+        filtered: judge to the verifiers' scores over the claims that it calls supported.
+    """
+
+    topics: Sequence[str]
+    generators: Sequence[str]
+    usable: Sequence[int]
+    failed: Sequence[int]
+    decisions: Mapping[str, Sequence[Sequence[int]]]
+    classes: Sequence[Sequence[int]] | None
+    scores: Sequence[Sequence[DocumentScore]]
+    filtered: Mapping[str, Sequence[Sequence[DocumentScore]]]
+
+
+class Column(NamedTuple):
+    """What a metric's ratio is made of, each of shape (passages,); ``failed`` is beside it."""
+
+    above: np.ndarray
+    below: np.ndarray
+    failed: np.ndarray
+
+
+def values_of(by_decomposer: Mapping[str, Passages], seed: int) -> list[dict]:
+    """The results' fields, without those that all of them share.
+
+    Args:
+        by_decomposer: the same passages in the same order for every decomposer.
+        seed: of the bootstrap.
+    """
+    rows = []
+    for name, own in by_decomposer.items():
+        rows += _means(name, own, seed)
+        rows += _agreement(name, [own], seed)
+    if len(by_decomposer) > 1:
+        rows += _agreement(ALL, list(by_decomposer.values()), seed)
+    return rows
+
+
+# Means of one decomposer
+
+
+def columns_of(own: Passages) -> dict[tuple[str, str], Column]:
+    """Metric and selection to what its values are made of."""
+    lost = np.asarray(own.failed)
+    whole = [Tally(u, 0, f).scored for u, f in zip(own.usable, own.failed, strict=True)]
+    found = {"subclaims": Column(np.asarray(own.usable), np.asarray(whole), lost)}
+    if own.classes is not None:
+        distinct = np.asarray([len(set(classes)) for classes in own.classes])
+        found["subclaims_distinct"] = Column(distinct, np.asarray(whole), lost)
+    for judge, decisions in own.decisions.items():
+        found[f"decomp_score:{judge}"], found[f"coherence:{judge}"] = _supported(decisions, lost)
+        if own.classes is not None:
+            once = [one_of_each(d, c) for d, c in zip(decisions, own.classes, strict=True)]
+            # What failed is what failed before one of each class was taken.
+            _, _, failed = found[f"decomp_score:{judge}"]
+            score, _ = _supported(once, lost)
+            found[f"decomp_score_distinct:{judge}"] = score._replace(failed=failed)
+    plain = {(metric, "none"): column for metric, column in found.items()}
+    return plain | _precision(own)
+
+
+def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, Column]:
+    """DecompScore and coherence."""
+    counts = [
+        tally([*one, *[FAILED] * number]) for one, number in zip(decisions, lost, strict=True)
+    ]
+    judged, supported, failed = np.asarray(counts).reshape(-1, 3).T
+    scored = np.asarray([count.scored for count in counts])
+    return Column(supported, scored, failed), Column(supported, judged, failed)
+
+
+def _precision(own: Passages) -> dict[tuple[str, str], Column]:
+    """Factual precision by each verifier, over all claims and over the supported ones."""
+    assessors = list(
+        dict.fromkeys((s.assessor, s.name) for row in own.scores for s in row if s.assessor)
+    )
+    several = len(assessors) > 1
+    found = {}
+    for assessor in assessors:
+        name = ":" + ".".join(assessor) if several else ""
+        for selection in dict.fromkeys(score.selection for row in own.scores for score in row):
+            # A text without a claim has no assessor's name, and a precision of 0.
+            mine = [_score_of(row, (assessor, ("", "default")), selection) for row in own.scores]
+            found["factual_precision" + name, selection] = _mean(mine)
+        for judge, rows in own.filtered.items():
+            mine = [_score_of(row, (assessor,), "none") for row in rows]
+            found[f"factual_precision_supported_only:{judge}{name}", "none"] = _mean(mine)
+    return found
+
+
+def _score_of(row: Sequence[DocumentScore], names: tuple, selection: str) -> DocumentScore | None:
+    own = [s for s in row if (s.assessor, s.name) in names and s.selection == selection]
+    return own[0] if own else None
+
+
+def _mean(scores: Sequence[DocumentScore | None]) -> Column:
+    values = [None if score is None else score.precision for score in scores]
+    return Column(
+        np.asarray([value or 0.0 for value in values]),
+        np.asarray([value is not None for value in values]),
+        np.asarray([0 if score is None else score.failed for score in scores]),
+    )
+
+
+def _means(decomposer: str, own: Passages, seed: int) -> list[dict]:
+    columns = columns_of(own)
+    above, below, failed = (
+        np.stack([column[part] for column in columns.values()], axis=1).astype(float)
+        for part in range(3)
+    )
+    names = list(dict.fromkeys(own.generators))
+    generator = np.asarray([names.index(name) for name in own.generators])
+    topics = np.asarray(own.topics, dtype=object)
+
+    def statistics(chosen: np.ndarray) -> dict[tuple, float]:
+        values = []
+        for place in range(len(names)):
+            rows = chosen[generator[chosen] == place]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values.append(above[rows].sum(axis=0) / below[rows].sum(axis=0))
+        values.append(np.mean(values, axis=0))
+        return {
+            (metric, name): float(value)
+            for name, row in zip([*names, MACRO], values, strict=True)
+            for metric, value in zip(columns, row, strict=True)
+        }
+
+    found = bootstrap(statistics, own.topics, seed=seed)
+    rows = []
+    for (metric, name), value in found.items():
+        place = list(columns).index(metric)
+        mine = np.ones(len(topics), bool) if name == MACRO else generator == names.index(name)
+        entered = mine & (below[:, place] > 0)
+        rows.append(
+            {
+                "metric": metric[0],
+                "selection": metric[1],
+                "kind": decomposer,
+                "generator": name,
+                "n": len(set(topics[entered])),
+                "failed": int(failed[mine, place].sum()),
+                **value,
+            }
+        )
+    return rows
+
+
+# How far two judges agree
+
+
+def _agreement(decomposer: str, parts: Sequence[Passages], seed: int) -> list[dict]:
+    """Of every two judges, over the claims and passages of one decomposer or of several.
+
+    - ``agreement``, ``kappa``: of the decisions on single claims (Cohen's kappa), claims on which a
+      judge failed left out.
+    - ``pearson``, ``spearman``: of the numbers of supported claims of the passages.
+    - ``pearson_of_means``: of the DecompScores of the decomposers and generators, where there are
+      at least three; of several decomposers only.
+    """
+    rows = []
+    for pair in combinations(parts[0].decisions, 2):
+        found, failed = _compare(pair, parts, seed)
+        for metric, value in found.items():
+            rows.append(
+                {
+                    "metric": f"{metric}:{pair[0]}~{pair[1]}",
+                    "selection": "none",
+                    "kind": decomposer,
+                    "generator": ALL,
+                    "n": len(set(parts[0].topics)),
+                    "failed": failed,
+                    **value,
+                }
+            )
+    return rows
+
+
+def _compare(pair: tuple[str, str], parts: Sequence[Passages], seed: int) -> tuple[dict, int]:
+    """The measures of two judges, and on how many claims one of them failed."""
+    # Shapes: counts (parts, passages, 4) of (a, b) in 00, 01, 10, 11; supported (parts, passages).
+    both = [[list(zip(*d, strict=True)) for d in _paired(part, pair)] for part in parts]
+    cells = [(a, b) for a in (0, 1) for b in (0, 1)]
+    counts = np.asarray([[[row.count(c) for c in cells] for row in part] for part in both])
+    failed = sum(FAILED in decisions for part in both for row in part for decisions in row)
+    left, right = counts[..., 2] + counts[..., 3], counts[..., 1] + counts[..., 3]
+    names = list(dict.fromkeys(parts[0].generators))
+    generator = np.asarray([names.index(name) for name in parts[0].generators])
+
+    def statistics(chosen: np.ndarray) -> dict[str, float]:
+        none, second, first, two = counts[:, chosen].sum(axis=(0, 1))
+        total = none + second + first + two
+        a, b = left[:, chosen].ravel(), right[:, chosen].ravel()
+        found = {
+            "agreement": (none + two) / total if total else math.nan,
+            "kappa": _kappa(none, second, first, two),
+            "pearson": _correlation(a, b),
+            "spearman": _correlation(_ranks(a), _ranks(b)),
+        }
+        if len(parts) > 1 and len(parts) * len(names) > 2:
+            own = [chosen[generator[chosen] == place] for place in range(len(names))]
+            if all(map(len, own)):
+                means = [np.stack([s[:, o].mean(axis=1) for o in own]) for s in (left, right)]
+                found["pearson_of_means"] = _correlation(*(m.ravel() for m in means))
+            else:
+                found["pearson_of_means"] = math.nan
+        return found
+
+    return bootstrap(statistics, parts[0].topics, seed=seed), failed
+
+
+def _paired(part: Passages, pair: tuple[str, str]) -> list[tuple]:
+    return list(zip(part.decisions[pair[0]], part.decisions[pair[1]], strict=True))
+
+
+def _kappa(none: int, second: int, first: int, two: int) -> float:
+    """Cohen's kappa of a table of two by two; NaN where chance alone agrees always."""
+    total = none + second + first + two
+    if not total:
+        return math.nan
+    chance = ((first + two) * (second + two) + (none + second) * (none + first)) / total**2
+    return float(((none + two) / total - chance) / (1 - chance)) if chance < 1 else math.nan
+
+
+def _correlation(left: np.ndarray, right: np.ndarray) -> float:
+    """Pearson's; of ranks it is Spearman's. NaN where one does not vary.
+
+    In plain NumPy like :func:`_ranks`: in a bootstrap SciPy's checks take longer than the sums.
+    """
+    a, b = left - left.mean(), right - right.mean()
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / scale if scale > 1e-12 else math.nan
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Mean ranks, shape (n,)."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]

@@ -1,0 +1,48 @@
+"""DecompScore as an ``evaluate`` module, loadable offline by path.
+
+``evaluate.load("eval/metrics/decomp_score.py")`` from the repository's root.
+"""
+
+import datasets
+import evaluate
+
+from eval.decomp_score import tally
+
+_DESCRIPTION = """DecompScore (arXiv 2403.11903, section 3.2): the mean over passages of the number
+of subclaims that the sentences they came from support. No length penalty."""
+
+_INPUTS = """
+Args:
+    predictions: one list a passage: 1 for a subclaim that its source sentence supports, 0 for
+        another, -1 for one that failed.
+Returns:
+    decomp_score: supported subclaims a passage. subclaims: judged subclaims a passage.
+    coherence: share of the judged subclaims that are supported.
+    All None where there is nothing to take them from.
+    n: number of passages, without those whose subclaims all failed.
+    failed: number of subclaims that failed, in no value.
+"""
+
+
+class DecompScore(evaluate.Metric):
+    """DecompScore over lists of decisions."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation="Wanner et al. 2024, arXiv 2403.11903",
+            inputs_description=_INPUTS,
+            features=datasets.Features({"predictions": datasets.Sequence(datasets.Value("int32"))}),
+        )
+
+    def _compute(self, predictions) -> dict:
+        every = [tally(decisions) for decisions in predictions]
+        scored = [own for own in every if own.scored]
+        supported, judged = (sum(getattr(t, k) for t in scored) for k in ("supported", "judged"))
+        return {
+            "decomp_score": supported / len(scored) if scored else None,
+            "coherence": supported / judged if judged else None,
+            "subclaims": judged / len(scored) if scored else None,
+            "n": len(scored),
+            "failed": sum(own.failed for own in every),
+        }

@@ -1,0 +1,298 @@
+"""Sentences, and decomposers that prompt a model: examples, windows, parses, failures, seeds."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from eval.decompose.by_sentence import Place
+from eval.decompose.prompted import METHODS, Prompted, window
+from eval.decompose.sentences import Sentences, split_sentences, without_citations
+from eval.decompose.ud.tree import Token, Tree
+from eval.inside import prompts
+from eval.models.chat import Answer
+from eval.models.openai_server import OpenAIServer
+from records import Document, UserError, read_records
+from tests.model_server import ModelServer
+
+# Table 1 of 2403.11903; SAFE's and VeriScore's own.
+COUNTS = {
+    "factscore": (7, 1),
+    "fs2": (1, 1),
+    "wice": (6, 0),
+    "chen": (7, 1),
+    "conllu": (1, 1),
+    "rnd": (7, 1),
+    "safe": (8, 0),
+    "veriscore": (7, 0),
+}
+TEXT = "Ada Roe won the Nobel Prize in Chemistry[1]. She saw Peru."
+
+
+class Model:
+    """Plays a language model: a list of what the prompt's last sentence says, unless told not to.
+
+    ``limit`` is the longest prompt in words; ``said`` maps a word of the sentence to an answer.
+    """
+
+    def __init__(self, limit=10**6, **said):
+        self.identity = {"model": "player"}
+        self.limit, self.said = limit, said
+        self.calls = []
+
+    def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
+        self.calls.append([messages[-1]["content"] for messages in prompts])
+        self.options = (n, temperature, top_p, max_new_tokens, seed)
+        return [[self.one(prompt)] for prompt in self.calls[-1]]
+
+    def one(self, prompt):
+        if len(prompt.split()) > self.limit:
+            return Answer("", "prompt too long for the model")
+        end = prompt.rsplit("independent facts", 1)[-1]
+        for word, answer in self.said.items():
+            if word in end:
+                return answer
+        return Answer("- Somebody did something.\n- It was good.")
+
+
+class Words:
+    """A parser that knows no syntax: every word hangs on the first; no tree without a full stop."""
+
+    def __init__(self):
+        self.identity = {"parser": "words"}
+
+    def parse(self, sentences):
+        return [self.tree(text) if text.endswith(".") else None for text in sentences]
+
+    def tree(self, text):
+        words = enumerate(re.findall(r"\w+|[^\w\s]", text), 1)
+        rows = [
+            Token(i, w, w, "X", "_", "_", int(i > 1), "dep" if i > 1 else "root", "_")
+            for i, w in words
+        ]
+        return Tree(tuple(rows), text)
+
+
+def document(text, **more):
+    return Document(id=more.pop("id", "d"), topic=more.pop("topic", "Ada Roe"), text=text, **more)
+
+
+def decomposer(method, model, **options):
+    return Prompted(model, method, parser=Words() if method == "conllu" else None, **options)
+
+
+def shown(prompt, bank):
+    """Places in the bank of the sentences that a prompt shows, in the prompt's order."""
+    found = {i: prompt.find(example.sentence) for i, example in enumerate(bank.examples)}
+    return sorted((i for i, at in found.items() if at >= 0), key=found.get)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_prompts_show_as_many_examples_as_table_1_says(method):
+    model = Model()
+    decompose = decomposer(method, model)
+    static, retrieved = COUNTS[method]
+    (claims,) = decompose([document(TEXT)])
+    assert [c.text for c in claims] == ["Somebody did something.", "It was good."] * 2
+    assert [(c.id, c.sentence) for c in claims] == [("c0", 0), ("c1", 0), ("c2", 1), ("c3", 1)]
+    assert claims[0].source == "Ada Roe won the Nobel Prize in Chemistry."
+    ((first, second),) = model.calls  # one call for all sentences
+    for prompt, near in ((first, "Prize"), (second, "Peru")):
+        own = shown(prompt, decompose.bank)
+        assert own[:static] == list(range(static))
+        assert len(own) == static + retrieved
+        for place in own[static:]:
+            assert near in decompose.bank.examples[place].sentence
+        assert all(c in prompt for place in own for c in decompose.bank.examples[place].claims)
+    if retrieved:
+        assert shown(first, decompose.bank)[-1] != shown(second, decompose.bank)[-1]
+    expected = {"safe": (0.1, 512), "veriscore": (0.0, 1000)}.get(method, (0.7, 512))
+    assert model.options == (1, expected[0], 1.0, expected[1], 0)
+
+
+@pytest.mark.parametrize("method", ["factscore", "wice", "conllu"])
+@pytest.mark.parametrize("place", [0, 12])
+def test_a_sentence_of_the_bank_is_not_its_own_example(method, place):
+    model = Model()
+    decompose = decomposer(method, model)
+    example = decompose.bank.examples[place]
+    decompose([document(example.sentence)])
+    (prompt,) = model.calls[0]
+    # Only as the sentence that is asked about: once, or with CoNLL-U in the comment of its parse.
+    assert prompt.count(example.sentence) == 1
+    assert f"- {example.claims[0]}" not in prompt
+    assert len(shown(prompt, decompose.bank)) == sum(COUNTS[method]) + 1
+
+
+def test_banks_have_the_same_sentences_in_every_style():
+    banks = {name: Prompted(Model(), name).bank for name in ("factscore", "wice", "chen", "rnd")}
+    sentences = {name: {e.sentence for e in bank.examples} for name, bank in banks.items()}
+    assert all(len(own) >= 21 and own == sentences["rnd"] for own in sentences.values())
+    assert all(e.claims for bank in banks.values() for e in bank.examples)
+    sizes = {name: sum(len(e.claims) for e in bank.examples) for name, bank in banks.items()}
+    assert sizes["rnd"] > sizes["factscore"] > sizes["chen"] > sizes["wice"]
+    for name, bank in banks.items():
+        for example in bank.examples:
+            assert split_sentences(example.sentence) == [example.sentence]
+            assert len(set(example.claims)) == len(example.claims), (name, example.sentence)
+
+
+def test_prompts_and_examples_are_in_the_provenance():
+    decompose = Prompted(Model(), "rnd")
+    assert prompts(decompose) == {
+        "decompose/prompts/rnd.jinja": decompose.prompt.sha256,
+        "decompose/examples/rnd.txt": decompose.bank.sha256,
+    }
+
+
+def test_what_cannot_be_used_is_failed_and_nothing_is_nothing():
+    model = Model(
+        Refused=Answer("I'm sorry, I cannot do that."),
+        Down=Answer("", "empty"),
+        Empty=Answer("No verifiable claim."),
+        Prose=Answer("She sang. He danced."),
+    )
+    texts = ["Refused it. Fine it was.", "Down it went.", "Empty it is. Prose it is."]
+    found = Prompted(model, "fs2")([document(t, id=t) for t in texts])
+    assert len(model.calls) == 1
+    assert [[(c.id, c.text, c.failed) for c in own] for own in found] == [
+        [
+            ("c0", "Refused it.", "the model refused"),
+            ("c1", "Somebody did something.", None),
+            ("c2", "It was good.", None),
+        ],
+        [("c0", "Down it went.", "empty")],
+        [("c0", "Prose it is.", "no list of claims in the answer")],
+    ]
+    assert Prompted(model, "fs2")([document("I'm sorry, I do not know."), document("")]) == [[], []]
+    assert len(model.calls) == 1
+
+
+def test_conllu_drops_examples_and_then_takes_the_sentence():
+    texts = ["Ada Roe sang.", "Ada Roe sang " + "la " * 60 + "loudly."]
+    whole = Model()
+    Prompted(whole, "conllu", parser=Words())([document(text) for text in texts])
+    long, longer = (len(prompt.split()) for prompt in whole.calls[0])
+
+    tight = Model(limit=long - 1)
+    decompose = Prompted(tight, "conllu", parser=Words())
+    found = decompose([document(text) for text in [*texts, "Ada Roe"]])
+    assert [len(call) for call in tight.calls] == [2, 2]
+    first, second = tight.calls
+    kept = shown(first[0], decompose.bank)
+    assert kept[0] == 0
+    assert shown(second[0], decompose.bank) == kept[1:]  # the static one goes first
+    assert "1\tAda\tAda" in second[0]
+    assert [c.text for c in found[0]] == ["Somebody did something.", "It was good."]
+    (claim,) = found[1]
+    assert (claim.text, claim.failed) == (texts[1], None)
+    assert claim.backed_off == "prompt too long for the model"
+    assert [c.failed for c in found[2]] == ["no parse"]
+
+    too_long = Model(limit=5)
+    (own,) = Prompted(too_long, "factscore")([document("Ada Roe sang.")])
+    assert [c.failed for c in own] == ["prompt too long for the model"]
+    assert longer > long
+
+
+def test_sampling_depends_on_the_seed_and_on_nothing_else():
+    with ModelServer(lambda body: f"- The seed was {body['seed']}, it is said.") as server:
+
+        def claims(seed, *texts):
+            writer = OpenAIServer("tiny", server.url)
+            found = Prompted(writer, "fs2", seed=seed)([document(t, id=t) for t in texts])
+            return [c.text for own in found for c in own]
+
+        one = claims(1, "Ada sang.")
+        assert claims(1, "Bob sang.", "Ada sang.")[1:] == one
+        assert claims(2, "Ada sang.") != one
+        assert server.asked[0]["temperature"] == 0.7
+
+
+def test_windows_show_neighbours_and_the_question():
+    text = [f"S{i}." for i in range(7)]
+
+    def at(index, **more):
+        return window(Place(document("x", **more), text, index))
+
+    assert at(0) == "Text: <SOS>S0.<EOS> S1."
+    assert at(3) == "Text: S0. S1. S2. <SOS>S3.<EOS> S4."
+    assert at(6) == "Text: S0. S3. S4. S5. <SOS>S6.<EOS>"
+    asked = "Question: Who?\nResponse: S3. S4. S5. <SOS>S6.<EOS>"
+    assert at(6, topic="Who?") == at(6, question="Who?") == asked
+
+    model = Model()
+    Prompted(model, "veriscore")([document("Ada sang. She left.", topic="Who sang?")])
+    end = "Response: Ada sang. <SOS>She left.<EOS>\nSentence to be focused on: She left.\nFacts:"
+    assert model.calls[0][1].endswith(end)
+    assert "Facts:\nNo verifiable claim.\n" in model.calls[0][0]
+
+
+def test_a_prompt_and_a_bank_of_ones_own(tmp_path):
+    prompt, bank = tmp_path / "own.jinja", tmp_path / "own.txt"
+    prompt.write_text("{% for e in examples %}{{ e.sentence }}={{ e.claims|length }};{% endfor %}")
+    bank.write_text("# mine\nAda sang.\n- Ada sang.\n\nBob ate and slept.\n- Bob ate.\n- He slept.")
+    model = Model()
+    options = {"prompt": prompt, "examples": bank, "static": 0, "retrieved": 1}
+    Prompted(model, **options)([document("Bob slept.")])
+    assert model.calls == [["Bob ate and slept.=2;"]]
+    with pytest.raises(UserError, match=r"own\.txt: 2 examples, but static \+ retrieved = 8"):
+        Prompted(model, examples=bank)
+    prompt.write_text("{{ conllu }}")
+    with pytest.raises(UserError, match="'conllu' is undefined"):
+        Prompted(model, **options)([document("Bob slept.")])
+    bank.write_text("- Ada sang.\n")
+    with pytest.raises(UserError, match="claims without a sentence"):
+        Prompted(model, examples=bank)
+    with pytest.raises(UserError, match="parser: the method conllu shows parses"):
+        Prompted(model, "conllu")
+    with pytest.raises(UserError, match="parser: the method rnd shows no parses"):
+        Prompted(model, "rnd", parser=Words())
+    with pytest.raises(UserError, match="no such file"):
+        Prompted(model, prompt=tmp_path / "none.jinja")
+
+
+SPLITS = [
+    ["It was the 19th century.", "Poland fell."],
+    ["He weighs 220 lbs.", "Memović plays forward."],
+    ["She studied at the College of Art.", "Her career began in 1956."],
+    ["He was born in Centerville, Iowa.", "His father was a miner."],
+    ["J. R. Smith met Lt. Col. John F. Kennedy Jr. in the U.S.", "He left."],
+    ["He sang for Gen. He Long, feat. Bob Ray.", "It peaked at No. 5 in the U.K. charts."],
+    ["It came out as vol. Two of a set.", "She drew capt. Ray."],
+    ["Hello, Dolly! was a success.", "He said “Go.”", "Then he left."],
+]
+
+
+@pytest.mark.parametrize("sentences", SPLITS, ids=lambda own: own[0])
+def test_sentences_end_where_they_end(sentences):
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
+def test_lines_end_sentences_and_bullets_are_none():
+    text = "Early life\n\n- Ada sang.\n2. She left. Twice.\n…\n\n* Yes. She did."
+    assert split_sentences(text) == ["Early life", "Ada sang.", "She left. Twice.", "Yes. She did."]
+
+
+def test_citations_are_no_part_of_a_sentence():
+    text = "Ada sang[1][2]. She left [3, 4-6]. In [1990] she died[citation needed]."
+    claims = ["Ada sang.", "She left.", "In [1990] she died."]
+    assert [c.text for c in Sentences()([document(text)])[0]] == claims
+    assert without_citations(text) == " ".join(claims)
+
+
+@pytest.mark.parametrize("generator", ["InstructGPT", "PerplexityAI"])
+def test_the_sentences_of_the_labelled_biographies_come_out(generator):
+    data = os.environ.get("FACTFOUNDRY_DATA")
+    if not data:
+        pytest.skip("FACTFOUNDRY_DATA is not set: FActScore's labelled biographies are elsewhere")
+    rows = read_records(Path(data) / f"factscore_labeled/{generator}.jsonl", Document)
+    same = every = 0
+    for row in rows:
+        given = list(dict.fromkeys(c.sentence for c in row.claims or []))
+        every += len(given)
+        own = split_sentences(without_citations(row.text))
+        same += sum(c.source in own for c in {c.sentence: c for c in row.claims or []}.values())
+    assert every > 900
+    assert same / every >= 0.98

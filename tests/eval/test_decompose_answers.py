@@ -1,0 +1,124 @@
+"""Subclaims in answers of many shapes, and what is none."""
+
+import pytest
+
+from eval.decompose.answers import claims_in, restarts
+from eval.decompose.by_sentence import Failed
+
+SENTENCE = "Ann Lee was a painter and a boxer."
+A, B, C = "Ann Lee was a painter.", "Ann Lee was a boxer.", "She died in 1990."
+NO_LIST, REFUSED = "no list of claims in the answer", "the model refused"
+PATTERN = frozenset(
+    {"sentence", "facts", "please breakdown the following sentence into independent facts"}
+)
+
+SHAPES = {
+    "dashes": (f"- {A}\n- {B}", [A, B]),
+    "stars": (f"* {A}\n* {B}", [A, B]),
+    "dots": (f"• {A}\n• {B}", [A, B]),
+    "dots without a space": (f"•{A}\n•{B}", [A, B]),
+    "en dashes": (f"– {A}\n– {B}", [A, B]),
+    "dashes without a space": (f"-{A}\n-{B}", [A, B]),
+    "numbers": (f"1. {A}\n2. {B}", [A, B]),
+    "numbers and brackets": (f"1) {A}\n2) {B}", [A, B]),
+    "numbers in brackets": (f"(1) {A}\n(2) {B}", [A, B]),
+    "numbers in square brackets": (f"[1] {A}\n[2] {B}", [A, B]),
+    "letters": (f"a) {A}\nb) {B}", [A, B]),
+    "bold numbers": (f"**1.** {A}\n**2.** {B}", [A, B]),
+    "numbers and dashes": (f"1. - {A}\n2. - {B}", [A, B]),
+    "named": (f"Fact 1: {A}\nFact 2: {B}", [A, B]),
+    "named subclaims": (f"Sub-claim 1. {A}\nSub-claim 2. {B}", [A, B]),
+    "blank lines": (f"\n\n- {A}\n\n\n- {B}\n\n", [A, B]),
+    "greeting": (f"Sure, here are the independent facts:\n\n- {A}\n- {B}", [A, B]),
+    "greeting and farewell": (
+        f"Here are the facts:\n1. {A}\n2. {B}\n\nI hope this helps! Let me know.",
+        [A, B],
+    ),
+    "note": (f"- {A}\n- {B}\n\nNote: The sentence gives no dates.", [A, B]),
+    "note as an item": (f"- {A}\n- Note: nothing more is said.\n- {B}", [A, B]),
+    "talk of the sentence": (f"- The sentence says much.\n- {A}", [A]),
+    "echoed label": (f"Facts:\n- {A}\n- {B}", [A, B]),
+    "echoed label on the line": (f"Facts: - {A}\n- {B}", [A, B]),
+    "echoed prompt": (
+        f"Please breakdown the following sentence into independent facts: {SENTENCE}\n- {A}\n- {B}",
+        [A, B],
+    ),
+    "echoed sentence": (f"{SENTENCE}\n- {A}\n- {B}", [A, B]),
+    "headings": (f"## Life\n- {A}\n**Career**\n- {B}\n- Death:\n  - {C}", [A, B, C]),
+    "bold heading as an item": (f"- **Career**\n  - {A}\n  - {B}", [A, B]),
+    "bold names": (f"- **Occupation:** {A}\n- **Sport**: {B}", [A, B]),
+    "bold words": ("- **Ann Lee** was a *painter*.", ["Ann Lee was a *painter*."]),
+    "sub-bullets": (f"- {A}\n    - {B}\n    * {C}", [A, B, C]),
+    "quotes": (f'- "{A}"\n- “{B}”', [A, B]),
+    "quoted names stay": ('- "Ann" Lee sang "Who?".', ['"Ann" Lee sang "Who?".']),
+    "repeated": (f"- {A}\n- {B}\n- Ann Lee was a painter\n- {B}\n- {C}", [A, B, C]),
+    "items in a line": (f"- {A} - {B}", [A, B]),
+    "numbers in a line": (f"1. {A} 2. {B} 3. {C}", [A, B, C]),
+    "a number that counts nothing": (
+        "1. It opened at No. 5. 7. Street was closed.",
+        ["It opened at No. 5. 7. Street was closed."],
+    ),
+    "broken line": (
+        "- Ann Lee was a painter\n  from Norway.\n- She died.",
+        ["Ann Lee was a painter from Norway.", "She died."],
+    ),
+    "lines of sentences": (f"{A}\n{B}", [A, B]),
+    "lines after the sentence": (f"{SENTENCE}\n{A}\n{B}", [A, B]),
+    "one plain sentence": (A, [A]),
+    "one sentence after a letter": (f"A: {A}", [A]),
+    "one sentence after a label": (f"Facts: {A}", [A]),
+    "JSON": (f'["{A}", "{B}"]', [A, B]),
+    "JSON over lines": (f'Here is the list:\n[\n  "{A}",\n  "{B}"\n]', [A, B]),
+    "JSON objects": (f'[{{"id": 1, "claim": "{A}"}}, {{"id": 2, "claim": "{B}"}}]', [A, B]),
+    "JSON in an object": (f'{{"facts": ["{A}", "{B}"]}}', [A, B]),
+    "JSON in a fence": (f'Sure!\n```json\n["{A}", "{B}"]\n```\nDone.', [A, B]),
+    "a Python list": (f"['{A}', '{B}']", [A, B]),
+    "JSON that was cut": (f'["{A}", "{B}", "She di', [A, B]),
+    "an empty JSON list": ("[]", []),
+    "JSON of something else": ('[["a", 1]]', Failed("JSON without a list of claims")),
+    "a broken JSON object": ('{"facts": "', Failed("broken JSON")),
+    "a fence": (f"```\n- {A}\n- {B}\n```", [A, B]),
+    "a fence of lines": (f"It has two parts. They are these.\n```\n{A}\n{B}\n```", [A, B]),
+    "a fence that was cut": (f"```\n- {A}\n- {B}", [A, B]),
+    "the next example": (f"- {A}\n\nSentence: Bob sang.\nFacts:\n- Bob sang.", [A]),
+    "the next prompt": (
+        f"- {A}\n\nPlease breakdown the following sentence into independent facts: Bob ran.\n- Bob",
+        [A],
+    ),
+    "cut": (f"- {A}\n- {B}\n- She was a member of the", [A, B]),
+    "cut behind a title": (f"- {A}\n- She met Dr.", [A]),
+    "cut in the first": ("- Ann Lee was a", Failed(NO_LIST)),
+    "without full stops": (f"- {A[:-1]}\n- {B[:-1]}", [A[:-1], B[:-1]]),
+    "nothing verifiable": ("No verifiable claim.", []),
+    "nothing verifiable as an item": ("Facts:\n- No verifiable claim.", []),
+    "no facts": ("This sentence does not contain any facts.", []),
+    "none": ("None", []),
+    "refusal": ("I'm sorry, but I cannot help with that.", Failed(REFUSED)),
+    "refusal of an AI": ("As an AI language model, I do not judge people.", Failed(REFUSED)),
+    "refusal as an item": ("- I cannot find anything about Ann Lee.", Failed(REFUSED)),
+    "question back": ("Which Ann Lee do you mean?", Failed(NO_LIST)),
+    "question in a list": (f"- {A}\n- Was she a boxer?", [A]),
+    "paragraph": (f"{A} {B} She died in 1990, it is said.", Failed(NO_LIST)),
+    "paragraph behind a greeting": (f"Sure! {A} {B}", Failed(NO_LIST)),
+    "heading alone": ("**Independent Facts**", Failed(NO_LIST)),
+    "words": ("painter, boxer", Failed(NO_LIST)),
+    "items of one word": ("- painter\n- boxer", Failed(NO_LIST)),
+    "greeting alone": ("Sure, here are the facts:", Failed(NO_LIST)),
+    "nothing": ("", Failed(NO_LIST)),
+}
+
+
+@pytest.mark.parametrize(("answer", "claims"), SHAPES.values(), ids=SHAPES)
+def test_answers_of_every_shape(answer, claims):
+    assert claims_in(answer, SENTENCE, PATTERN) == claims
+
+
+def test_a_sentence_about_saying_sorry_is_no_refusal():
+    said = "I'm sorry was what she said."
+    assert claims_in(f"- {said}", said) == [said]
+    assert claims_in(f"- {said}", SENTENCE) == Failed(REFUSED)
+
+
+def test_the_pattern_is_what_the_prompt_repeats():
+    prompt = "Split it: now.\n\nSentence: A: b.\nFacts:\n- C: d.\n\nSentence: E.\nFacts:"
+    assert restarts([{"role": "user", "content": prompt}]) == {"sentence", "facts"}

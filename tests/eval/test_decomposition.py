@@ -1,0 +1,401 @@
+"""DecompScore by hand, and the experiment over it: same numbers, same bytes, no text that runs."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import evaluate
+import numpy as np
+import pytest
+
+from eval.decomp_score import decision, judge_by_source, one_of_each, same_claims, tally
+from eval.decompose.given import Given
+from eval.decompose.sentences import Sentences
+from eval.experiments import decomposition
+from eval.experiments.decomposition import Decomposition
+from eval.models.chat import Answer
+from eval.report.build import build_report
+from eval.verify.factscore import FActScore
+from eval.verify.nli import NLI
+from records import (
+    Claim,
+    Document,
+    UserError,
+    Verdict,
+    read_records,
+    read_results,
+    write_jsonl,
+)
+
+ATTACK = "</script><img src=x onerror=alert(1)> $x_{$ | a\\b"
+
+
+def words(text):
+    return set(re.findall(r"\w+", text.lower()))
+
+
+class Words:
+    """An entailment model: what has no new word is entailed. Knows what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def relations(self, pairs):
+        self.asked += pairs
+        inside = np.asarray([words(h) <= words(p) for p, h in pairs], dtype=bool).reshape(-1, 1)
+        return np.where(inside, [0.9, 0.1, 0.0], [0.1, 0.8, 0.1])
+
+
+class Neighbours:
+    """An entailment model that is not transitive: numbers that lie next to each other."""
+
+    def relations(self, pairs):
+        close = np.asarray([abs(int(p) - int(h)) == 1 for p, h in pairs], dtype=bool)
+        return np.where(close[:, None], [0.9, 0.1, 0.0], [0.1, 0.8, 0.1])
+
+
+class Cut:
+    """A decomposer by ``and``; a sentence with a question mark fails, ``times`` says all again."""
+
+    def __init__(self, times=1, dies_at=None):
+        self.times = times
+        self.dies_at = dies_at
+        self.seen = []
+
+    def __call__(self, documents):
+        if self.dies_at is not None and len(self.seen) >= self.dies_at:
+            self.dies_at = None
+            raise KeyboardInterrupt
+        self.seen += [document.id for document in documents]
+        return [self.of(document.text) for document in documents]
+
+    def of(self, text):
+        claims = []
+        for place, source in enumerate(re.findall(r"[^.?]+[.?]", text)):
+            failed = "a question" if source.endswith("?") else None
+            parts = [source] if failed else source.strip(" .").split(" and ") * self.times
+            for part in parts:
+                name = f"c{len(claims)}"
+                more = {"sentence": place, "source": source.strip(), "failed": failed}
+                claims.append(Claim(id=name, text=part.strip(), **more))
+        return claims
+
+
+class Known:
+    """A verifier: supported is what has the word ``true``."""
+
+    judges_sets = False
+
+    def __call__(self, documents, claims, passages):
+        return [
+            [
+                Verdict(
+                    claim=claim.id,
+                    assessor="known",
+                    label="supported" if "true" in claim.text else "not_supported",
+                )
+                for claim in own
+            ]
+            for own in claims
+        ]
+
+
+class Crowd(Known):
+    """A verifier that judges the set: supported is every claim where there are three or more."""
+
+    judges_sets = True
+
+    def __call__(self, documents, claims, passages):
+        return [
+            [
+                Verdict(
+                    claim=claim.id,
+                    assessor="crowd",
+                    label="supported" if len(own) > 2 else "not_supported",
+                )
+                for claim in own
+            ]
+            for own in claims
+        ]
+
+
+class Reader:
+    """Plays the language model: says True to what has no new word, and Hm to green."""
+
+    identity = {"model": "reader"}  # noqa: RUF012
+
+    def answer(self, prompts, **settings):
+        found = []
+        for prompt in prompts:
+            text, claim = re.search(
+                r"Text: (.*?)\n\nInput: (.*) True or False", prompt[-1]["content"], re.DOTALL
+            ).groups()
+            said = "Hm." if "green" in claim else str(words(claim) <= words(text) | {"two"})
+            found.append([Answer(said)])
+        return found
+
+
+def claim(text, source="Ann sings loud songs", **more):
+    return Claim(id=text, text=text, source=source, **more)
+
+
+def test_decomp_score_by_hand():
+    model = Words()
+    claims = [claim("ann sings"), claim("Sings, Ann"), claim("ann dances"), claim("Songs", None)]
+    document = Document(id="d", topic="Ann", text="Ann has songs.")
+    (verdicts,) = judge_by_source(NLI(model), [document], [claims])
+    decisions = [decision(verdict) for verdict in verdicts]
+    assert decisions == [1, 1, 0, 1]
+    # Without a source the whole text is the premise.
+    assert ("Ann has songs.", "Songs") in model.asked
+    assert tally(decisions) == (4, 3, 0)
+    (classes,) = same_claims(model, [claims])
+    assert classes == [0, 0, 1, 2]
+    assert tally(one_of_each(decisions, classes)) == (3, 2, 0)
+    # A sentence supports itself, whoever judges.
+    own = [claim("ann sings loud songs. ")]
+    assert judge_by_source(NLI(Neighbours()), [document], [own])[0][0].label == "supported"
+
+
+def test_classes_of_claims_that_say_the_same():
+    one, two = [claim(n) for n in ("1", "9", "2", "3", "9")], [claim("7"), claim("5")]
+    assert same_claims(Neighbours(), [one, [], two]) == [[0, 1, 0, 0, 1], [], [0, 1]]
+    model = Words()
+    # One direction is not enough, and the other one is only asked where the first holds.
+    assert same_claims(model, [[claim("a b"), claim("a"), claim("c")]]) == [[0, 1, 2]]
+    assert model.asked == [("a b", "a"), ("a b", "c"), ("a", "c"), ("a", "a b")]
+    assert same_claims(model, [[claim("a b"), claim("b a")]], threshold=0.95) == [[0, 1]]
+    # A supported claim stands for its class; a failed one only where there is no other.
+    assert one_of_each([0, 1, -1, -1, 0], [0, 0, 1, 2, 2]) == [1, -1, 0]
+
+
+def test_the_evaluate_module(pytestconfig, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
+    path = pytestconfig.rootpath / "eval/metrics/decomp_score.py"
+    metric = evaluate.load(str(path), cache_dir=str(tmp_path))
+    found = metric.compute(predictions=[[1, 0, -1], [1, 1], [], [-1]])
+    assert found == {"decomp_score": 1.0, "coherence": 0.75, "subclaims": 4 / 3} | {
+        "n": 3,  # the last passage could not be judged, the empty one says nothing
+        "failed": 2,
+    }
+    nothing = metric.compute(predictions=[[-1]])
+    assert (nothing["decomp_score"], nothing["coherence"], nothing["n"]) == (None, None, 0)
+
+
+@pytest.fixture
+def passages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = {
+        "t1": "It is true and it is blue and is it blue. What is?",
+        "t2": "Two is true and two.",
+        "t3": "I'm sorry, I cannot help.",
+    }
+    two = {"t1": "This is true and this is. That is green and so on.", "t4": "Why?"}
+    for name, own in (("one", one), ("two", two)):
+        rows = [{"id": t, "topic": t, "text": text} for t, text in own.items()]
+        write_jsonl(f"{name}.jsonl", rows)
+    write_jsonl("sentences.jsonl", [{"id": "s", "topic": ATTACK, "text": f"{ATTACK} is and is."}])
+    return {"one": "one.jsonl", "two": "two.jsonl"}
+
+
+class Loose(Words):
+    """Finds more entailed than ``Words``: all but the word ``on``."""
+
+    def relations(self, pairs):
+        super().relations(pairs)
+        bad = np.asarray(["on" in words(h) for _, h in pairs], dtype=bool).reshape(-1, 1)
+        return np.where(bad, [0.1, 0.8, 0.1], [0.9, 0.1, 0.0])
+
+
+def experiment(passages, **more):
+    options = {
+        "decomposers": {"cut": Cut(), "twice": Cut(2), "whole": Sentences()},
+        "judges": {"nli": NLI(Loose()), "llm": FActScore(Reader())},
+        "entailment": Words(),
+        "verify": [Known()],
+        "sentences": "sentences.jsonl",
+    }
+    return Decomposition(passages, **(options | more))
+
+
+def value_of(file, kind, metric, generator, selection="none"):
+    (row,) = [
+        r
+        for r in file.results
+        if (r.kind, r.metric, r.generator, r.selection) == (kind, metric, generator, selection)
+    ]
+    return (row.value, row.n, row.failed)
+
+
+def test_the_experiment_by_hand(passages):
+    file = experiment(passages).run(Path("run"), {})
+    assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}
+    assert list(file.provenance["prompts"]) == ["verify/prompts/factscore_retrieval.jinja"]
+
+    def value(*key):
+        return value_of(file, *key)
+
+    # one: 3 + 2 subclaims of two passages, one failed sentence; two: 4, and a passage that failed.
+    assert value("cut", "subclaims", "one") == (2.5, 2, 1)
+    assert value("cut", "subclaims", "two") == (4, 1, 1)
+    assert value("cut", "subclaims", "macro") == (3.25, 2, 2)
+    assert value("twice", "subclaims", "macro") == (6.5, 2, 2)
+    assert value("whole", "subclaims", "two") == (1.5, 2, 0)
+    # "it is blue" and "is it blue" are one; the NLI judge rejects "so on".
+    assert value("cut", "subclaims_distinct", "one") == (2, 2, 1)
+    assert value("cut", "decomp_score:nli", "two") == (3, 1, 1)
+    assert value("cut", "coherence:nli", "two") == (0.75, 1, 1)
+    for metric in ("decomp_score_distinct:nli", "coherence:nli", "decomp_score_distinct:llm"):
+        assert value("twice", metric, "macro")[0] == value("cut", metric, "macro")[0]
+    assert value("twice", "decomp_score:nli", "macro")[0] == 5.5
+    assert value("cut", "decomp_score:nli", "macro")[0] == 2.75
+    assert value("cut", "decomp_score_distinct:nli", "macro")[0] == 2.5
+    # The other judge has no answer for "that is green".
+    assert value("cut", "decomp_score:llm", "two") == (3, 1, 2)
+    assert value("cut", "coherence:llm", "two") == (1, 1, 2)
+    # Factual precision: of one (1/3 + 1/2) / 2, of two 1/4; over the supported only 1/3.
+    precision, filtered = "factual_precision", "factual_precision_supported_only:nli"
+    assert value("cut", precision, "one") == (pytest.approx(5 / 12), 2, 1)
+    assert value("cut", precision, "two") == (0.25, 1, 1)
+    assert value("cut", filtered, "two") == (pytest.approx(1 / 3), 1, 0)
+    assert value("cut", precision, "macro")[0] == pytest.approx(1 / 3)
+    # Nine claims: on the green one a judge failed, on "so on" the judges differ.
+    assert value("cut", "agreement:nli~llm", "all")[0] == pytest.approx(7 / 8)
+    assert value("cut", "kappa:nli~llm", "all")[0] == 0
+    assert value("all", "agreement:nli~llm", "all")[2] == 3
+    assert -1 <= value("all", "pearson_of_means:nli~llm", "all")[0] <= 1
+
+
+def test_verifiers_of_sets_judge_the_supported_claims_anew(passages):
+    class Strict(Words):
+        def relations(self, pairs):
+            found = super().relations(pairs)
+            found[["blue" in h for _, h in pairs]] = [0.1, 0.8, 0.1]
+            return found
+
+    one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Strict())}, "entailment": None}
+    file = experiment(passages, verify=[Known(), Crowd()], **one).run(Path("run"), {})
+    assert value_of(file, "cut", "factual_precision:crowd.default", "one")[0] == 0.5
+    filtered = "factual_precision_supported_only:nli"
+    anew = value_of(file, "cut", f"{filtered}:crowd.default", "one")
+    assert anew[0] == 0  # one claim of three is left
+    # Two verifiers have metrics of their own.
+    assert value_of(file, "cut", "factual_precision:known.default", "one")[0] < 0.5
+    assert not [row for row in file.results if "~" in row.metric]
+
+
+def dying(stage):
+    """A stage that is killed at its second call."""
+
+    class Dies(stage):
+        calls = 0
+
+        def __call__(self, *arguments):
+            self.calls += 1
+            if self.calls == 2:
+                raise KeyboardInterrupt
+            return super().__call__(*arguments)
+
+    return Dies
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, monkeypatch):
+    monkeypatch.setattr(decomposition, "CHUNK", 2)
+    small = {"verify": [Known()], "entailment": None}
+    one = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
+    experiment(passages, **small, **one).run(Path("whole"), {})
+    cut = Cut(dies_at=2)
+    broken = experiment(
+        passages,
+        verify=[dying(Known)()],
+        entailment=None,
+        judges={"nli": dying(NLI)(Loose())},
+        decomposers={"cut": cut, "whole": Sentences()},
+    )
+    for _ in ("decomposer", "verifier", "judge"):
+        with pytest.raises(KeyboardInterrupt):
+            broken.run(Path("killed"), {})
+        assert not Path("killed/results.json").exists()
+    broken.run(Path("killed"), {})
+    files = {p.relative_to("whole") for p in Path("whole").rglob("*") if p.is_file()}
+    assert files == {p.relative_to("killed") for p in Path("killed").rglob("*") if p.is_file()}
+    for name in files:
+        assert (Path("killed") / name).read_bytes() == (Path("whole") / name).read_bytes(), name
+    # The chunk that was done is not done again.
+    assert cut.seen.count("one/t1") == 1
+
+
+def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages):
+    evil = {ATTACK: passages["one"], "two": passages["two"]}
+    own = {ATTACK: Cut(), "whole": Sentences()}
+    more = {"verify": [], "judges": {"nli": NLI(Loose())}}
+    experiment(evil, decomposers=own, **more).run(Path("run"), {})
+    page = build_report("run").read_text(encoding="utf-8")
+    assert "<img src=x" not in page
+    assert "<script" not in page
+    assert "script-src 'none'" in page
+    assert "&lt;img src=x" in page
+    assert page.count("data:image/svg+xml;base64,") == len(list(Path("run/figures").iterdir()))
+    for path in Path("run/figures").iterdir():
+        tags = {element.tag.split("}")[1] for element in ElementTree.parse(path).iter()}
+        assert not tags & {"script", "img", "image", "foreignObject"}
+    tables = Path("run/tables.md").read_text(encoding="utf-8")
+    assert "<img" not in tables
+    assert "2.50 [2.00, 3.00] (n = 2, failed 1)" in tables
+    widths = [
+        len(re.findall(r"(?<!\\)\|", line)) for line in tables.splitlines() if line[:1] == "|"
+    ]
+    assert set(widths) <= {3, 5}
+    assert Path("run/tables.csv").read_text().count("\n") == 1 + len(
+        read_results("run/results.json").results
+    )
+    rows = [json.loads(line) for line in Path("run/sentences.jsonl").read_text().splitlines()]
+    assert [len(row["subclaims"]) for row in rows] == [2, 1]
+
+
+def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path):
+    fact = {"text": "Ann sings.", "label": "IR"}
+    sentence = {"text": "Ann sings loud.", "human-atomic-facts": [fact]}
+    sentence["model-atomic-facts"] = [{"text": "Ann sings."}, {"text": "Ann is loud."}]
+    row = {"topic": "Ann", "output": "Ann sings loud.", "annotations": [sentence]}
+    none = row | {"annotations": None, "topic": "Bob"}
+    (tmp_path / "bios.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(none)}\n")
+    ann, bob = read_records(tmp_path / "bios.jsonl", Document)
+    model = Given(field="model_claims")
+    assert [(c.text, c.source, c.id) for c in model([ann])[0]] == [
+        ("Ann sings.", "Ann sings loud.", "c0"),
+        ("Ann is loud.", "Ann sings loud.", "c1"),
+    ]
+    assert [len(Given(irrelevant=keep)([ann])[0]) for keep in (True, False)] == [1, 0]
+    with pytest.raises(UserError, match="give a `model_claims` field"):
+        model([bob])
+    with pytest.raises(UserError, match="document d: topic: no claims"):
+        Given(field="topic")([Document(id="d", topic="Ann", text="")])
+    # The experiment leaves the passage out for all decomposers, and says so.
+    judges = {"nli": NLI(Words())}
+    own = {"sentences": Sentences(), "model": model}
+    run = Decomposition([str(tmp_path / "bios.jsonl")], own, judges)
+    file = run.run(tmp_path / "run", {})
+    assert file.provenance["left_out"] == {"no response": 0, "no given claims": 1}
+    assert value_of(file, "model", "decomp_score:nli", "given") == (1, 1, 0)
+    assert value_of(file, "sentences", "decomp_score:nli", "given") == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"judges": {}}, "judges: none; give one"),
+        ({"decomposers": {}}, "decomposers: none"),
+        ({"topics": -1}, "topics: -1; give a number"),
+        ({"entail_threshold": 2.0}, "entail_threshold: 2.0"),
+        ({"documents": {"macro": "one.jsonl"}}, "no generator can be called 'macro'"),
+        ({"documents": {"one": "gone.jsonl"}}, "gone.jsonl: no such file"),
+        ({"documents": ["one.jsonl", "one.jsonl"]}, "document id 'given/t1' occurs more than once"),
+        ({"decomposers": {"given": Given()}}, "no passage is left of 5"),
+    ],
+)
+def test_a_mistake_is_one_line(passages, options, message):
+    with pytest.raises(UserError, match=re.escape(message)) as raised:
+        experiment(options.pop("documents", passages), **options).run(Path("run"), {})
+    assert "\n" not in str(raised.value)
