@@ -1,0 +1,1 @@
+"""PredPatt: predicates and their arguments by rule, from Universal Dependencies."""

@@ -1,0 +1,200 @@
+"""The little English that realisation needs: number, verb forms, pronouns, articles and spacing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eval.decompose.predpatt.structures import Argument
+from eval.decompose.ud.tree import Token, Tree
+
+_FINITE = {"VBD", "VBP", "VBZ", "MD"}
+_SUBJECT_FORM = {"me": "I", "him": "he", "her": "she", "us": "we", "them": "they"}
+_OWNER_FORM = {"my": "I", "your": "you", "his": "he", "her": "she", "its": "it", "our": "we"}
+_OWNER_FORM |= {"their": "they", "mine": "I", "yours": "you", "hers": "she", "ours": "we"}
+_OWNER_FORM |= {"theirs": "they"}
+_AS_PLURAL = {"i", "you", "we", "they", "these", "those", "both", "many", "several", "few"}
+_THIRD_PERSON = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "'s", "’re": "’s"}
+_ATTACHED = {".", ",", ";", ":", "!", "?", ")", "]", "}", "%", "'s", "’s", "'", "’", "n't", "n’t"}
+_ATTACHED |= {"'m", "'re", "'ve", "'ll", "'d", "’m", "’re", "’ve", "’ll", "’d", "-RRB-", "”"}
+_OPEN = {"(", "[", "{", "$", "£", "€", "#", "“", "-LRB-"}
+_PAIRS = [("(", ")"), ("[", "]"), ("“", "”"), ("``", "''"), ("-LRB-", "-RRB-")]
+_CLOSES = {closing: opening for opening, closing in _PAIRS} | {",": ","}
+
+
+def word(form: str) -> Token:
+    """A word that is not in the sentence; its id is 0."""
+    return Token(0, form, form, "X", "_", "_", 0, "dep")
+
+
+def feature(token: Token, name: str) -> str | None:
+    """The value of a morphological feature."""
+    pairs = (pair.partition("=") for pair in token.feats.split("|"))
+    return next((value for key, _, value in pairs if key == name), None)
+
+
+def is_finite(token: Token) -> bool:
+    """Whether a word is a finite verb, by its tag or its features."""
+    return token.xpos in _FINITE or feature(token, "VerbForm") == "Fin"
+
+
+def verb_form(token: Token) -> str:
+    """``VBN``, ``VBG`` or ``VB``, by tag, features or, without both, by its ending."""
+    if token.xpos in {"VBN", "VBG", "VB"}:
+        return token.xpos
+    form, tense = feature(token, "VerbForm"), feature(token, "Tense")
+    if form in {"Ger", "Part"} or form is None:
+        present = tense == "Pres" or form == "Ger" or (tense is None and token.form.endswith("ing"))
+        return "VBG" if present else "VBN"
+    return "VB"
+
+
+def has_morphology(tree: Tree) -> bool:
+    """Whether the parse says which verbs are finite."""
+    return any(is_finite(t) or feature(t, "VerbForm") for t in tree.tokens) or any(
+        t.xpos.startswith("VB") for t in tree.tokens
+    )
+
+
+def is_plural(root: Token, phrase: Sequence[Token]) -> bool:
+    """Whether a verb with this subject is plural; so is one with "I" or "you"."""
+    joined = any(t.deprel == "conj" and t.head == root.id for t in phrase)
+    tagged = root.xpos in {"NNS", "NNPS"} or feature(root, "Number") == "Plur"
+    return joined or tagged or root.form.lower() in _AS_PLURAL
+
+
+def be(root: Token, phrase: Sequence[Token], past: bool) -> str:
+    """The form of "be" for a subject."""
+    if [t.form.lower() for t in phrase] == ["i"]:
+        return "was" if past else "am"
+    plural = is_plural(root, phrase)
+    return ("were" if plural else "was") if past else ("are" if plural else "is")
+
+
+def is_past(tree: Tree) -> bool:
+    """Whether the main clause is in the past."""
+    heads = [tree.root, *tree.children(tree.root.id)]
+    verbs = [t for t in heads if t is tree.root or t.deprel.startswith(("aux", "cop"))]
+    return any(t.xpos == "VBD" or feature(t, "Tense") == "Past" for t in verbs if is_finite(t))
+
+
+def third_person(form: str) -> str:
+    """A plural verb of the present as it is for one: "are" to "is", "buy" to "buys"."""
+    low = form.lower()
+    if low in _THIRD_PERSON:
+        return _THIRD_PERSON[low]
+    if low.endswith(("s", "x", "z", "ch", "sh", "o")):
+        return form + "es"
+    if low.endswith("y") and low[-2:-1] not in set("aeiou"):
+        return form[:-1] + "ies"
+    return form + "s"
+
+
+def as_subject(phrase: Sequence[Token]) -> list[Token]:
+    """A phrase as a subject: a lone object pronoun changes its form."""
+    if len(phrase) != 1:
+        return list(phrase)
+    (token,) = phrase
+    return [replace(token, form=_SUBJECT_FORM.get(token.form.lower(), token.form))]
+
+
+def as_owner(tokens: Sequence[Token]) -> list[Token]:
+    """A possessor as a subject: "his" to "he", and nothing of "'s"."""
+    kept = [t for t in tokens if t.form not in {"'s", "’s", "'", "’"}]
+    if len(kept) == 1 and kept[0].upos in {"PRON", "DET"}:
+        return [replace(t, form=_OWNER_FORM.get(t.form.lower(), t.form)) for t in kept]
+    return kept
+
+
+def as_owned(argument: Argument) -> list[Token]:
+    """What is owned: without "his", and with "a" where it is one thing of a common noun."""
+    root = argument.root
+    tokens = [t for t in argument.tokens if t.form.lower() not in _OWNER_FORM or t == root]
+    determined = any(
+        t.head == root.id and t.deprel.split(":")[0] in {"det", "nummod", "nmod"} and t.id < root.id
+        for t in tokens
+    )
+    one = root.upos == "NOUN" and not is_plural(root, tokens)
+    return [word("a"), *tokens] if one and not determined else tokens
+
+
+def text_of(tree: Tree, tokens: Sequence[Token]) -> str:
+    """Words as a sentence: punctuation, spacing, articles, capital and full stop."""
+    tokens = _without_stray_marks(_with_marks_between(tree, tokens))
+    if not tokens:
+        return ""
+    first = next((token for token in tree.tokens if token.upos != "PUNCT"), None)
+    parts = [_in_place(tokens, index, first) for index in range(len(tokens))]
+    text = parts[0]
+    for before, after, part in zip(tokens, tokens[1:], parts[1:], strict=False):
+        text += part if _glued(before, after) else f" {part}"
+    text = f"{text[0].upper()}{text[1:]}"
+    return text if text.endswith(".") else f"{text}."
+
+
+def _glued(before: Token, after: Token) -> bool:
+    if before.id and after.id == before.id + 1 and not before.space_after:
+        return True
+    return after.form in _ATTACHED or before.form in _OPEN
+
+
+def _in_place(tokens: Sequence[Token], index: int, first: Token | None) -> str:
+    """A word's form: the sentence's first word without its capital, "a" or "an" by what follows."""
+    token = tokens[index]
+    form = token.form
+    if (
+        first
+        and token.id == first.id
+        and index
+        and token.upos != "PROPN"
+        and form not in {"I", "I'm"}
+    ):
+        form = form[0].lower() + form[1:] if form[1:] == form[1:].lower() else form
+    if form.lower() in {"a", "an"} and index + 1 < len(tokens):
+        after = tokens[index + 1]
+        if not token.id or after.id != token.id + 1:
+            form = form[0] + ("n" if after.form[0].lower() in set("aeiou") else "")
+    return form
+
+
+def _with_marks_between(tree: Tree, tokens: Sequence[Token]) -> list[Token]:
+    """With the marks between words that still follow each other, and those that close a pair."""
+    found: list[Token] = []
+    for before, after in zip(tokens, [*tokens[1:], None], strict=True):
+        found.append(before)
+        mark = tree.tokens[before.id] if 0 < before.id < len(tree.tokens) else None
+        if mark is None or mark.upos != "PUNCT" or mark in tokens:
+            continue
+        opened = sum(t.form == _CLOSES.get(mark.form) for t in found)
+        closed = sum(t.form == mark.form for t in found)
+        pending = opened % 2 if mark.form == "," else opened > closed
+        follows = after is not None and after.id == mark.id + 1
+        if follows or (pending and (after is None or after.id == 0)):
+            found.append(mark)
+    return found
+
+
+def _without_stray_marks(tokens: Sequence[Token]) -> list[Token]:
+    """Without punctuation at the ends, without commas whose neighbours went, without lone brackets.
+
+    A full stop inside stays ("St. Paul").
+    """
+    kept = list(tokens)
+    while kept and kept[-1].upos == "PUNCT" and kept[-1].form not in {")", "]", "”", "''", '"'}:
+        kept.pop()
+    while kept and kept[0].upos == "PUNCT" and kept[0].form not in {"(", "[", "“", "``", '"'}:
+        kept.pop(0)
+    found = []
+    for index, token in enumerate(kept):
+        if token.upos == "PUNCT" and token.form in {",", ";", ":", "-", "--", "–", "—"}:
+            before, after = kept[index - 1].id, kept[index + 1].id
+            if before != token.id - 1 or after not in {token.id + 1, 0}:
+                continue
+        found.append(token)
+    for opening, closing in _PAIRS:
+        forms = [token.form for token in found]
+        if forms.count(opening) != forms.count(closing):
+            found = [token for token in found if token.form not in {opening, closing}]
+    if sum(token.form == '"' for token in found) % 2:
+        found = [token for token in found if token.form != '"']
+    return found

@@ -1,0 +1,313 @@
+"""Sentences from predicates and arguments, by rule.
+
+The paper that used PredPatt as a decomposer (2403.11903) had a language model do this; the rules
+here are ours. They keep the words of the sentence and their order and tense, and add what is
+missing: "is" for appositions and adjectives, "has" for possession, the auxiliary of a participle
+or of a conjunct, the antecedent for a relative pronoun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eval.decompose.predpatt.english import (
+    as_owned,
+    as_owner,
+    as_subject,
+    be,
+    feature,
+    has_morphology,
+    is_finite,
+    is_past,
+    is_plural,
+    text_of,
+    third_person,
+    verb_form,
+    word,
+)
+from eval.decompose.predpatt.rules import NOMINAL_SUBJECT, OBJECT, SUBJECT
+from eval.decompose.predpatt.structures import Argument, Predicate, head_of
+from eval.decompose.ud.tree import Token, Tree
+
+_RELATIVE = {"that", "which", "who", "whom", "whose", "where", "when"}
+_ASKING_ADVERBS = {"when", "why", "where", "how", "whether", "because", "although", "if"}
+_ASKING = _ASKING_ADVERBS | {"who", "whom", "whose", "what", "which"}
+_HELPING = {"aux", "aux:pass", "auxpass", "cop", "neg"}
+_END = 10**6
+
+# Words and the place where they go; places are ids of words, or between them.
+_Part = tuple[float, list[Token]]
+
+
+def realise(tree: Tree, predicates: Sequence[Predicate]) -> list[str]:
+    """A sentence for each predicate, in order, each sentence once.
+
+    What states nothing has no sentence: a question ("who painted it"), a condition ("if it rains"),
+    or an infinitive or participle that nobody is the subject of.
+    """
+    antecedents = {a.root.id: a for p in predicates if (a := _antecedent(tree, p))}
+    texts = []
+    for predicate in predicates:
+        if predicate.kind == "poss":
+            words = _possession(tree, predicate, antecedents)
+        elif predicate.kind == "normal":
+            words = [] if _conditional(tree, predicate) else _clause(tree, predicate)
+        else:
+            words = _attribution(predicate)
+        if words and words[0].form.lower() not in _ASKING:
+            texts.append(text_of(tree, words))
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def _possession(tree: Tree, predicate: Predicate, antecedents: dict[int, Argument]) -> list[Token]:
+    """Who, "has", and what."""
+    owner, owned = predicate.arguments
+    if predicate.root.id not in (owner.root.id, owner.root.head):
+        owner, owned = owned, owner
+    above: Token | None = owner.root
+    while owner.root.form.lower() == "whose" and above:
+        above = head_of(tree, above)
+        owner = antecedents.get(above.id, owner) if above else owner
+    who = as_owner(owner.tokens)
+    root = who[0] if len(who) == 1 else owner.root
+    return [*who, word("have" if is_plural(root, who) else "has"), *as_owned(owned)]
+
+
+def _attribution(predicate: Predicate) -> list[Token]:
+    """What is modified, "is", and the modifier with its own arguments."""
+    arguments = predicate.arguments
+    about = next((a for a in arguments if a.root.id == predicate.root.head), arguments[0])
+    parts: list[_Part] = [(token.id, [token]) for token in predicate.tokens]
+    parts += [(a.root.id, a.tokens) for a in arguments if a is not about]
+    who = as_subject(about.tokens)
+    if is_plural(about.root, who):  # "a few" without "few"
+        own = {t for t in who if t.head == about.root.id and t.form.lower() in {"a", "an"}}
+        who = [token for token in who if token not in own]
+    return [*who, word(be(about.root, who, past=False)), *_joined(parts)]
+
+
+def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
+    """The words in order, with the antecedent where the relative pronoun belongs."""
+    antecedent = _antecedent(tree, predicate)
+    pronoun = _relative_pronoun(tree, predicate) if antecedent else None
+    parts: list[_Part] = []
+    subject = _subject(tree, predicate, antecedent, pronoun)
+    for argument in predicate.arguments:
+        if argument is subject:
+            continue
+        if argument is antecedent:
+            parts += _gap(tree, predicate, argument, pronoun)
+        elif pronoun is None or argument.root != pronoun:
+            parts.append(_argument(tree, predicate, argument, antecedent, pronoun, subject))
+    moved = {token.id for _, tokens in parts for token in tokens} | {pronoun and pronoun.id}
+    verbs = [t for t in predicate.tokens if t.id not in moved and not _asks(t)]
+    finite = not has_morphology(tree) or any(is_finite(token) for token in predicate.tokens)
+    if subject is None:
+        return _joined([*parts, *((t.id, [t]) for t in verbs)]) if finite else []
+    at = _subject_place(tree, predicate, subject, antecedent, pronoun)
+    if any(place == _END and tokens[0].id < at for place, tokens in parts):
+        at = -1  # it stood behind the clause that went to the end
+    who = as_subject(subject.tokens) if at < 0 else _with_marks(tree, subject, subject.tokens)
+    who = _with_antecedent(who, antecedent, pronoun) if subject is not antecedent else who
+    if finite:
+        helpers, verbs = [], _agreeing(tree, verbs, subject)
+    else:
+        helpers, verbs = _made_finite(tree, predicate, verbs, subject)
+    parts += [(at, who), (at + 0.1, helpers)]
+    return _joined([*parts, *((token.id, [token]) for token in verbs)])
+
+
+def _antecedent(tree: Tree, predicate: Predicate) -> Argument | None:
+    """What the predicate's clause modifies, or a conjunct of it."""
+    if "pred_resolve_relcl" not in predicate.rules:
+        return None
+    heads = {a: _first(tree, a.root).id for a in predicate.arguments}
+    return next((a for a, id in heads.items() if predicate.root.head in (a.root.id, id)), None)
+
+
+def _conditional(tree: Tree, predicate: Predicate) -> bool:
+    """Whether a marker leaves it open that the clause is true."""
+    marks = [t for t in tree.children(predicate.root.id) if t.deprel == "mark"]
+    return any(mark.form.lower() in {"if", "whether", "unless"} for mark in marks)
+
+
+def _asks(token: Token) -> bool:
+    """Whether an adverb makes a question or a subordinate clause of a statement."""
+    return token.deprel in {"advmod", "mark"} and token.form.lower() in _ASKING_ADVERBS
+
+
+def _relative_pronoun(tree: Tree, predicate: Predicate) -> Token | None:
+    """The relative pronoun or adverb between the antecedent and the verb, if there is one."""
+    between = tree.tokens[predicate.root.head : predicate.root.id - 1]
+    return next(
+        (t for t in between if t.form.lower() in _RELATIVE and t.deprel not in {"det", "mark"}),
+        None,
+    )
+
+
+def _subject(
+    tree: Tree, predicate: Predicate, antecedent: Argument | None, pronoun: Token | None
+) -> Argument | None:
+    """Who does it: the clause's own subject, a borrowed one, or the antecedent."""
+    if antecedent and pronoun and pronoun.deprel in SUBJECT:
+        return antecedent
+    rest = [a for a in predicate.arguments if a is not antecedent]
+    own = [a for a in rest if _first(tree, a.root).deprel in SUBJECT]
+    borrowed = [a for a in rest if _is_borrowed(tree, predicate, a)]
+    return next(iter(borrowed + own), None if pronoun else antecedent)
+
+
+def _subject_place(
+    tree: Tree,
+    predicate: Predicate,
+    subject: Argument,
+    antecedent: Argument | None,
+    pronoun: Token | None,
+) -> float:
+    """In front, unless it is the predicate's own."""
+    if subject is antecedent:
+        return pronoun.id if pronoun else -1
+    return -1 if _is_borrowed(tree, predicate, subject) else subject.root.id
+
+
+def _first(tree: Tree, token: Token) -> Token:
+    """The first of the conjuncts that a word is one of."""
+    while token.deprel == "conj" and token.head:
+        token = tree.tokens[token.head - 1]
+    return token
+
+
+def _is_borrowed(tree: Tree, predicate: Predicate, argument: Argument) -> bool:
+    """Whether a subject, or one of its conjuncts, is that of another predicate."""
+    if any(rule.startswith(("borrow_subj", "cut_borrow")) for rule in argument.rules):
+        return True
+    first = _first(tree, argument.root)
+    here = {token.id for token in [predicate.root, *predicate.tokens]}
+    subject = first.deprel in SUBJECT or predicate.root.deprel in {"xcomp", "advcl"}
+    return "m" in argument.rules and first.head not in here and subject
+
+
+def _gap(
+    tree: Tree, predicate: Predicate, antecedent: Argument, pronoun: Token | None
+) -> list[_Part]:
+    """The antecedent after the verb: as its object, or at the end with its preposition."""
+    if pronoun and any(pronoun in a.tokens and len(a.tokens) > 1 for a in predicate.arguments):
+        return []  # it goes into that argument: "whose car", "one of which"
+    if pronoun and pronoun.deprel not in OBJECT:
+        cases = [t for t in tree.children(pronoun.id) if t.deprel == "case"]
+        place = [word("in")] if pronoun.form.lower() in {"where", "when"} else cases
+        return [(_END, [*place, *antecedent.tokens])]
+    root, children = predicate.root, tree.children(predicate.root.id)
+    if pronoun is None and any(t.deprel == "mark" and t.upos != "PART" for t in children):
+        return []  # "the hope that it works": nothing is missing
+    after = [t.id for t in children if t.deprel.startswith("compound")]
+    last = predicate.tokens[-1]
+    if last.upos == "ADP" and last.head == root.id:  # "the town he lived in"
+        after.append(last.id)
+    return [(max([root.id, *after]) + 0.5, antecedent.tokens)]
+
+
+def _argument(
+    tree: Tree,
+    predicate: Predicate,
+    argument: Argument,
+    antecedent: Argument | None,
+    pronoun: Token | None,
+    subject: Argument | None,
+) -> _Part:
+    """An argument where it stands; a clause that was put in front goes to the end."""
+    tokens = _with_antecedent(argument.tokens, antecedent, pronoun)
+    root = argument.root
+    if "borrow_obj" in argument.rules:
+        return predicate.root.id + 0.5, tokens
+    in_front = root.deprel == "ccomp" and subject and root.id < predicate.root.id
+    return _END if in_front else root.id, _with_marks(tree, argument, tokens)
+
+
+def _with_marks(tree: Tree, argument: Argument, tokens: Sequence[Token]) -> list[Token]:
+    """A clause with the "that" before it, which the extraction leaves out."""
+    marks = tree.children(argument.root.id) if argument.clausal else []
+    return [*(t for t in marks if t.deprel == "mark" and t.id < tokens[0].id), *tokens]
+
+
+def _with_antecedent(
+    tokens: Sequence[Token], antecedent: Argument | None, pronoun: Token | None
+) -> list[Token]:
+    """A phrase with the antecedent instead of the relative pronoun in it."""
+    if antecedent is None or pronoun not in tokens:
+        return list(tokens)
+    at = tokens.index(pronoun)
+    owner = [word("'s")] if pronoun.form.lower() == "whose" else []
+    return [*tokens[:at], *antecedent.tokens, *owner, *tokens[at + 1 :]]
+
+
+def _made_finite(
+    tree: Tree, predicate: Predicate, verbs: list[Token], subject: Argument
+) -> tuple[list[Token], list[Token]]:
+    """What a participle, an infinitive, a noun or an adjective needs, and the words that remain."""
+    root, past = predicate.root, is_past(tree)
+    own = [t for t in verbs if t.head == root.id and t.deprel in _HELPING]
+    head = head_of(tree, root)
+    if root.deprel == "conj" and head and _is_borrowed(tree, predicate, subject) and not own:
+        helping = [replace(t, id=0) for t in _helping(tree, head) if t not in verbs]
+        if helping:
+            return [*helping, *_shared_article(tree, root, head)], verbs
+    form = be(subject.root, subject.tokens, past)
+    if own and own[0].form.lower() in {"being", "having"}:
+        if own[0].form.lower() == "having":
+            form = "had" if past else "have" if is_plural(subject.root, subject.tokens) else "has"
+        return [word(form)], [t for t in verbs if t is not own[0]]
+    infinitive = (own[0] if own else root).upos in {"VERB", "AUX"} and (
+        verb_form(own[0] if own else root) == "VB"
+    )
+    to = infinitive and not any(token.form.lower() == "to" for token in verbs)
+    return [word(form), word("to")] if to else [word(form)], verbs
+
+
+def _shared_article(tree: Tree, root: Token, head: Token) -> list[Token]:
+    """The "a" of "a painter and poet" for the poet."""
+    articles = [t for t in tree.children(head.id) if t.form.lower() in {"a", "an"}]
+    bare = not any(t.deprel.split(":")[0] in {"det", "nmod"} for t in tree.children(root.id))
+    return [word("a")] if articles and bare and root.upos == "NOUN" else []
+
+
+def _helping(tree: Tree, token: Token | None) -> list[Token]:
+    """The auxiliaries, copula and negation of a predicate or of what it is a conjunct of."""
+    while token:
+        found = [
+            t
+            for t in tree.children(token.id)
+            if t.deprel in _HELPING or (t.form.lower() in {"not", "n't"} and t.deprel == "advmod")
+        ]
+        if found or token.deprel != "conj":
+            return found
+        token = head_of(tree, token)
+    return []
+
+
+def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
+    """The verb of several subjects, as it is for this one of them."""
+    root = subject.root
+    several = "m" in subject.rules or any(t.deprel == "conj" for t in tree.children(root.id))
+    if not several or _first(tree, root).deprel not in NOMINAL_SUBJECT:
+        return verbs
+    if is_plural(root, subject.tokens):
+        return verbs
+    verb = next((t for t in sorted(verbs, key=lambda t: t.id) if is_finite(t)), None)
+    plural = verb and (
+        verb.xpos == "VBP" or verb.form.lower() == "were" or feature(verb, "Number") == "Plur"
+    )
+    if not verb or not plural:
+        return verbs
+    return [replace(t, form=third_person(t.form)) if t is verb else t for t in verbs]
+
+
+def _joined(parts: Sequence[_Part]) -> list[Token]:
+    """The words by place, each of the sentence's once."""
+    found: list[Token] = []
+    seen: set[int] = set()
+    for _, tokens in sorted(parts, key=lambda part: part[0]):
+        found += [t for t in tokens if t.id == 0 or t.id not in seen]
+        seen |= {t.id for t in tokens}
+    return found
