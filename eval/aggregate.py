@@ -58,8 +58,8 @@ class DocumentScore(BaseModel):
     irrelevant: int
     failed: int
     judged: int
-    precision: float | None
-    factscore: float | None
+    precision: float | None = None
+    factscore: float | None = None
     empty_selection: bool
 
 
@@ -95,6 +95,7 @@ def score_document(
     verdicts: Sequence[Verdict],
     selected: set[str] | None,
     gamma: float = DEFAULT_GAMMA,
+    unselectable: int = 0,
 ) -> DocumentScore:
     """Score one document by the verdicts of one assessor.
 
@@ -104,14 +105,16 @@ def score_document(
         verdicts: one a scored claim.
         selected: ids of the claims that Core kept, or ``None`` without Core.
         gamma: the length penalty's threshold; 0 for none.
+        unselectable: number of claims that Core could not judge; counted as failed.
     """
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
     judged = len(scored) - counts["failed"] - counts["irrelevant"]
     usable = sum(claim.failed is None for claim in claims)
-    counts["failed"] += len(claims) - usable
+    counts["failed"] += len(claims) - usable + unselectable
     responded = responds(document)
-    empty = bool(responded and usable and selected is not None and not selected)
+    none_kept = selected is not None and not selected and not unselectable
+    empty = bool(responded and usable and none_kept)
     precision: float | None = None
     if responded and (empty or (judged == 0 and not counts["failed"])):
         precision = 0.0

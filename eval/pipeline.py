@@ -137,7 +137,8 @@ class Pipeline:
                 continue
             key = (group[0].assessor, group[0].name) if group else ("", "default")
             own = [v for v in core_verdicts if (v.assessor, v.name) == key] or group
-            scores.append(score_document(document, claims, own, selected, self.gamma))
+            unjudged = sum(selection.reason == "failed" for selection in selections)
+            scores.append(score_document(document, claims, own, selected, self.gamma, unjudged))
         return scores
 
 

@@ -39,7 +39,7 @@ class Selection(BaseModel):
         selected: whether it stays.
         weight: its weight in the objective of Eq. 1 (natural logarithm for CPMI weights).
         document_entailment: probability that the source sentence entails it.
-        reason: why it stays or goes.
+        reason: why it stays or goes; ``failed``: its relevance could not be judged.
         duplicate_of: the selected claim that excluded it, where one did.
     """
 
@@ -49,7 +49,7 @@ class Selection(BaseModel):
     selected: bool
     weight: float
     document_entailment: Annotated[float, Field(ge=0, le=1)]
-    reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent"]
+    reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent", "failed"]
     duplicate_of: str | None = None
 
 

@@ -14,7 +14,8 @@ from the paper. What is decided here:
   probability is an option.
 - The premise of document entailment is the source sentence as the decomposer saw it.
 - Rel, the relevance factor of a weight, is judged on the source sentence; Rel = 0 means that the
-  claim is never selected.
+  claim is never selected. Where Rel could not be judged, the claim is not selected either, and
+  counts as failed beside the score.
 - Claims with the same normalised text are one claim to the models and the program, asked for in
   the first of their spellings in the order of characters. It is coherent if a copy of it is.
 - p, the share of selected claims that their sentences must entail, has no value in the paper; nor
@@ -25,10 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise, permutations
 from typing import Literal, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from eval.select.judgements import entails, likelihoods, relations
 from eval.select.program import solve
@@ -38,6 +40,8 @@ from records import Claim, Document, UserError
 
 # The cap is asked of the first bleached claim, then of the next three, then of the others.
 CAP_ROUNDS = (1, 4)
+# Pairs of texts that one call asks for; a document of 1,000 claims has a million of them.
+PAIRS_AT_ONCE = 65_536
 
 
 class Relevance(Protocol):
@@ -45,8 +49,11 @@ class Relevance(Protocol):
 
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
-    ) -> list[Sequence[int]]:
-        """1 (relevant) or 0 for each distinct source sentence of each document."""
+    ) -> list[Sequence[int | None]]:
+        """1 (relevant) or 0 for each distinct source sentence of each document.
+
+        ``None`` where that could not be judged.
+        """
 
 
 @dataclass
@@ -59,11 +66,13 @@ class _View:
         texts: normalised and sorted, (m,).
         spellings: what the models are asked for, (m,).
         bleached: bleached claims about the topic.
-        relevant: Rel of each claim, (k,).
+        relevant: Rel of each claim, (k,); false where it could not be judged.
+        unjudged: whether Rel of each claim could not be judged, (k,).
         support: probability that its source entails each claim, (k,).
         coherent: whether its source entails each claim, (k,).
         weights: wᵢ of each text, (m,); 0 where no copy is relevant.
-        exclusion: whether text i entails text j, (m, m); only asked for texts in the race.
+        exclusion: which texts exclude each other, either entailing the other: bool (m, m),
+            symmetric and sparse; only asked for texts in the race.
     """
 
     document: Document
@@ -74,10 +83,11 @@ class _View:
     spellings: list[str]
     bleached: list[str]
     relevant: np.ndarray
+    unjudged: np.ndarray
     support: np.ndarray
     coherent: np.ndarray
     weights: np.ndarray
-    exclusion: np.ndarray
+    exclusion: csr_array
 
     def any_copy(self, of_claims: np.ndarray) -> np.ndarray:
         """For each text, whether a relevant claim with that text has the property, (m,)."""
@@ -193,10 +203,11 @@ class Core:
             spellings=[spelling[text] for text in texts],
             bleached=about(self.bleached, document.topic),
             relevant=np.ones(len(claims), bool),
+            unjudged=np.zeros(len(claims), bool),
             support=np.zeros(len(claims)),
             coherent=np.zeros(len(claims), bool),
             weights=np.zeros(len(texts)),
-            exclusion=np.zeros((len(texts), len(texts)), bool),
+            exclusion=csr_array((len(texts), len(texts)), dtype=bool),
         )
 
     def _judge_relevance(self, views: list[_View]) -> None:
@@ -206,7 +217,9 @@ class Core:
         scores = self.relevance([view.document for view in views], sentences)
         for view, distinct, scored in zip(views, sentences, scores, strict=True):
             relevance = dict(zip(distinct, scored, strict=True))
-            view.relevant = np.array([relevance[s] > 0 for s in view.sources], dtype=bool)
+            own = [relevance[source] for source in view.sources]
+            view.relevant = np.array([bool(rel) for rel in own], dtype=bool)
+            view.unjudged = np.array([rel is None for rel in own], dtype=bool)
 
     def _judge_coherence(self, views: list[_View]) -> None:
         """Fill in document entailment."""
@@ -277,23 +290,25 @@ class Core:
         return np.flatnonzero(able if self.strict_eq1 else able & (view.weights > 0))
 
     def _judge_exclusion(self, views: list[_View]) -> None:
-        wanted: list[list[tuple[int, int]]] = []
-        for view in views:
-            race = self._in_race(view)
-            wanted.append([(i, j) for i in race for j in race if i != j])
-        known = relations(
-            self.entailment,
-            (
-                (view.spellings[i], view.spellings[j])
-                for view, pairs in zip(views, wanted, strict=True)
-                for i, j in pairs
-            ),
+        """Fill in which texts exclude each other; of all pairs only the entailing ones are kept."""
+        wanted = (
+            (row, int(i), int(j))
+            for row, view in enumerate(views)
+            for i, j in permutations(self._in_race(view), 2)
         )
-        for view, pairs in zip(views, wanted, strict=True):
-            if pairs:
-                answers = np.array([known[view.spellings[i], view.spellings[j]] for i, j in pairs])
-                first, second = np.array(pairs).T
-                view.exclusion[first, second] = entails(answers, self.entail_threshold)
+        entailing: list[list[tuple[int, int]]] = [[] for _ in views]
+        while block := list(islice(wanted, PAIRS_AT_ONCE)):
+            pairs = [(views[row].spellings[i], views[row].spellings[j]) for row, i, j in block]
+            known = relations(self.entailment, pairs)
+            held = entails(np.array([known[pair] for pair in pairs]), self.entail_threshold)
+            for row, i, j in (block[place] for place in np.flatnonzero(held)):
+                entailing[row].append((i, j))
+        for view, found in zip(views, entailing, strict=True):
+            i, j = np.array(found, np.int64).reshape(-1, 2).T
+            both = (np.append(i, j), np.append(j, i))
+            view.exclusion = csr_array(
+                (np.ones(2 * len(i), bool), both), shape=view.exclusion.shape
+            )
 
     def _select(self, view: _View) -> list[Selection]:
         """Solve the program for one document and say why each claim stays or goes."""
@@ -302,7 +317,7 @@ class Core:
         selected = np.zeros(len(view.texts), bool)
         selected[race] = solve(
             view.weights[race],
-            view.exclusion[np.ix_(race, race)],
+            view.exclusion[race][:, race],
             coherent[race],
             self.p,
             self.strict_eq1,
@@ -322,8 +337,9 @@ class Core:
         node, relevant = int(view.node[index]), bool(view.relevant[index])
         chosen = standing.get(node) == index
         # Heaviest first; the texts are in order already.
-        either = (view.exclusion[node] | view.exclusion[:, node]) & selected
-        excluding = sorted(np.flatnonzero(either), key=lambda other: -view.weights[other])
+        start, end = view.exclusion.indptr[node : node + 2]
+        others = np.sort(view.exclusion.indices[start:end])
+        excluding = sorted(others[selected[others]], key=lambda other: -view.weights[other])
         by = standing.get(node) if selected[node] else None
         if by is None and excluding:
             by = standing[int(excluding[0])]
@@ -332,7 +348,7 @@ class Core:
         if chosen:
             reason = "selected"
         elif not relevant:
-            reason = "irrelevant"
+            reason = "failed" if view.unjudged[index] else "irrelevant"
         elif not selected[node] and weight <= 0:
             reason = "uninformative"
         elif by is not None:

@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, eye_array, vstack
 from scipy.sparse.csgraph import connected_components
 
 STEP = 1e-6
@@ -34,11 +34,15 @@ MAX_DENOMINATOR = 10_000
 LARGEST_WEIGHT = 100.0
 # How many texts of the tie-break one objective decides; few enough to be exact in HiGHS.
 DIGITS = 16
+# Rows of the exclusion graph whose neighbours are compared at a time.
+BLOCK = 256
+# A graph with at least one edge in so many places is as well kept whole.
+DENSE = 32
 
 
 def solve(
     weights: np.ndarray,
-    entails: np.ndarray,
+    entails: np.ndarray | csr_array,
     coherent: np.ndarray,
     p: float,
     strict: bool,
@@ -52,8 +56,8 @@ def solve(
 
     Args:
         weights: wᵢ, shape (n,), finite.
-        entails: ``entails[i, j]`` where claim i entails claim j, shape (n, n); either direction
-            excludes, the diagonal is ignored.
+        entails: ``entails[i, j]`` where claim i entails claim j, shape (n, n), dense or sparse;
+            either direction excludes, the diagonal is ignored. Memory grows with its pairs.
         coherent: whether the source sentence entails claim i, shape (n,).
         p: share of the selected claims that must be coherent, in [0, 1].
         strict: keep claims of weight ≤ 0.
@@ -68,7 +72,7 @@ def solve(
         RuntimeError: HiGHS did not end with an optimum; the message holds its status.
     """
     weights, coherent = np.asarray(weights, float), np.asarray(coherent, bool)
-    entails = np.asarray(entails, bool)
+    entails = csr_array(entails, dtype=bool)
     _check(weights, entails, coherent, p, texts)
     share = Fraction(p).limit_denominator(MAX_DENOMINATOR)
     # Coefficients of the budget, times the denominator so that they are whole numbers.
@@ -83,9 +87,7 @@ def solve(
     units = np.rint(weights[nodes] / STEP).astype(np.int64)
     # Equal texts share a rank, so that the order knows texts and not their copies.
     _, ranks = np.unique(np.array([texts[i] for i in nodes], dtype=object), return_inverse=True)
-    conflict = entails[np.ix_(nodes, nodes)]
-    conflict = conflict | conflict.T | (ranks[:, None] == ranks)
-    np.fill_diagonal(conflict, False)
+    conflict = _conflicts(entails, nodes, ranks)
 
     chosen = _by_components(units, conflict, ranks)
     if share < 1 and budget[nodes] @ chosen > 0:
@@ -96,7 +98,7 @@ def solve(
 
 
 def _check(
-    weights: np.ndarray, entails: np.ndarray, coherent: np.ndarray, p: float, texts: Sequence[str]
+    weights: np.ndarray, entails: csr_array, coherent: np.ndarray, p: float, texts: Sequence[str]
 ) -> None:
     n = len(texts)
     if weights.shape != (n,) or coherent.shape != (n,) or entails.shape != (n, n):
@@ -110,35 +112,46 @@ def _check(
         raise ValueError(f"p must be in [0, 1], not {p}")
 
 
-def _by_components(units: np.ndarray, conflict: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+def _conflicts(entails: csr_array, nodes: np.ndarray, ranks: np.ndarray) -> csr_array:
+    """Which nodes exclude each other: symmetric, bool of shape (nodes, nodes), no diagonal."""
+    between = entails[nodes][:, nodes]
+    n = len(nodes)
+    texts = csr_array((np.ones(n, bool), (np.arange(n), ranks)), shape=(n, n))  # ranks < n
+    conflict = csr_array(between + between.T + texts @ texts.T)
+    conflict.setdiag(False)  # every node has the text of itself, so the entry is there
+    conflict.eliminate_zeros()
+    return conflict
+
+
+def _by_components(units: np.ndarray, conflict: csr_array, ranks: np.ndarray) -> np.ndarray:
     """The optimum without the budget, one connected component of the exclusion graph at a time."""
     chosen = np.zeros(len(units), bool)
     left = _undominated(units, conflict, np.zeros_like(units))
-    count, component = connected_components(csr_array(conflict[np.ix_(left, left)]), directed=False)
+    count, component = connected_components(conflict[left][:, left], directed=False)
     sizes = np.bincount(component, minlength=count)
     alone = left[sizes[component] == 1] if len(left) else left
     chosen[alone] = units[alone] >= 0  # at 0: more claims
     for part in np.flatnonzero(sizes > 1):
         inside = left[component == part]
-        rows, upper = _exclusion_rows(conflict[np.ix_(inside, inside)])
+        rows, upper = _exclusion_rows(conflict[inside][:, inside])
         chosen[inside] = maximise(units[inside], ranks[inside], rows, upper)
     return chosen
 
 
 def _with_budget(
-    units: np.ndarray, conflict: np.ndarray, ranks: np.ndarray, budget: np.ndarray
+    units: np.ndarray, conflict: csr_array, ranks: np.ndarray, budget: np.ndarray
 ) -> np.ndarray:
     """The optimum of the whole program; ``budget`` has Eq. 1's pᵢ as whole numbers."""
     chosen = np.zeros(len(units), bool)
     left = _undominated(units, conflict, budget)
-    rows, upper = _exclusion_rows(conflict[np.ix_(left, left)])
+    rows, upper = _exclusion_rows(conflict[left][:, left])
     rows = vstack([rows, csr_array(budget[left][None, :])], format="csr")
     upper = np.append(upper, 0)
     chosen[left] = maximise(units[left], ranks[left], rows, upper)
     return chosen
 
 
-def _undominated(units: np.ndarray, conflict: np.ndarray, budget: np.ndarray) -> np.ndarray:
+def _undominated(units: np.ndarray, conflict: csr_array, budget: np.ndarray) -> np.ndarray:
     """Indices of the claims that an optimum may need, in order.
 
     Claim b can go when a claim a excludes it, excludes nothing that b does not, costs no more
@@ -147,26 +160,72 @@ def _undominated(units: np.ndarray, conflict: np.ndarray, budget: np.ndarray) ->
     """
     left = np.arange(len(units))
     while len(left):
-        u, c, cost = units[left], conflict[np.ix_(left, left)], budget[left]
-        closed = c | np.eye(len(left), dtype=bool)
-        # a's closed neighbourhood lies within b's; float32 counts are exact and use BLAS
-        within = closed.astype(np.float32) @ (~closed).T.astype(np.float32) == 0
-        better = (u[:, None] > u) | ((u[:, None] == u) & (left[:, None] < left))
-        dominated = (c & within & better & (cost[:, None] <= cost)).any(axis=0)
-        if not dominated.any():
+        graph = conflict[left][:, left]
+        graph.sort_indices()
+        a, b = np.repeat(np.arange(len(left)), np.diff(graph.indptr)), graph.indices
+        u, cost = units[left], budget[left]
+        better = (u[a] > u[b]) | ((u[a] == u[b]) & (a < b))
+        dominated = b[_within(graph) & better & (cost[a] <= cost[b])]
+        if not len(dominated):
             break
-        left = left[~dominated]
+        left = np.delete(left, np.unique(dominated))
     return left
 
 
-def _exclusion_rows(conflict: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """xᵢ + xⱼ ≤ 1 for every edge: a sparse matrix of shape (edges, n) and its upper bounds."""
-    edges = np.argwhere(np.triu(conflict))
-    rows = np.repeat(np.arange(len(edges)), 2)
+def _within(graph: csr_array) -> np.ndarray:
+    """For every edge (a, b) of a graph, whether a's neighbours are b or b's neighbours."""
+    n = graph.shape[0]
+    closed = (graph + eye_array(n, dtype=bool)).astype(np.float32)
+    if closed.nnz * DENSE > n * n:
+        closed = closed.toarray()
+    found = []
+    for start in range(0, n, BLOCK):
+        block = graph[start : start + BLOCK].astype(np.float32)
+        degree = np.diff(block.indptr)
+        shared = block.toarray() @ closed  # (block, n); counts in float32 are exact and use BLAS
+        a = np.repeat(np.arange(len(degree)), degree)
+        found.append(shared[a, block.indices] == degree[a])
+    return np.concatenate(found)
+
+
+def _exclusion_rows(conflict: csr_array) -> tuple[csr_array, np.ndarray]:
+    """Cliques of the exclusion graph that cover its edges: Σ xᵢ ≤ 1 over each of them.
+
+    For whole numbers this says what xᵢ + xⱼ ≤ 1 for every edge says, with fewer and tighter rows.
+    Each clique starts from an edge that none before it has, and takes such edges first.
+
+    Returns:
+        A sparse matrix of shape (cliques, n) and its upper bounds.
+    """
+    ends, neighbours = conflict.indptr, conflict.indices
+    is_open = np.ones(conflict.nnz, bool)
+    # Two sets of nodes, emptied after each use
+    inside, beside = np.zeros((2, conflict.shape[0]), bool)
+    cliques = []
+    for first in range(conflict.shape[0]):
+        own = slice(ends[first], ends[first + 1])
+        while is_open[own].any():
+            # Those with an open edge to the first claim, then the others
+            left = neighbours[own][np.argsort(~is_open[own], kind="stable")]
+            clique = [first]
+            while len(left):
+                clique.append(left[0])
+                others = neighbours[ends[left[0]] : ends[left[0] + 1]]
+                beside[others] = True
+                left = left[beside[left]]
+                beside[others] = False
+            inside[clique] = True
+            edges = np.concatenate([np.arange(ends[node], ends[node + 1]) for node in clique])
+            is_open[edges[inside[neighbours[edges]]]] = False
+            inside[clique] = False
+            cliques.append(np.sort(clique))
+    sizes = [len(clique) for clique in cliques]
+    rows, columns = np.repeat(np.arange(len(cliques)), sizes), np.concatenate([[], *cliques])
     matrix = csr_array(
-        (np.ones(rows.size, np.int64), (rows, edges.ravel())), shape=(len(edges), len(conflict))
+        (np.ones(rows.size, np.int64), (rows, columns.astype(np.int64))),
+        shape=(len(cliques), conflict.shape[0]),
     )
-    return matrix, np.ones(len(edges), np.int64)
+    return matrix, np.ones(len(cliques), np.int64)
 
 
 def maximise(

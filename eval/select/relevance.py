@@ -58,7 +58,7 @@ class Prompted:
 
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
-    ) -> list[list[int | None]]:
+    ) -> list[Sequence[int | None]]:
         """1 (relevant), 0, or ``None`` (no readable answer) for each sentence of each document."""
         prompts = [
             self.prompt.messages(question=document.topic, response=document.text, claim=sentence)

@@ -65,7 +65,7 @@ class NamesTopic:
 
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
-    ) -> list[Sequence[int]]:
+    ) -> list[Sequence[int | None]]:
         return [[int(d.topic in s) for s in ss] for d, ss in zip(documents, sentences, strict=True)]
 
 
@@ -320,6 +320,21 @@ def test_models_are_asked_once_over_all_documents():
     # Both directions, without the claim that the cap has put out of the race.
     assert sorted(exclusion) == [(texts[0], texts[1]), (texts[1], texts[0])]
     assert [[s.selected for s in other] for other in others] == [[s.selected for s in first]] * 2
+
+
+def test_many_pairs_are_asked_for_in_blocks(monkeypatch):
+    texts = [f"Ada wrote {word}." for word in ("poems", "verse", "rhymes", "code", "letters")]
+    same = [(texts[0], texts[1]), (texts[2], texts[0]), (texts[4], texts[0])]
+    batch = [document(texts, name=name) for name in ("d", "e")]
+    found = []
+    for size in (100, 3):
+        monkeypatch.setattr("eval.select.core.PAIRS_AT_ONCE", size)
+        core = uniform(same)
+        found.append(core([d for d, _ in batch], [c for _, c in batch]))
+        exclusion = core.entailment.asked[1:]
+        assert max(map(len, exclusion)) == min(size, 20)
+    assert found[0] == found[1]
+    assert [s.selected for s in found[1][1]] == [False, True, True, True, True]
 
 
 def test_an_unusable_answer_is_an_error_and_no_score():

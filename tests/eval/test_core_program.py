@@ -35,12 +35,25 @@ def test_agrees_with_enumeration(p, strict):
     for trial in range(40):
         n = int(draw.integers(1, 15 if trial % 10 == 0 else 10))
         weights = (draw.integers(-2, 6, n) * 0.5, np.ones(n), draw.normal(1, 1, n))[trial % 3]
-        entails = draw.random((n, n)) < draw.choice([0.03, 0.1, 0.3])
+        entails = draw.random((n, n)) < draw.choice([0.03, 0.1, 0.3, 0.7])
         coherent = draw.random(n) < draw.choice([0.2, 0.5, 0.8])
         texts = [f"{number:04d}" for number in draw.integers(0, (12, 9999)[trial % 2], n)]
         found = solve(weights, entails, coherent, p, strict, texts)
         expected = by_enumeration(weights, entails, coherent, p, strict, texts)
         assert sorted(np.array(texts)[found].tolist()) == expected
+
+
+def test_a_sparse_matrix_says_what_a_dense_one_says(monkeypatch):
+    draw = np.random.default_rng(0)
+    dense = draw.random((40, 40)) < 0.1
+    weights, texts = draw.integers(1, 5, 40) * 0.5, [f"{i:02d}" for i in range(40)]
+    program = (draw.random(40) < 0.5, 0.6, False, texts)
+    expected = solve(weights, dense, *program)
+    # A graph too dense and too large for one block, and one that is neither.
+    for block, density in ((7, 1), (256, 1_000)):
+        monkeypatch.setattr("eval.select.program.BLOCK", block)
+        monkeypatch.setattr("eval.select.program.DENSE", density)
+        assert (solve(weights, csr_array(dense), *program) == expected).all()
 
 
 def test_no_claim():

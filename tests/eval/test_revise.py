@@ -1,10 +1,15 @@
 """Claims that stand alone, and Rel by a language model; what cannot be read has failed."""
 
+import numpy as np
 import pytest
 
+from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
 from eval.revise.rewrite import Rewrite
+from eval.select.core import Core
 from eval.select.relevance import Prompted
+from eval.verify.labels import Labels
 from records import Claim, Document, UserError
 from tests.model_server import ModelServer
 
@@ -74,6 +79,30 @@ def topical(asked):
         if "STATEMENT:\nShe" in asked:
             return "They are [Not Foo]."
     return "Hm."
+
+
+class Entails:
+    """A user's own entailment model: only what stands in the premise is entailed."""
+
+    def relations(self, pairs):
+        return np.array([[float(b in a), float(b not in a), 0.0] for a, b in pairs])
+
+
+def test_a_claim_whose_relevance_nobody_could_judge_has_failed():
+    answers = {"paints.": "Yes", "Oslo.": "Hm.", "boxes.": "Perhaps."}
+    texts = ["Ann Lee paints.", "She lives in Oslo."]
+    claims = [Claim(id=str(i), text=t, source=t, label="S") for i, t in enumerate(texts)]
+    documents = [DOCUMENTS[0].model_copy(update={"claims": claims})]
+    alone = Claim(id="0", text="Bob Ray boxes.", source="Bob Ray boxes.", label="S")
+    documents.append(DOCUMENTS[1].model_copy(update={"claims": [alone]}))
+    with playing(answers) as server:
+        rel = Prompted(OpenAIServer("m", server.url), retries=0)
+        core = Core(Entails(), weighting="uniform", relevance=rel)
+        first, second = Pipeline(Given(), [Labels()], select=core).score(documents)
+    assert [s.reason for s in first.selections] == ["selected", "failed"]
+    assert [(s.kept, s.failed, s.precision) for s in first.scores] == [(2, 0, 1.0), (1, 1, 1.0)]
+    assert [(s.kept, s.failed, s.precision) for s in second.scores] == [(1, 0, 1.0), (0, 1, None)]
+    assert not second.scores[1].empty_selection
 
 
 def test_retries_need_another_draw():
