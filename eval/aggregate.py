@@ -17,9 +17,9 @@ from records import Claim, Document, Verdict
 
 # The text gives up on the topic. Short texts only: a biography may quote such words.
 _REFUSAL = re.compile(
-    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)\b"
+    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
     r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
-    r"|(could not|no) (find )?information)",
+    r"|(could not|no) (find )?information)\b",
     re.IGNORECASE,
 )
 _REFUSAL_MAX_WORDS = 80
@@ -110,8 +110,11 @@ def score_document(
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
     judged = len(scored) - counts["failed"] - counts["irrelevant"]
-    usable = sum(claim.failed is None for claim in claims)
-    counts["failed"] += len(claims) - usable + unselectable
+    found = {claim.id for claim in claims if claim.failed is None}
+    usable = len(found)
+    due = found if selected is None else found & selected
+    forgotten = len(due - {verdict.claim for verdict in scored})
+    counts["failed"] += len(claims) - usable + unselectable + forgotten
     responded = responds(document)
     none_kept = selected is not None and not selected and not unselectable
     empty = bool(responded and usable and none_kept)

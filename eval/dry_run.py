@@ -15,6 +15,8 @@ from eval.decompose.sentences import split_sentences, without_citations
 from eval.inside import replaced, writers
 from eval.models.chat import Answer, CachedWriter, Message, Sampling
 from eval.pipeline import Pipeline
+from eval.retrieve.given import Given as GivenPassages
+from eval.retrieve.knowledge import WORDS
 from records import Claim, Document, Passage
 
 # Human annotators found 3.9 facts in a sentence of FActScore's labelled biographies (n = 2,748).
@@ -36,15 +38,17 @@ class Count:
         calls: texts to be written that no cache holds.
         prompt_tokens: about so many.
         completion_tokens: at most.
+        cost: of these tokens; 0 where the model has no prices.
     """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float = 0.0
 
 
 class Counting:
-    """A language model that counts what it is asked, and answers from the cache alone.
+    """A language model that counts what it is asked and no cache holds; it answers nothing.
 
     Args:
         writer: the model that would be asked.
@@ -84,7 +88,7 @@ def dry_run(pipeline: Pipeline, documents: Sequence[Document]) -> str:
         models: list[Counting] = []
         found = run(replaced(stage, CachedWriter, lambda w: _counting(w, models)))
         most = getattr(stage, "most_calls", 1)
-        rows.extend((name, _name(m.identity), _times(m.count, most)) for m in models)
+        rows.extend((name, model_name(m.identity), _priced(m, most)) for m in models)
         return found
 
     claims = counted(pipeline.decompose, "decompose", lambda stage: stage(documents))
@@ -109,8 +113,11 @@ def _counting(writer: CachedWriter, models: list[Counting]) -> Counting:
     return models[-1]
 
 
-def _times(count: Count, most: int) -> Count:
-    return Count(*(number * most for number in vars(count).values()))
+def _priced(model: Counting, times: int) -> Count:
+    """What a model would be asked, so many times over, with what that costs."""
+    count = model.count
+    tokens = (count.prompt_tokens * times, count.completion_tokens * times)
+    return Count(count.calls * times, *tokens, model.writer.cost(*tokens) or 0.0)
 
 
 def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
@@ -132,34 +139,33 @@ def _evidence(
     pipeline: Pipeline, documents: Sequence[Document], claims: list[list[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
     """The documents' own passages, or stand-ins where a retriever would find some."""
-    if pipeline.retrieve is None:
-        return claims, [list(document.passages or []) for document in documents]
-    text = " ".join(["word"] * (getattr(pipeline.retrieve, "words", None) or WORDS_A_PASSAGE))
+    if isinstance(pipeline.retrieve, GivenPassages):
+        return pipeline.retrieve(documents, claims)
+    words = getattr(pipeline.retrieve, "words", WORDS_A_PASSAGE) or WORDS
+    text = " ".join(["word"] * words)
     names = [f"p{n}" for n in range(getattr(pipeline.retrieve, "k", PASSAGES_A_CLAIM))]
     own = [Passage(id=name, title="Title", text=text) for name in names]
     given = [[c.model_copy(update={"contexts": names}) for c in row] for row in claims]
     return given, [own for _ in documents]
 
 
-def _name(identity: dict[str, Any]) -> str:
+def model_name(identity: dict[str, Any]) -> str:
+    """What a language model's identity calls it."""
     model = identity.get("model", "")
     return str(model.get("id", model) if isinstance(model, dict) else model)
 
 
 def _table(rows: list[tuple[str, str, Count]], claims: int, documents: int) -> str:
+    total = Count(*(sum(vars(c)[key] for *_, c in rows) for key in vars(Count())))
     head = f"{'stage':14} {'model':36} {'calls':>10} {'prompt tokens':>15} {'new tokens':>12}"
     lines = [
         f"{stage:14} {model[-36:]:36} {c.calls:10,} {c.prompt_tokens:15,} {c.completion_tokens:12,}"
-        for stage, model, c in rows
+        + (f" {c.cost:10,.2f}" if total.cost else "")
+        for stage, model, c in [*rows, ("all", "", total)]
     ]
-    total = Count(*(sum(vars(c)[key] for *_, c in rows) for key in vars(Count())))
-    lines.append(
-        f"{'all':14} {'':36} {total.calls:10,} {total.prompt_tokens:15,} "
-        f"{total.completion_tokens:12,}"
-    )
     return "\n".join(
         [
-            head,
+            head + (f" {'cost':>10}" if total.cost else ""),
             *lines,
             f"{documents} documents, about {claims} claims ({CLAIMS_A_SENTENCE} a sentence where a "
             "model decomposes). Calls that a cache answers are left out; prompt tokens are "

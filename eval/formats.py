@@ -111,9 +111,12 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _factscore(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """FActScore's ``<in>_factscore_output.json``: one object for all texts."""
+    """FActScore's ``<in>_factscore_output.json``: one object for all texts.
+
+    As there, a text without a single decision has ``null`` for them, whose mean is none.
+    """
     decisions = [
-        [{"atom": c.text, "is_supported": v.label == "supported"} for c, v in row.decided()]
+        [{"atom": c.text, "is_supported": v.label == "supported"} for c, v in row.decided()] or None
         if row.score.responded
         else None
         for row in rows
@@ -125,7 +128,7 @@ def _factscore(rows: Sequence[Judged], assessor: str) -> list[str]:
         json_line(
             {
                 "score": _mean(scores),
-                "respond_ratio": len(answered) / len(rows) if rows else None,
+                "respond_ratio": _mean([float(row.score.responded) for row in rows]),
                 "decisions": decisions,
                 "num_facts_per_response": _mean([len(own) for own in answered]),
                 "init_score": _mean(plain),
@@ -144,15 +147,24 @@ _VERISCORE = {
 
 
 def _veriscore(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """VeriScore's ``model_output/verification_*.jsonl``, with the fields of the steps before it."""
+    """VeriScore's ``model_output/verification_*.jsonl``, with the fields of the steps before it.
+
+    A claim's text is its name there, so that of claims with the same text the first one counts.
+    """
     lines = []
     for row in rows:
         document = row.scored.document
-        found = {c.id: [_hit(p) for p in row.evidence(c)] for c, _ in row.claims}
+        found: dict[str, list[dict[str, str]]] = {}
+        for claim, _ in row.claims:
+            found.setdefault(claim.text, [_hit(p) for p in row.evidence(claim)])
+        decided: dict[str, Verdict] = {}
+        for claim, verdict in row.decided():
+            decided.setdefault(claim.text, verdict)
         lists = [[claim.text for claim in own] for _, own in row.by_sentence()]
         lines.append(
             {
-                "question": document.topic,
+                # A text that answers no question has its id for a topic.
+                "question": "" if document.topic == document.id else document.topic,
                 "prompt_source": (document.model_extra or {}).get("prompt_source", ""),
                 "response": document.text,
                 "prompt_tok_cnt": None,
@@ -160,15 +172,15 @@ def _veriscore(rows: Sequence[Judged], assessor: str) -> list[str]:
                 "model": document.generator or "",
                 "abstained": not row.score.responded,
                 "claim_list": [own or ["No verifiable claim."] for own in lists],
-                "all_claims": [text for own in lists for text in own],
-                "claim_search_results": {c.text: found[c.id] for c, _ in row.claims},
+                "all_claims": list(dict.fromkeys(text for own in lists for text in own)),
+                "claim_search_results": found,
                 "claim_verification_result": [
                     {
-                        "claim": claim.text,
-                        "search_results": _as_text(found[claim.id]),
+                        "claim": text,
+                        "search_results": _as_text(found[text]),
                         "verification_result": _VERISCORE[verdict.label],
                     }
-                    for claim, verdict in row.decided()
+                    for text, verdict in decided.items()
                 ],
                 "num_failed": row.score.failed,
             }
@@ -192,11 +204,15 @@ _SAFE = {"supported": "Supported", "irrelevant": "Irrelevant"}
 
 
 def _safe(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """SAFE's result file: one object, the second side left empty."""
+    """SAFE's result file (``eval/run_eval.py``): one object, without a second side.
+
+    F1@K is 0 where nothing is supported, as SAFE's own is.
+    """
     prompts = []
     for row in rows:
         document = row.scored.document
         statements = [_statement(claim, verdict) for claim, verdict in row.claims]
+        facts = [(text, [c.original or c.text for c in own]) for text, own in row.by_sentence()]
         counts = {
             label: sum(s["annotation"] == label for s in statements)
             for label in ("Supported", "Irrelevant", "Not Supported")
@@ -205,20 +221,16 @@ def _safe(rows: Sequence[Judged], assessor: str) -> list[str]:
         data = {
             "prompt": document.topic,
             "response": document.text,
+            "num_claims": sum(len(own) for _, own in facts),
+            "sentences_and_atomic_facts": facts,
             "all_atomic_facts": [
-                {"sentence": sentence, "atomic_facts": [c.original or c.text for c in own]}
-                for sentence, own in row.by_sentence()
+                {"sentence": sentence, "atomic_facts": own} for sentence, own in facts
             ],
             "checked_statements": statements,
-            "revised_fact_jsonified_all": [
-                {"atomic_fact": c.original or c.text, "self_contained_atomic_fact": c.text}
-                for c, _ in row.claims
-            ],
-            "past_steps_jsonified_all": [
-                (verdict.model_extra or {}).get("steps", []) for _, verdict in row.claims
-            ],
+            "revised_fact_jsonified_all": [s["relevance_data"] for s in statements],
+            "past_steps_jsonified_all": [_searches(verdict) for _, verdict in row.claims],
             **counts,
-            f"f1_{row.k}": None if precision is None else f1_at_k(precision, supported, row.k),
+            f"f1_{row.k}": f1_at_k(precision or 0.0, supported, row.k),
             "num_failed": row.score.failed,
         }
         prompts.append(
@@ -230,7 +242,7 @@ def _safe(rows: Sequence[Judged], assessor: str) -> list[str]:
             }
         )
     side = rows[0].scored.document.generator if rows else None
-    whole = {"side_1": side or "", "side_2": "", "per_prompt_data": prompts}
+    whole = {"side_1": side or "", "side_2": "none", "per_prompt_data": prompts}
     return [json_line(whole | {"autoeval_configs": {"assessor": assessor}})]
 
 
@@ -238,16 +250,26 @@ def _statement(claim: Claim, verdict: Verdict) -> dict:
     extra = verdict.model_extra or {}
     failed = verdict.label == "failed"
     label = None if failed else _SAFE.get(verdict.label, "Not Supported")
-    said = extra.get("relevance_response", "")
-    relevant = {"response": said, "answer": str(label != "Irrelevant")}
+    rated = {"response": extra.get("response", ""), "answer": label}
     return {
         "sentence": claim.source or "",
         "atomic_fact": claim.original or claim.text,
         "self_contained_atomic_fact": claim.text,
-        "relevance_data": relevant,
-        "rate_data": {"response": extra.get("response", ""), "answer": label},
+        "relevance_data": {
+            "atomic_fact": claim.original or claim.text,
+            "revised_fact": claim.text,  # theirs is the answer that it stands in
+            "is_relevant": extra.get("relevance_response", ""),
+        },
+        "rate_data": None if label == "Irrelevant" else rated,
         "annotation": label,
     }
+
+
+def _searches(verdict: Verdict) -> dict:
+    """What was searched for a claim; nothing where its assessor does not search."""
+    steps = (verdict.model_extra or {}).get("steps", [])
+    found = [{"query": step["query"], "result": step["result"] or ""} for step in steps]
+    return {"google_searches": found} if found else {}
 
 
 _FACTREASONER = {"supported": "S", "not_supported": "NS", "contradicted": "C", "undecided": "U"}
@@ -312,7 +334,7 @@ def _factreasoner_row(row: Judged) -> dict:
                 "text": passage.text,
                 "link": passage.url or "",
                 "snippet": "",
-                "synthetic_summary": None,
+                "synthetic_summary": "",
                 "probability": passage.prior,
             }
             for passage in row.scored.passages

@@ -37,9 +37,9 @@ def prompts(root: object) -> dict[str, str]:
 
 
 def identities(root: object) -> list[dict[str, Any]]:
-    """What the models and searchers of a pipeline say they are, where they say it."""
-    own = [part for part in parts(root, object) if hasattr(type(part), "identity")]
-    return [part.identity for part in own]
+    """What the models and searchers of a pipeline say they are, where they say it, each once."""
+    found = [part.identity for part in parts(root, object) if hasattr(type(part), "identity")]
+    return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
 def replaced(root: Any, kind: type[T], make: Callable[[T], object]) -> Any:

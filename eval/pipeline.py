@@ -6,13 +6,15 @@ by ``class_path``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
 from eval.aggregate import DEFAULT_GAMMA, DocumentScore, score_document
+from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
-from records import Claim, Document, Passage, Verdict
+from records import Claim, Document, Passage, UserError, Verdict
 
 
 class Scored(BaseModel):
@@ -42,11 +44,15 @@ class Pipeline:
 
     Args:
         decompose: texts to claims.
-        verify: one or more verifiers; all judge the same claims and passages.
-        retrieve: claims to evidence; without it the documents' own passages are used.
+        verify: one or more verifiers, each of another name; all judge the same claims and passages.
+        retrieve: claims to evidence; without it the documents' own passages are used, all of them
+            for a claim that has no ``contexts``.
         select: Core; without it every claim is scored once.
         revise: claims to claims that stand alone; without it they stay as they are.
         gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 for none.
+
+    Raises:
+        UserError: no verifier.
     """
 
     def __init__(
@@ -58,9 +64,11 @@ class Pipeline:
         revise: Reviser | None = None,
         gamma: float = DEFAULT_GAMMA,
     ):
+        if not verify:
+            raise UserError("verify: an empty list judges nothing; give one verifier or more")
         self.decompose = decompose
         self.verify = verify
-        self.retrieve = retrieve
+        self.retrieve = retrieve or GivenPassages()
         self.select = select
         self.revise = revise
         self.gamma = gamma
@@ -77,11 +85,8 @@ class Pipeline:
             every = _updated(every, self.revise(documents, claims))
             claims = _usable(every)
         selections = self.select(documents, claims) if self.select else [[] for _ in documents]
-        if self.retrieve is None:
-            passages = [list(document.passages or []) for document in documents]
-        else:
-            claims, passages = self.retrieve(documents, claims)
-            every = _updated(every, claims)
+        claims, passages = self.retrieve(documents, claims)
+        every = _updated(every, claims)
         verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
         return [
             Scored(
@@ -105,7 +110,11 @@ class Pipeline:
         selections: list[list[Selection]],
         passages: list[list[Passage]],
     ) -> tuple[list[list[Verdict]], list[list[Verdict]]]:
-        """Verdicts on all claims, and on the selected ones from verifiers that judge sets."""
+        """Verdicts on all claims, and on the selected ones from verifiers that judge sets.
+
+        Raises:
+            UserError: two verdicts on a claim have the same name.
+        """
         chosen = [{s.claim for s in own if s.selected} for own in selections]
         kept = [
             [claim for claim in own if claim.id in ids]
@@ -119,6 +128,8 @@ class Pipeline:
             if self.select is not None and verifier.judges_sets:
                 for row, found in enumerate(verifier(documents, kept, passages)):
                     core_verdicts[row].extend(found)
+        for own in verdicts:
+            _check_names(own)
         return verdicts, core_verdicts
 
     def _scores(
@@ -145,6 +156,17 @@ class Pipeline:
 def _usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
     """The claims that have not failed."""
     return [[claim for claim in own if claim.failed is None] for own in claims]
+
+
+def _check_names(verdicts: Sequence[Verdict]) -> None:
+    """Of two verifiers of the same name a claim would count twice."""
+    times = Counter((v.claim, v.assessor, v.name) for v in verdicts)
+    (_, assessor, name), most = (times.most_common(1) or [(("", "", ""), 0)])[0]
+    if most > 1:
+        raise UserError(
+            f"verify: two verifiers give verdicts named {assessor}.{name}; score with each in a "
+            "run of its own"
+        )
 
 
 def _updated(

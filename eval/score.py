@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from eval.dry_run import dry_run
+from eval.dry_run import dry_run, model_name
 from eval.formats import Format, write_formats
-from eval.inside import identities, prompts, writers
+from eval.inside import identities, prompts
+from eval.journal import CHUNK, keep_answers, resumably, usage
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs, provenance
 from eval.summary import expected_claims, summarise
 from records import (
     Document,
-    JsonlAppender,
     Result,
     ResultFile,
     UserError,
@@ -32,9 +31,10 @@ from records import (
     write_results,
 )
 
-# What a chunk loses when killed; stages batch across the documents of a chunk.
-CHUNK = 128
-_USAGE = "usage of the documents from "
+_DOCUMENTS = (
+    "file of documents or generations (JSONL, CSV, Parquet): ours, or as FActScore, SAFE, "
+    "VeriScore and FactReasoner write them"
+)
 
 
 def score_resumably(
@@ -52,54 +52,20 @@ def score_resumably(
     Returns:
         One :class:`Scored` a document, in order.
     """
-    ids = [document.id for document in documents]
-    if len(set(ids)) != len(ids):
-        twice = next(i for i in ids if ids.count(i) > 1)
-        raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
-    models = writers(pipeline)
-    with JsonlAppender(journal, key="id") as done:
-        # A chunk that was cut is done again whole: its answers are kept, and the tokens that it
-        # took are then those of a run that was never cut.
-        whole = {i for row in done.done.values() for i in row.get("documents", [])}
-        todo = [document for document in documents if document.id not in whole]
-        for start in range(0, len(todo), chunk):
-            own = todo[start : start + chunk]
-            before = [copy(model.usage) for model in models]
-            scored = pipeline.score(own)
-            rows = [{"id": s.document.id, "scored": s.model_dump(mode="json")} for s in scored]
-            used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
-            ends = {"id": f"{_USAGE}{own[0].id}", "documents": [d.id for d in own], "usage": used}
-            done.append([*rows, ends])
-        return [Scored.model_validate(done.done[i]["scored"]) for i in ids]
-
-
-def usage(pipeline: Pipeline, journal: Path) -> list[dict]:
-    """What each language model was used for by the run that wrote ``journal``.
-
-    Returns:
-        A row a model: its identity; ``answers`` (new or kept), ``failed`` ones among them,
-        ``prompt_tokens``, ``completion_tokens``; ``cost`` where the model has prices.
-    """
-    with JsonlAppender(journal, key="id") as done:
-        chunks = [row["usage"] for row in done.done.values() if "usage" in row]
-    rows = []
-    for place, model in enumerate(writers(pipeline)):
-        own = [chunk[place] for chunk in chunks]
-        total = {key: sum(used[key] for used in own) for key in own[0]} if own else {}
-        cost = model.cost(total["prompt_tokens"], total["completion_tokens"]) if own else None
-        rows.append(
-            {"model": model.identity, **total} | ({} if cost is None else {"cost": round(cost, 6)})
-        )
-    return rows
+    rows = resumably(pipeline, pipeline.score, documents, journal, chunk)
+    return [Scored.model_validate(row) for row in rows]
 
 
 def build_parser() -> ArgumentParser:
     """The command's options; the pipeline's come from the stages' own signatures."""
     parser = ArgumentParser(
-        prog="python -m eval score", description=__doc__.splitlines()[0], exit_on_error=False
+        prog="python -m eval score",
+        description="Run the scoring pipeline over a file of documents; docs/scoring.md lists the "
+        "stages that --pipeline.STAGE.help CLASS tells more of.",
+        exit_on_error=False,
     )
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
-    parser.add_argument("--documents", type=str, required=True, help="documents or generations")
+    parser.add_argument("--documents", type=str, required=True, help=_DOCUMENTS)
     parser.add_argument("--output", type=str, required=True, help="folder for the outputs")
     parser.add_argument("--domain", type=str, default="biographies", help="named in the results")
     parser.add_argument(
@@ -114,8 +80,8 @@ def build_parser() -> ArgumentParser:
         "--formats",
         type=list[Format],
         default=[],
-        help="also write the verdicts as these projects do: factscore, veriscore, safe, "
-        "factreasoner",
+        help="also write the verdicts as these projects do, e.g. '[factscore, safe]': factscore, "
+        "veriscore, safe, factreasoner",
     )
     parser.add_argument(
         "--chunk", type=int, default=CHUNK, help="documents that are scored and kept together"
@@ -143,7 +109,7 @@ def main(argv: list[str]) -> int:
     digests = inputs([shown, arguments.documents]) | prompts(pipeline)
     key = config_hash(shown, digests)
     output = Path(arguments.output)
-    _keep_answers(pipeline, output)
+    keep_answers(pipeline, output)
     if arguments.dry_run:
         print(dry_run(pipeline, documents))
         return 0
@@ -160,11 +126,15 @@ def main(argv: list[str]) -> int:
         )
         write_jsonl(output / "scored.jsonl", scored)
         write_results(output / "results.json", results)
-        journal.unlink()
+    # What killed runs left as well.
+    for leftover in [*output.glob(".scored.*"), *output.glob(".results.json.*")]:
+        leftover.unlink()
     file = read_results(output / "results.json")
     for row in file.results:
         if row.metric.split(":")[0] == "factual_precision":
             print(_line(row))
+    for used in file.provenance["usage"]:
+        print(_used(used))
     paths = [output / "scored.jsonl", output / "results.json"]
     if arguments.formats:
         rows = _read_scored(output / "scored.jsonl")
@@ -178,20 +148,15 @@ def _read_scored(path: Path) -> list[Scored]:
         return [Scored.model_validate_json(line) for line in file]
 
 
-def _keep_answers(pipeline: Pipeline, output: Path) -> None:
-    """Give language models without a cache one in the run's folder, so nothing is asked twice."""
-    for model in writers(pipeline):
-        if model.cache_path is None:
-            model.cache_path = output / ".answers.sqlite"
-
-
 def _finished(output: Path, key: str, journal: Path) -> bool:
     """Whether the folder holds this configuration's results already.
 
     Raises:
         UserError: it holds those of another one, whole or begun.
     """
-    others = [path for path in sorted(output.glob(".scored.*.partial.jsonl")) if path != journal]
+    begun = [path for path in sorted(output.glob(".scored.*.partial.jsonl")) if path != journal]
+    # A run that ended before its first documents were done left nothing that could be mixed.
+    others = [path for path in begun if path.stat().st_size]
     if others:
         raise UserError(
             f"{output}: holds a run of another configuration or other documents that is not "
@@ -216,4 +181,13 @@ def _line(row: Result) -> str:
     return (
         f"{row.kind:14} {row.generator:20} {row.selection:5} {assessor:22} "
         f"precision {value}{interval} n={row.n} failed={row.failed}"
+    )
+
+
+def _used(row: dict) -> str:
+    """What a language model was used for, for the terminal."""
+    cost = f", cost {row['cost']:,.2f}" if "cost" in row else ""
+    return (
+        f"{model_name(row['model'])}: {row['answers']:,} answers ({row['failed']:,} failed), "
+        f"{row['prompt_tokens']:,} + {row['completion_tokens']:,} tokens{cost}"
     )

@@ -55,18 +55,25 @@ def summarise(
 
     With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
     """
-    assessors = {(score.assessor, score.name) for d in scored for score in d.scores if score.kept}
-    several = len(assessors) > 1
+    assessors = list(
+        dict.fromkeys(
+            (score.assessor, score.name) for d in scored for score in d.scores if score.kept
+        )
+    )
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
         for score in document.scores:
-            key = (
-                document.document.kind or "normal",
-                document.document.generator or "given",
-                score.selection,
-                (score.assessor, score.name) if several else None,
-            )
-            cells.setdefault(key, []).append((document, score))
+            own = (score.assessor, score.name)
+            # Where nothing was judged there is one score, which counts for all of them.
+            names = [own] if own in assessors else assessors
+            for name in names if len(assessors) > 1 else [None]:
+                key = (
+                    document.document.kind or "normal",
+                    document.document.generator or "given",
+                    score.selection,
+                    name,
+                )
+                cells.setdefault(key, []).append((document, score))
     results = []
     for (kind, generator, selection, assessor), rows in cells.items():
         failed = sum(score.failed for _, score in rows)

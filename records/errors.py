@@ -39,4 +39,20 @@ def run_door(main: Callable[[], int | None]) -> None:
     except ArgumentError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
+    except ValueError as error:
+        said = _said(error)
+        if said is None:
+            raise
+        print(f"error: {said}", file=sys.stderr)
+        sys.exit(2)
     sys.exit(code or 0)
+
+
+def _said(error: BaseException | None) -> UserError | None:
+    """What a stage's constructor said of its options, where the parser wrapped it.
+
+    jsonargparse does where the stage may be left out: ``Retriever | None``.
+    """
+    while error is not None and not isinstance(error, UserError):
+        error = error.__cause__
+    return error

@@ -79,7 +79,8 @@ def _veriscore(row: dict, number: int) -> dict | None:
     """VeriScore's ``claims_*.jsonl``, ``evidence_*.jsonl`` and verification files.
 
     ``claim_list`` holds the claims sentence by sentence, ``claim_search_results`` what was found
-    for each; a claim that is ``inconclusive`` has no label.
+    for each; a claim that is ``inconclusive`` has no label. A sentence without any has a line that
+    says so, or null. A search result without any text is left out.
     """
     if not isinstance(row.get("claim_list"), list) and row.get("abstained") is not True:
         return None
@@ -87,15 +88,16 @@ def _veriscore(row: dict, number: int) -> dict | None:
     results = row.get("claim_verification_result") or []
     labels = {r["claim"]: _VERISCORE.get(r["verification_result"]) for r in results}
     claims, passages, names = [], [], {}
-    for text, own in hits.items():
+    for text, every in hits.items():
+        own = [hit for hit in every if hit.get("snippet") or hit["title"]]
         names[text] = [f"p{len(names)}_{place}" for place in range(len(own))]
         for name, hit in zip(names[text], own, strict=True):
-            text_of = hit.get("snippet") or hit.get("title")
+            text_of = hit.get("snippet") or hit["title"]
             passages.append({"id": name, "title": hit["title"], "text": text_of})
             passages[-1]["url"] = hit.get("link")
     for index, own in enumerate(row.get("claim_list") or []):
         for text in own:
-            if text.strip() and not text.startswith("No verifiable claim"):
+            if text and text.strip() and not text.startswith("No verifiable claim"):
                 claim = {"id": f"c{len(claims)}", "text": text, "sentence": index}
                 found = {"label": labels.get(text), "contexts": names.get(text)}
                 claims.append(claim | {key: value for key, value in found.items() if value})
@@ -104,33 +106,45 @@ def _veriscore(row: dict, number: int) -> dict | None:
 
 
 _SAFE = {"Supported": "S", "Not Supported": "NS", "Irrelevant": "IR"}
+# What SAFE's scripts call a side that nobody wrote.
+_NO_SIDE = ("none", "placeholder")
 
 
 def _safe(row: dict, number: int) -> list[dict] | None:
-    """SAFE's results, one row of ``per_prompt_data``: a document for each side that was rated."""
+    """SAFE's results, one row of ``per_prompt_data``: a document for each side that was rated.
+
+    Where none was, for each side that has a response, without claims. ``side_1`` and ``side_2`` of
+    the file say who wrote the sides.
+    """
     sides = [side for side in ("side1", "side2") if row.get(f"{side}_posthoc_eval_data")]
-    if not sides:
-        return None
+    for side in () if sides else ("side1", "side2"):
+        if row.get(f"{side}_response") and row.get(f"side_{side[-1]}") not in _NO_SIDE:
+            sides.append(side)
     found = []
     for side in sides:
-        data = row[f"{side}_posthoc_eval_data"]
-        order = {fact["sentence"]: i for i, fact in enumerate(data["all_atomic_facts"])}
-        claims = [
-            {
-                "id": f"c{place}",
-                "text": statement["self_contained_atomic_fact"],
-                "original": statement["atomic_fact"],
-                "sentence": order.get(statement["sentence"], 0),
-                "source": statement["sentence"],
-                "label": _SAFE.get(statement["annotation"]),
-            }
-            for place, statement in enumerate(data["checked_statements"])
-        ]
-        name = f"d{number}" if len(sides) == 1 else f"d{number}.{side}"
+        data = row.get(f"{side}_posthoc_eval_data")
         text = row.get(f"{side}_response") or data["response"]
-        found.append({"id": name, "topic": row["prompt"], "text": text, "claims": claims})
-        found[-1]["generator"] = side
-    return found
+        name = f"d{number}" if len(sides) == 1 else f"d{number}.{side}"
+        found.append({"id": name, "topic": row["prompt"], "text": text})
+        found[-1]["claims"] = _checked(data) if data else None
+        found[-1]["generator"] = row.get(f"side_{side[-1]}") or side
+    return found or None
+
+
+def _checked(data: dict) -> list[dict]:
+    """The claims of a side that SAFE rated."""
+    order = {fact["sentence"]: i for i, fact in enumerate(data["all_atomic_facts"])}
+    return [
+        {
+            "id": f"c{place}",
+            "text": statement["self_contained_atomic_fact"],
+            "original": statement["atomic_fact"],
+            "sentence": order.get(statement["sentence"], 0),
+            "source": statement["sentence"],
+            "label": _SAFE.get(statement["annotation"]),
+        }
+        for place, statement in enumerate(data["checked_statements"])
+    ]
 
 
 def _factscore_predictions(row: dict, number: int) -> dict | None:
@@ -192,6 +206,10 @@ _KEPT = ("group", "kind", "generator", "question", "prompt_source")
 
 def _document(row: dict, number: int, text: str, **more: object) -> dict:
     topic = row.get("topic") or row.get("prompt") or row.get("question") or row.get("input")
+    if not topic and "prompt_source" in row:  # VeriScore's texts that answer no question
+        topic = str(row.get("id", f"d{number}"))
+    if not topic:
+        raise ValueError("topic: field required; prompt, question or input would do")
     kept = {k: row[k] for k in _KEPT if row.get(k) is not None}
     if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
         kept.setdefault("generator", row["model"])
@@ -205,8 +223,15 @@ _READERS = (
 
 
 def to_document(row: dict, number: int) -> dict | list[dict]:
-    """A row of another project as a document of ours; any other row as it is."""
+    """A row of another project as a document of ours; a row of ours as it is.
+
+    Raises:
+        ValueError: it is neither.
+    """
     if "id" in row and "topic" in row and "text" in row:
         return row
     found = (reader(row, number) for reader in _READERS)
-    return next((document for document in found if document is not None), row)
+    document = next((document for document in found if document is not None), None)
+    if document is None:
+        raise ValueError("text: field required; a text in output or response would do")
+    return document

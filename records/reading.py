@@ -29,6 +29,15 @@ MAX_FAULTS = 10
 _BLANK = re.compile(r"\s*")
 
 
+def _has_halves(row: dict) -> bool:
+    """Whether a text of a row of JSON has half a character, which could not be written again."""
+    try:
+        json.dumps(row, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     number = 0
     try:
@@ -41,7 +50,9 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
                 except json.JSONDecodeError as error:
                     yield number, f"json: {error.msg} at column {error.colno}; is the line whole?"
                     continue
-                yield number, row if isinstance(row, dict) else "json: expected an object"
+                if not isinstance(row, dict):
+                    row = "json: expected an object a line; a list goes into a file named .json"
+                yield number, row
     except UnicodeDecodeError as error:
         yield number + 1, f"json: not UTF-8 ({error.reason})"
     except (OSError, EOFError, zlib.error) as error:  # a damaged .gz
@@ -67,7 +78,8 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
             return
         rows = found if isinstance(found, list) else [found]
         if isinstance(found, dict) and isinstance(found.get("per_prompt_data"), list):
-            rows = found["per_prompt_data"]
+            sides = {name: found[name] for name in ("side_1", "side_2") if name in found}
+            rows = [{**r, **sides} if isinstance(r, dict) else r for r in found["per_prompt_data"]]
         for row in rows:
             number += 1
             yield number, row if isinstance(row, dict) else "json: expected an object"
@@ -102,7 +114,7 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
 def _open_text(path: Path) -> TextIO:
     """A text file, unpacked where its name ends in ``.gz``."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
-    return opener(path, "rt", encoding="utf-8", errors="strict", newline="")
+    return opener(path, "rt", encoding="utf-8-sig", errors="strict", newline="")
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
@@ -211,6 +223,8 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     faults: list[str] = []
     for number, row in rows:
         where = f"{path}:{number}"
+        if not isinstance(row, str) and _has_halves(row):
+            row = "json: half a character (a \\ud8… escape without its other half); take it out"
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue

@@ -27,12 +27,14 @@ ALLOWED = {
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 COMMANDS = [
     line.strip()
-    for block in re.findall(r"```\n(.*?)```", README, re.DOTALL)
+    for language, block in BLOCKS
     for line in block.splitlines()
-    if re.match(r"\s*(make|python -m) ", line)
+    if not language and re.match(r"\s*(make|python -m) ", line)
 ]
+EXAMPLES = [block for language, block in BLOCKS if language == "python"]
 
 
 def name_of(path):
@@ -122,19 +124,34 @@ def test_every_command_of_the_readme_exists(command):
         assert (ROOT / config).is_file()
 
 
-def test_every_path_of_the_readme_exists():
+@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md"])
+def test_every_path_of_the_docs_exists(page):
     made = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop")  # what the commands make
-    named = set(re.findall(r"`?((?:[\w.-]+/)+[\w.-]*)", README))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`?((?:[\w.-]+/)+[\w.-]*)", text))
     for path in named:
         top = path.split("/")[0]
         if (ROOT / top).exists() and not path.startswith(made) and not path.startswith("http"):
             assert (ROOT / path).exists(), path
 
 
-def test_the_python_example_of_the_readme_imports_from_another_directory(tmp_path):
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    imports = "\n".join(line for line in example.splitlines() if line.startswith("from "))
-    code = f"import sys; sys.path.remove('') if '' in sys.path else None\n{imports}\n"
+@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md"])
+def test_every_class_of_the_docs_exists(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    named = sorted(set(re.findall(r"\b(eval(?:\.[a-z_]+)+)\.([A-Z]\w+)", text)))
+    assert named
+    for module, name in named:
+        assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
+
+
+def test_the_python_examples_of_the_readme_import_from_another_directory(tmp_path):
+    imports = [
+        [line for line in example.splitlines() if line.startswith("from ")] for example in EXAMPLES
+    ]
+    assert len(imports) >= 3
+    assert all(imports)
+    lines = "\n".join(line for own in imports for line in own)
+    code = f"import sys; sys.path.remove('') if '' in sys.path else None\n{lines}\n"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 

@@ -34,7 +34,7 @@ _MARK = re.compile(
     rf"|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|{_LABEL}\s*#?\d{{1,2}}\s*[.):-]\s*)",
     re.IGNORECASE,
 )
-_INLINE_BULLET = re.compile(r"(?<=[.!?;])\s+[-•*]\s+(?=[\"“A-Z])")
+_INLINE_BULLET = re.compile(r"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*)(?=[\"“A-Z])")
 _INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,2})[.)]\s+(?=[\"“A-Z])")
 
 # "Facts:" before the list, with or without its first words behind it.
@@ -101,7 +101,7 @@ def claims_in(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> li
     listed = _json_items(text)
     if isinstance(listed, Failed) or listed == []:
         return listed
-    lines = [_Line(item, True) for item in listed] if listed else _lines(text, pattern)
+    lines = [_Line(item, True) for item in listed] if listed else _lines(text, sentence, pattern)
     said = [line.text for line in lines]
     items = [line.text for line in lines if line.marked] or _plain(said, sentence)
     claims = [_clean(item) for item in items]
@@ -124,7 +124,7 @@ def _why_not(said: Sequence[str], sentence: str) -> list[str] | Failed:
     return Failed("no list of claims in the answer")
 
 
-def _lines(text: str, pattern: Set[str]) -> list[_Line]:
+def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
     """The lines up to where the prompt's pattern starts again, without their marks."""
     lines: list[_Line] = []
     after_blank = True
@@ -133,7 +133,7 @@ def _lines(text: str, pattern: Set[str]) -> list[_Line]:
         mark = _MARK.match(line)
         listed = any(before.marked for before in lines)
         if not mark and (_head_of(line, pattern) or _LEAD.fullmatch(line)):
-            if listed:
+            if listed or (_asks_of_another(line, sentence) and _has_claims(lines, sentence)):
                 break
             lead = _LEAD.match(line)
             line = line[lead.end() :] if lead else ""
@@ -149,6 +149,15 @@ def _lines(text: str, pattern: Set[str]) -> list[_Line]:
             lines.append(_Line(line, False))
         after_blank = not line
     return lines
+
+
+def _asks_of_another(line: str, sentence: str) -> bool:
+    """A line of the prompt's pattern gives a text, which is not the sentence."""
+    return line.partition(":")[2].strip() not in {"", sentence}
+
+
+def _has_claims(lines: Sequence[_Line], sentence: str) -> bool:
+    return any(not _idle(line.text, sentence) for line in lines)
 
 
 def _goes_on(before: _Line, line: str) -> bool:

@@ -16,8 +16,9 @@ from eval.decompose.answers import claims_in, restarts
 from eval.decompose.bank import Bank, Example
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed, Place
 from eval.decompose.ud.parsers import Parser
+from eval.decompose.ud.tree import read_conllu
 from eval.models.chat import Answer, Message, Writer
-from eval.models.prompts import Prompt
+from eval.models.prompts import Prompt, PromptFile
 from records import UserError
 
 _HERE = Path(__file__).parent
@@ -52,7 +53,8 @@ class Prompted(BySentence):
     The answers are read by :func:`eval.decompose.answers.claims_in`; what cannot be read counts as
     failed. The method ``conllu`` drops examples, static ones first, while the model finds the
     prompt too long, and takes the sentence itself where one example is still too many; such claims
-    carry ``backed_off``.
+    carry ``backed_off``. An example whose sentence the parser does not know is shown with its parse
+    from the CoNLL-U file beside its bank.
 
     Args:
         writer: the language model.
@@ -64,7 +66,8 @@ class Prompted(BySentence):
         examples: a file of examples of your own.
         static: how many of the first examples are shown to every sentence.
         retrieved: how many of the others, the nearest ones by BM25, are shown.
-        parser: gives the parses that ``conllu``, or a prompt of your own, shows.
+        parser: gives the parses that ``conllu``, or a prompt of your own, shows; of your own
+            examples too, if there is no CoNLL-U file of their file's name beside them.
         temperature: of sampling; 0 takes the likeliest token.
         max_new_tokens: the longest answer.
         seed: of sampling; another one gives other decompositions.
@@ -103,6 +106,8 @@ class Prompted(BySentence):
         self.static = own.static if static is None else static
         self.retrieved = own.retrieved if retrieved is None else retrieved
         self.parser = parser
+        beside = self.bank.path.with_suffix(".conllu")
+        self.parses = PromptFile(beside) if parser and beside.is_file() else None
         self.temperature = own.temperature if temperature is None else temperature
         self.max_new_tokens = own.max_new_tokens if max_new_tokens is None else max_new_tokens
         self.seed = seed
@@ -150,17 +155,26 @@ class Prompted(BySentence):
     def _parsed(
         self, places: Sequence[Place], shown: list[tuple[Example, ...]]
     ) -> tuple[list[tuple[Example, ...]], list[str | None]]:
-        """Examples with their parses, those without one left out, and the sentences' parses."""
+        """Examples with their parses, and the sentences' parses.
+
+        Raises:
+            UserError: nobody has the parse of an example.
+        """
         if self.parser is None:
             return shown, [None for _ in places]
-        texts = [place.sentence for place in places]
-        texts = list(dict.fromkeys([*texts, *(e.sentence for own in shown for e in own)]))
+        examples = list(dict.fromkeys(e.sentence for own in shown for e in own))
+        texts = list(dict.fromkeys([*(place.sentence for place in places), *examples]))
         trees = dict(zip(texts, self.parser.parse(texts), strict=True))
         parses = {text: tree.conllu().strip() for text, tree in trees.items() if tree is not None}
-        with_parses = [
-            tuple(replace(e, conllu=parses[e.sentence]) for e in own if e.sentence in parses)
-            for own in shown
-        ]
+        beside = read_conllu(self.parses.text.splitlines()) if self.parses else ()
+        known = {tree.text: tree.conllu().strip() for tree in beside} | parses
+        absent = [text for text in examples if text not in known]
+        if absent:
+            raise UserError(
+                f"{self.bank.name}: no parse of its example {absent[0]!r}; add it to the parser's "
+                f"files, or to {self.bank.path.stem}.conllu beside the examples"
+            )
+        with_parses = [tuple(replace(e, conllu=known[e.sentence]) for e in own) for own in shown]
         return with_parses, [parses.get(place.sentence) for place in places]
 
     def _messages(

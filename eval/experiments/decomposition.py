@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -24,15 +25,14 @@ from eval.aggregate import DocumentScore, responds, score_document
 from eval.decomp_score import decision, judge_by_source, same_claims
 from eval.decompose.given import Given
 from eval.experiments.decomposition_values import ALL, MACRO, Passages, values_of
-from eval.inside import prompts, writers
+from eval.inside import identities, prompts
+from eval.journal import CHUNK, keep_answers, resumably, usage
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs, provenance
 from eval.report.decomposition import write_tables_and_figures
-from eval.score import CHUNK
 from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
 from records import (
     Document,
-    JsonlAppender,
     Result,
     ResultFile,
     UserError,
@@ -110,10 +110,10 @@ class Decomposition:
         if topics < 0:
             raise UserError(f"topics: {topics}; give a number, or 0 for all")
         self.documents = documents
-        self.pipelines = {
-            name: Pipeline(decomposer, verify, retrieve, select, gamma=0)
-            for name, decomposer in decomposers.items()
-        }
+        self.decomposers = decomposers
+        self.verify = verify
+        self.retrieve = retrieve
+        self.select = select
         self.judges = judges
         self.entailment = entailment
         self.entail_threshold = entail_threshold
@@ -132,21 +132,23 @@ class Decomposition:
         digests = inputs(config)
         asked = prompts(self)
         key = config_hash([config, asked], digests)
-        for model in writers(self):
-            model.cache_path = model.cache_path or output / ".answers.sqlite"
+        keep_answers(self, output)
         documents, left_out = self._read()
+        ends = f"{key[:16]}.partial.jsonl"
         judged = {}
-        for name, pipeline in self.pipelines.items():
-            journal = output / f".{sha256_text(name)[:12]}.{key[:16]}.partial.jsonl"
-            judged[name] = self._resumably(pipeline, documents, journal)
+        for name, decomposer in self.decomposers.items():
+            journal = output / f".{sha256_text(name)[:12]}.{ends}"
+            judged[name] = self._resumably(decomposer, self.verify, documents, journal)
         rows = [_row(name, one) for name, own in judged.items() for one in own]
         write_jsonl(output / "subclaims.jsonl", rows)
-        write_jsonl(output / "sentences.jsonl", self._side_by_side(output, key))
+        write_jsonl(output / "sentences.jsonl", self._side_by_side(output, ends))
         found = values_of({name: _passages(own) for name, own in judged.items()}, self.seed)
         shared = {"domain": self.domain, "config_hash": key}
         file = ResultFile(
             experiment="decomposition",
-            provenance=provenance(config, digests) | {"prompts": asked, "left_out": left_out},
+            provenance=provenance(config, digests)
+            | {"prompts": asked, "models": identities(self), "left_out": left_out}
+            | {"usage": usage(self, *sorted(output.glob(f".*.{ends}")))},
             results=[Result(**row, **shared) for row in found],
         )
         write_results(output / "results.json", file)
@@ -177,7 +179,7 @@ class Decomposition:
             rng = random.Random(self.seed)
             drawn = rng.sample(drawn, min(self.topics, len(drawn)))
         found = [document for document in found if document.topic in set(drawn)]
-        givers = [p.decompose for p in self.pipelines.values() if isinstance(p.decompose, Given)]
+        givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         for document in found:
             if not responds(document):
@@ -191,21 +193,27 @@ class Decomposition:
         return kept, dict(left_out)
 
     def _resumably(
-        self, pipeline: Pipeline, documents: Sequence[Document], journal: Path
+        self,
+        decomposer: Decomposer,
+        verify: list[Verifier],
+        documents: Sequence[Document],
+        journal: Path,
     ) -> list[Judged]:
         """Judge the passages chunk by chunk, keeping what is done in ``journal``."""
-        with JsonlAppender(journal, key="id") as done:
-            todo = [document for document in documents if document.id not in done.done]
-            for start in range(0, len(todo), CHUNK):
-                found = self._judge(pipeline, todo[start : start + CHUNK])
-                done.append(
-                    {"id": one.scored.document.id, "judged": one.model_dump(mode="json")}
-                    for one in found
-                )
-            return [Judged.model_validate(done.done[d.id]["judged"]) for d in documents]
+        work = partial(self._judge, decomposer, verify)
+        rows = resumably(self, work, documents, journal, CHUNK)
+        return [Judged.model_validate(row) for row in rows]
 
-    def _judge(self, pipeline: Pipeline, documents: Sequence[Document]) -> list[Judged]:
-        scored = pipeline.score(documents)
+    def _judge(
+        self, decomposer: Decomposer, verify: list[Verifier], documents: Sequence[Document]
+    ) -> list[Judged]:
+        if verify:
+            pipeline = Pipeline(decomposer, verify, self.retrieve, self.select, gamma=0)
+            scored = pipeline.score(documents)
+        else:
+            none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
+            found = zip(documents, decomposer(documents), strict=True)
+            scored = [Scored(document=document, claims=own, **none) for document, own in found]
         claims = [[claim for claim in one.claims if claim.failed is None] for one in scored]
         support = {
             name: judge_by_source(judge, documents, claims) for name, judge in self.judges.items()
@@ -214,7 +222,7 @@ class Decomposition:
         if self.entailment is not None:
             classes = same_claims(self.entailment, claims, self.entail_threshold)
         filtered = {
-            name: _filtered(pipeline, scored, verdicts) if pipeline.verify else [[] for _ in scored]
+            name: _filtered(verify, scored, verdicts) if verify else [[] for _ in scored]
             for name, verdicts in support.items()
         }
         return [
@@ -227,24 +235,22 @@ class Decomposition:
             for row, one in enumerate(scored)
         ]
 
-    def _side_by_side(self, output: Path, key: str) -> list[dict]:
+    def _side_by_side(self, output: Path, ends: str) -> list[dict]:
         """Every decomposer's subclaims of every given sentence, with the judges' decisions."""
         documents = read_records(self.sentences, Document) if self.sentences else []
         rows = []
-        for name, pipeline in self.pipelines.items():
-            decomposer = pipeline.decompose
+        for name, decomposer in self.decomposers.items():
             if isinstance(decomposer, Given):
                 own = [document for document in documents if decomposer.has(document)]
             else:
                 own = documents
-            journal = output / f".sentences-{sha256_text(name)[:12]}.{key[:16]}.partial.jsonl"
-            alone = Pipeline(decomposer, [])
-            rows += [_row(name, one) for one in self._resumably(alone, own, journal)]
+            journal = output / f".sentences-{sha256_text(name)[:12]}.{ends}"
+            rows += [_row(name, one) for one in self._resumably(decomposer, [], own, journal)]
         return rows
 
 
 def _filtered(
-    pipeline: Pipeline, scored: Sequence[Scored], support: Sequence[Sequence[Verdict]]
+    verify: Sequence[Verifier], scored: Sequence[Scored], support: Sequence[Sequence[Verdict]]
 ) -> list[list[DocumentScore]]:
     """Scores over the claims that their source supports; none where it supports none.
 
@@ -258,7 +264,7 @@ def _filtered(
     ]
     passages = [one.passages for one in scored]
     anew: list[dict] = [{} for _ in scored]
-    for verifier in pipeline.verify:
+    for verifier in verify:
         if verifier.judges_sets:
             for row, verdicts in enumerate(verifier(documents, kept, passages)):
                 anew[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})

@@ -215,7 +215,8 @@ class CachedWriter(ABC):
     ) -> list[Sequence[Message]]:
         """The prompt of each text that :meth:`answer` would have to ask the model for."""
         requests = self._requests(prompts, n, sampling, seed)[0]
-        known = self._cache.get(list(requests)) if self._cache else {}
+        there = self.cache_path is not None and Path(self.cache_path).is_file()
+        known = self._cache.get(list(requests)) if there else {}
         return [request.messages for key, request in requests.items() if key not in known]
 
     def _count(self, kind: str, answer: Answer, prompt: int, completion: int) -> None:
@@ -241,7 +242,9 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
         cut: it ran out of tokens.
         when_cut: what then becomes of it.
     """
-    text = _THOUGHT.sub("", text or "", count=1).strip()
+    # Half a character, where a server cuts one, could not be written to any file.
+    text = (text or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _THOUGHT.sub("", text, count=1).strip()
     if text.startswith("<think>"):
         return Answer("", "cut while it was thinking")
     if not text:

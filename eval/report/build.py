@@ -1,4 +1,4 @@
-"""``report.html``: a run folder of an experiment as one page that works offline.
+"""``report.html``: a folder of ``score`` or of an experiment as one page that works offline.
 
 Everything that the page shows is read from the run folder; texts in it were written by language
 models and are escaped wherever they go. Equal run folders give equal bytes.
@@ -23,7 +23,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 from pydantic import BaseModel
 
-from eval.report.decomposition import page_context
+from eval.report import decomposition, score
 from eval.report.plots import Points, appended_curve, precision_bars, training_curve
 from eval.report.tables import (
     COMPONENTS,
@@ -46,12 +46,14 @@ REASONS = {
     "irrelevant": "its sentence is not about the topic",
     "duplicate": "repeats a subclaim that was kept",
     "incoherent": "its sentence does not entail it and the coherence budget has no room",
+    "failed": "nobody could judge whether its sentence is relevant",
 }
 SETTINGS = {
     "p": "p",
     "epsilon": "ε in nats",
     "weighting": "weighting",
     "bleached": "bleached claims",
+    "gamma": "γ",
     "seed": "seed",
 }
 # The dev measure that each component is selected by, in the order of search.
@@ -66,7 +68,7 @@ class ClaimRow(BaseModel):
     selected: bool
     weight: float
     document_entailment: Probability
-    reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent"]
+    reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent", "failed"]
     duplicate_of: str | None = None
 
 
@@ -164,9 +166,9 @@ def build_report(run_folder: str | Path) -> Path:
     """Write ``report.html`` into a run folder.
 
     Args:
-        run_folder: holds ``results.json`` and, as far as the run made them, ``selections.jsonl``
-            and ``training/*.csv``, or ``subclaims.jsonl`` and ``sentences.jsonl``. What is missing
-            is left out with a sentence that says so.
+        run_folder: holds ``results.json`` and, as far as the run made them, ``scored.jsonl``, or
+            ``selections.jsonl`` and ``training/*.csv``, or ``subclaims.jsonl`` and
+            ``sentences.jsonl``. What is missing is left out with a sentence that says so.
 
     Returns:
         The page's path.
@@ -178,16 +180,17 @@ def build_report(run_folder: str | Path) -> Path:
     if not (folder / "results.json").is_file():
         what = "has no results.json" if folder.is_dir() else "no such run folder"
         raise UserError(
-            f"{folder}: {what}; run `python -m eval experiment robustness --config … "
-            f"--output {folder}`, or another experiment, first"
+            f"{folder}: {what}; run `python -m eval score --config … --documents … "
+            f"--output {folder}`, or an experiment, first"
         )
     file = read_results(folder / "results.json")
     if not file.results:
         raise UserError(f"{folder / 'results.json'}: no results in it; run the experiment again")
     target = folder / "report.html"
-    if file.experiment == "decomposition":
-        context = _origin(file) | page_context(file, folder)
-        write_text(target, _render("decomposition.html.j2", context, scripts=[]))
+    pages = {"decomposition": decomposition, "score": score}
+    if page := pages.get(file.experiment):
+        context = _origin(file) | page.page_context(file, folder)
+        write_text(target, _render(f"{file.experiment}.html.j2", context, scripts=[]))
         return target
     figures: dict[str, go.Figure] = {}
     context = _origin(file) | _context(file, folder, figures)

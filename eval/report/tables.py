@@ -10,6 +10,7 @@ from records import Result
 COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
 _KINDS = ("normal", "uninformative", "repetitive", "sampled")
 _SHARES = {"kept_share", "respond_ratio", "empty_selection"}
+_COUNTS = {"judged", "supported", "contradicted", "undecided", "irrelevant"}
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,12 @@ def number(value: float | None, metric: str = "") -> str:
     """A value with the digits and the unit that its metric is read in; a dash for no value."""
     if value is None:
         return "–"
-    if metric in _SHARES:
+    name = metric.partition(":")[0]  # of several assessors
+    if name in _SHARES:
         return f"{100 * value:.1f} %"
-    return f"{value:.1f}" if metric == "claims" else f"{value:.3f}"
+    if name in _COUNTS:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if name == "claims" else f"{value:.3f}"
 
 
 def interval(row: Result) -> str:
@@ -74,7 +78,7 @@ def interval(row: Result) -> str:
     if row.ci95 is None:
         return ""
     low, high = (number(end, row.metric).removesuffix(" %") for end in row.ci95)
-    return f"[{low}, {high}]" + (" %" if row.metric in _SHARES else "")
+    return f"[{low}, {high}]" + (" %" if row.metric.partition(":")[0] in _SHARES else "")
 
 
 def bound(target: dict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ class PassageIndex:
     """
 
     def __init__(self, passages: Sequence[Passage]):
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
         self.passages = passages
         tokens = _tokens([f"{p.title} {p.text}" for p in passages])
         # Passages of nothing but stop words have no vocabulary, which bm25s does not take.

@@ -288,20 +288,23 @@ class SqliteKnowledge(PageRetriever):
         return Knowledge(self.path, self.words, self.index)
 
     def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
-        """The passages of each topic's page; without an index, of the pages of its words.
+        """The passages of each topic's page.
+
+        Without an index, those of the pages of its words, and none where there are no such pages.
 
         Raises:
-            UserError: a topic has no page and there is no full-text index to search.
+            UserError: no topic at all has a page, and there is no full-text index to search.
         """
         found = {topic: self._titles(topic) for topic in topics}
-        absent = [topic for topic, titles in found.items() if not titles]
-        if absent and not self.knowledge.searchable:
+        searchable = self.knowledge.searchable
+        if found and not any(found.values()) and not searchable:
             raise UserError(
-                f"{self.path}: {len(absent)} topics have no page, e.g. {absent[0]!r}, and there is "
-                "no full-text index to search; build one with `python -m data_builders knowledge "
-                f"--source sqlite --input {self.path}` and give it as `index`"
+                f"{self.path}: none of {len(found)} topics has a page, e.g. {topics[0]!r}, and "
+                "there is no full-text index to search; build one with `python -m data_builders "
+                f"knowledge --source sqlite --input {self.path}` and give it as `index`"
             )
-        return {topic: self._passages(titles) for topic, titles in found.items() if titles}
+        there = {t: titles for t, titles in found.items() if titles or not searchable}
+        return {topic: self._passages(titles) for topic, titles in there.items()}
 
     def _titles(self, topic: str) -> list[str]:
         page = self.knowledge.resolve(topic)

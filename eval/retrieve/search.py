@@ -16,7 +16,7 @@ Per = Literal["claim", "topic"]
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
 
-# A server that did not answer so many queries in a row is not asked for the others.
+# A server that did not answer so many queries in a row is gone.
 GIVE_UP = 3
 
 
@@ -80,9 +80,10 @@ class SearchRetriever(ABC):
         ]
 
     def _query(self, document: Document, claim: Claim) -> str:
+        topic = document.topic.replace("_", " ")  # as in the address of a page
         if self.per == "topic":
-            return document.topic
-        return f"{document.topic} {claim.text}" if self.topic_in_query else claim.text
+            return topic
+        return f"{topic} {claim.text}" if self.topic_in_query else claim.text
 
     def _settings(self) -> dict[str, Any]:
         """What every identity holds."""
@@ -129,20 +130,22 @@ def with_contexts(
 def ask_each(asked: Sequence[Asked], ask: Callable[[Asked], Found]) -> list[Found | None]:
     """One answer of a server each; ``None`` where it refused or, after all retries, gave none.
 
-    A server that is gone would take the time of all retries for each question, so after
-    ``GIVE_UP`` of them in a row the others get ``None`` unasked.
+    Raises:
+        EndpointError: it gave none to ``GIVE_UP`` questions in a row. A server that is gone is no
+            reason to end a run with nothing but failures; started again, the run goes on.
     """
     found: list[Found | None] = []
     lost = 0
     for one in tqdm(asked, "asked", unit="query", leave=False, disable=None):
         answer = None
-        if lost < GIVE_UP:
-            try:
-                answer = ask(one)
-                lost = 0
-            except EndpointError:
-                lost += 1
-            except RefusedError:
-                lost = 0
+        try:
+            answer = ask(one)
+            lost = 0
+        except EndpointError:
+            lost += 1
+            if lost == GIVE_UP:
+                raise
+        except RefusedError:
+            lost = 0
         found.append(answer)
     return found

@@ -125,8 +125,8 @@ class Serper(SearchRetriever):
         """Up to ``k`` passages a query, in Google's order; ``None`` where the search failed.
 
         Raises:
-            UserError: the service does not accept the key, or its credits are used up; what was
-                answered before is in the cache.
+            UserError: the service does not accept the key, its credits are used up, or it gave no
+                answer to several queries in a row; what was answered before is in the cache.
         """
         results = min(max(k, RESULTS), MOST_RESULTS)
         keys = {query: self._key(query, results) for query in queries if query.strip()}
@@ -152,20 +152,22 @@ class Serper(SearchRetriever):
         clients: SimpleQueue[_Client] = SimpleQueue()
         for _ in range(self.concurrency):
             clients.put(_Client(self, self._api_key()))
-        lost = 0  # queries in a row; a server that is gone is not asked for all of them
+        lost = 0  # queries in a row
         stop: UserError | None = None
 
         def ask(query: str) -> Reply | None:
             nonlocal lost, stop
-            if stop or lost >= GIVE_UP:
+            if stop:
                 return None
             client = clients.get()
             try:
                 reply = client.ask({"q": query, "gl": self.gl, "hl": self.hl, "num": results})
                 lost = 0
                 return reply
-            except EndpointError:
+            except EndpointError as error:
                 lost += 1
+                if lost >= GIVE_UP:
+                    stop = stop or error
             except RefusedError:
                 lost = 0
             except UserError as error:  # the replies under way are paid for: they are kept
@@ -179,8 +181,9 @@ class Serper(SearchRetriever):
             try:
                 for done in tqdm(as_completed(asked), "Serper", len(asked), disable=None):
                     yield asked[done], done.result()
-            finally:
-                lost = GIVE_UP  # where the loop was left early, the rest is not asked
+            except BaseException as error:  # the loop was left early: the rest is not asked
+                stop = stop or UserError(str(error))
+                raise
         if stop:
             raise stop
 

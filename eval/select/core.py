@@ -222,9 +222,16 @@ class Core:
             view.unjudged = np.array([rel is None for rel in own], dtype=bool)
 
     def _judge_coherence(self, views: list[_View]) -> None:
-        """Fill in document entailment."""
+        """Fill in document entailment.
+
+        A revised claim ("Ann Lee moved") is judged as it was before ("She moved"): its sentence
+        does not say who moved.
+        """
         support = [
-            [(s, view.spellings[n]) for s, n in zip(view.sources, view.node, strict=True)]
+            [
+                (source, claim.original or view.spellings[node])
+                for source, claim, node in zip(view.sources, view.claims, view.node, strict=True)
+            ]
             for view in views
         ]
         known = relations(self.entailment, (pair for pairs in support for pair in pairs))

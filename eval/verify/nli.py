@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eval.stages import EntailmentModel
+from eval.verify.evidence import evidence_for
 from records import Claim, Document, Passage, Verdict
 
 
@@ -40,35 +41,28 @@ class NLI:
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
         """One verdict a claim. A claim without a passage is ``failed``, with the reason."""
-        texts = [{p.id: self._premise(p) for p in own} for own in passages]
-        jobs = [
-            (row, claim, [c for c in claim.contexts or [] if c in texts[row]])
-            for row, own in enumerate(claims)
-            for claim in own
-        ]
+        evidence = evidence_for(claims, passages)
+        jobs = list(zip((claim for own in claims for claim in own), evidence, strict=True))
         pairs = [
-            (texts[row][context], claim.text)
-            for row, claim, contexts in jobs
-            for context in contexts
+            (self._premise(passage), claim.text)
+            for claim, found in jobs
+            if not isinstance(found, str)
+            for passage in found
         ]
-        table = self.entailment.relations(pairs) if pairs else []
-        verdicts: list[list[Verdict]] = [[] for _ in documents]
-        start = 0
-        for row, claim, contexts in jobs:
-            rows = table[start : start + len(contexts)]
-            start += len(contexts)
-            verdicts[row].append(self._judge(claim, contexts, rows))
-        return verdicts
+        table = iter(self.entailment.relations(pairs) if pairs else [])
+        verdicts = iter(
+            _failed(claim, found)
+            if isinstance(found, str)
+            else self._judge(claim, found, [next(table) for _ in found])
+            for claim, found in jobs
+        )
+        return [[next(verdicts) for _ in own] for own in claims]
 
     def _premise(self, passage: Passage) -> str:
         return f"{passage.title}. {passage.text}" if self.title_in_premise else passage.text
 
-    def _judge(self, claim: Claim, contexts: list[str], rows: Sequence) -> Verdict:
-        if not contexts:
-            return Verdict(
-                claim=claim.id, assessor="nli", label="failed", reason="no passage was retrieved"
-            )
-        best = max(range(len(contexts)), key=lambda index: rows[index][0])
+    def _judge(self, claim: Claim, passages: Sequence[Passage], rows: Sequence) -> Verdict:
+        best = max(range(len(passages)), key=lambda index: rows[index][0])
         probability = float(rows[best][0])
         if self.threshold is None:
             supported = int(rows[best].argmax()) == 0
@@ -77,5 +71,13 @@ class NLI:
         contradicted = any(int(row.argmax()) == 2 for row in rows)
         label = "supported" if supported else "contradicted" if contradicted else "not_supported"
         return Verdict(
-            claim=claim.id, assessor="nli", label=label, p=probability, evidence=[contexts[best]]
+            claim=claim.id,
+            assessor="nli",
+            label=label,
+            p=probability,
+            evidence=[passages[best].id],
         )
+
+
+def _failed(claim: Claim, reason: str) -> Verdict:
+    return Verdict(claim=claim.id, assessor="nli", label="failed", reason=reason)

@@ -9,7 +9,7 @@ import pytest
 from eval.decompose.by_sentence import Place
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences, split_sentences, without_citations
-from eval.decompose.ud.tree import Token, Tree
+from eval.decompose.ud.tree import Token, Tree, read_conllu, written
 from eval.inside import prompts
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
@@ -194,6 +194,32 @@ def test_conllu_drops_examples_and_then_takes_the_sentence():
     (own,) = Prompted(too_long, "factscore")([document("Ada Roe sang.")])
     assert [c.failed for c in own] == ["prompt too long for the model"]
     assert longer > long
+
+
+def test_conllu_shows_its_examples_whatever_the_parser_knows(tmp_path):
+    class Strangers(Words):
+        def parse(self, sentences):
+            known = super().parse(sentences)
+            return [t if "Roe" in text else None for t, text in zip(known, sentences, strict=True)]
+
+    model = Model()
+    decompose = Prompted(model, "conllu", parser=Strangers())
+    decompose([document("Ada Roe sang in Peru.")])
+    (prompt,) = model.calls[0]
+    assert len(shown(prompt, decompose.bank)) == 2
+    assert prompt.count("# text = ") == 3
+    assert "decompose/examples/factscore.conllu" in prompts(decompose)
+    (tmp_path / "own.txt").write_text("Ada sang.\n- Ada sang.\n\nBob sat.\n- Bob sat.\n")
+    own = {"examples": tmp_path / "own.txt", "static": 1, "retrieved": 0}
+    with pytest.raises(UserError, match=r"own\.txt: no parse of its example 'Ada sang.*own\.con"):
+        Prompted(model, "conllu", parser=Strangers(), **own)([document("Ada Roe sang.")])
+
+
+def test_every_example_has_its_parse_beside_it():
+    bank = Prompted(Model(), "factscore").bank
+    trees = list(read_conllu(bank.path.with_suffix(".conllu")))
+    assert [tree.text for tree in trees] == [e.sentence for e in bank.examples]
+    assert all(written(tree.tokens) == tree.text for tree in trees)
 
 
 def test_sampling_depends_on_the_seed_and_on_nothing_else():

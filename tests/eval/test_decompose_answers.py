@@ -16,6 +16,11 @@ SHAPES = {
     "dashes": (f"- {A}\n- {B}", [A, B]),
     "stars": (f"* {A}\n* {B}", [A, B]),
     "dots": (f"• {A}\n• {B}", [A, B]),
+    "dots in one line": (f"• {A}• {B}", [A, B]),
+    "no marks, and then another sentence": (
+        f"{A}\n{B}\n\nPlease breakdown the following sentence into independent facts: Bo.\n- {C}",
+        [A, B],
+    ),
     "dots without a space": (f"•{A}\n•{B}", [A, B]),
     "en dashes": (f"– {A}\n– {B}", [A, B]),
     "dashes without a space": (f"-{A}\n-{B}", [A, B]),

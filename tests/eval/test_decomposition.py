@@ -1,7 +1,9 @@
 """DecompScore by hand, and the experiment over it: same numbers, same bytes, no text that runs."""
 
+import base64
 import json
 import re
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,12 +11,17 @@ import evaluate
 import numpy as np
 import pytest
 
+from components.measures import bootstrap
 from eval.decomp_score import decision, judge_by_source, one_of_each, same_claims, tally
 from eval.decompose.given import Given
+from eval.decompose.predpatt.stage import PredPatt
+from eval.decompose.prompted import Prompted
 from eval.decompose.sentences import Sentences
-from eval.experiments import decomposition
+from eval.decompose.ud.parsers import ConlluFiles
+from eval.experiments import decomposition, decomposition_values
 from eval.experiments.decomposition import Decomposition
 from eval.models.chat import Answer
+from eval.models.openai_server import OpenAIServer
 from eval.report.build import build_report
 from eval.verify.factscore import FActScore
 from eval.verify.nli import NLI
@@ -27,6 +34,7 @@ from records import (
     read_results,
     write_jsonl,
 )
+from tests.model_server import ModelServer
 
 ATTACK = "</script><img src=x onerror=alert(1)> $x_{$ | a\\b"
 
@@ -219,6 +227,13 @@ def experiment(passages, **more):
     return Decomposition(passages, **(options | more))
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """For tests of values: figures and intervals take most of a run's time."""
+    monkeypatch.setattr(decomposition, "write_tables_and_figures", lambda output: None)
+    monkeypatch.setattr(decomposition_values, "bootstrap", partial(bootstrap, resamples=20))
+
+
 def value_of(file, kind, metric, generator, selection="none"):
     (row,) = [
         r
@@ -228,7 +243,7 @@ def value_of(file, kind, metric, generator, selection="none"):
     return (row.value, row.n, row.failed)
 
 
-def test_the_experiment_by_hand(passages):
+def test_the_experiment_by_hand(passages, quick):
     file = experiment(passages).run(Path("run"), {})
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}
     assert list(file.provenance["prompts"]) == ["verify/prompts/factscore_retrieval.jinja"]
@@ -267,7 +282,7 @@ def test_the_experiment_by_hand(passages):
     assert -1 <= value("all", "pearson_of_means:nli~llm", "all")[0] <= 1
 
 
-def test_verifiers_of_sets_judge_the_supported_claims_anew(passages):
+def test_verifiers_of_sets_judge_the_supported_claims_anew(passages, quick):
     class Strict(Words):
         def relations(self, pairs):
             found = super().relations(pairs)
@@ -300,7 +315,7 @@ def dying(stage):
     return Dies
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, monkeypatch):
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monkeypatch):
     monkeypatch.setattr(decomposition, "CHUNK", 2)
     small = {"verify": [Known()], "entailment": None}
     one = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
@@ -326,10 +341,59 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, monkeypatch
     assert cut.seen.count("one/t1") == 1
 
 
+def test_all_methods_ask_nothing_twice_and_their_usage_is_summed(passages, quick, pytestconfig):
+    text = "Marta Ilvesoo was a potter. She taught at a school."
+    write_jsonl("marta.jsonl", [{"id": "m", "topic": "Marta", "text": text}])
+    parses = pytestconfig.rootpath / "configs/experiments/small/decomposition_parses.conllu"
+
+    def reply(body):
+        prompt = body["messages"][-1]["content"]
+        if "True or False" in prompt:
+            return str("good" not in prompt)
+        one = "- Somebody did it."
+        return one if "Statements:" in prompt else f"Sure, here they are:\n{one}\n- It was good."
+
+    def run(server, output):
+        def writer():
+            return OpenAIServer("m", server.url, retries=0, concurrency=1, prices=(1e6, 2e6))
+
+        parser = ConlluFiles([str(parses)])
+        methods = ("factscore", "fs2", "wice", "chen", "conllu", "rnd")
+        every = {
+            name: Prompted(writer(), name, parser=parser if name == "conllu" else None)
+            for name in methods
+        }
+        every |= {"predpatt": PredPatt(parser, writer=writer()), "by rules": PredPatt(parser)}
+        every |= {"sentences": Sentences()}
+        judges = {"llm": FActScore(writer())}
+        return Decomposition({"one": "marta.jsonl"}, every, judges).run(Path(output), {})
+
+    with ModelServer(reply) as server:
+        file = run(server, "calm")
+        # Two sentences by six methods and PredPatt's model; the same four claims are judged once.
+        assert len(server.asked) == 7 * 2 + 4
+        server.asked.clear()
+        server.faults.extend([None] * 9 + ["503"])
+        with pytest.raises(UserError, match="503"):
+            run(server, "rough")
+        run(server, "rough")
+        assert len(server.asked) == 7 * 2 + 4 + 1
+    assert Path("calm/results.json").read_bytes() == Path("rough/results.json").read_bytes()
+    assert {m["model"] for m in file.provenance["models"] if "model" in m} == {"m"}
+    # Answers that several decomposers share count for each of them.
+    (row,) = file.provenance["usage"]
+    assert row["answers"] == 7 * 2 + (6 * 4 + 2)
+    assert (row["prompt_tokens"], row["cost"]) == (7 * row["answers"], 13 * row["answers"])
+    assert value_of(file, "rnd", "decomp_score:llm", "macro") == (2, 1, 0)
+    assert value_of(file, "rnd", "coherence:llm", "macro")[0] == 0.5
+    assert value_of(file, "predpatt", "subclaims", "macro") == (2, 1, 0)
+    assert value_of(file, "by rules", "coherence:llm", "macro")[0] == 1
+
+
 def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages):
     evil = {ATTACK: passages["one"], "two": passages["two"]}
     own = {ATTACK: Cut(), "whole": Sentences()}
-    more = {"verify": [], "judges": {"nli": NLI(Loose())}}
+    more = {"verify": [], "judges": {"nli": NLI(Loose())}, "entailment": None}
     experiment(evil, decomposers=own, **more).run(Path("run"), {})
     page = build_report("run").read_text(encoding="utf-8")
     assert "<img src=x" not in page
@@ -338,6 +402,8 @@ def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages
     assert "&lt;img src=x" in page
     assert page.count("data:image/svg+xml;base64,") == len(list(Path("run/figures").iterdir()))
     for path in Path("run/figures").iterdir():
+        # Drawn anew for the page: the same bytes.
+        assert base64.b64encode(path.read_bytes()).decode() in page
         tags = {element.tag.split("}")[1] for element in ElementTree.parse(path).iter()}
         assert not tags & {"script", "img", "image", "foreignObject"}
     tables = Path("run/tables.md").read_text(encoding="utf-8")
@@ -354,7 +420,7 @@ def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages
     assert [len(row["subclaims"]) for row in rows] == [2, 1]
 
 
-def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path):
+def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     fact = {"text": "Ann sings.", "label": "IR"}
     sentence = {"text": "Ann sings loud.", "human-atomic-facts": [fact]}
     sentence["model-atomic-facts"] = [{"text": "Ann sings."}, {"text": "Ann is loud."}]

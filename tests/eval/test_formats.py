@@ -9,7 +9,7 @@ from eval.formats import write_formats
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Selection
-from records import Claim, Document, Passage, Verdict, read_records
+from records import BadInput, Claim, Document, Passage, Verdict, read_records
 
 LABELS = {"a": "supported", "b": "contradicted", "c": "undecided", "d": "failed", "e": "irrelevant"}
 
@@ -22,7 +22,12 @@ class Known:
     def __call__(self, documents, claims, passages):
         return [
             [
-                Verdict(claim=c.id, assessor="known", label=LABELS[c.id], response="I think so.")
+                Verdict(
+                    claim=c.id,
+                    assessor="known",
+                    label=LABELS.get(c.id, "supported"),
+                    response="I think so.",
+                )
                 for c in own
             ]
             for own in claims
@@ -92,6 +97,16 @@ def test_factscore(scored, tmp_path):
     assert found["num_failed"] == 2
 
 
+def test_factscore_has_no_decisions_where_there_are_none(tmp_path):
+    claims = [Claim(id="d", text="It rained.", source="It rained.")]
+    document = Document(id="1", topic="Rain", text="It rained.", claims=claims)
+    (path,) = write_formats(
+        Pipeline(Given(), [Known()]).score([document]), ["factscore"], tmp_path, 2
+    )
+    found = json.loads(path.read_text())
+    assert (found["decisions"], found["num_failed"], found["respond_ratio"]) == ([None], 1, 1)
+
+
 def test_veriscore_there_and_back(scored, tmp_path):
     path, (found, silent) = written(scored, "veriscore", tmp_path)
     assert set(found) == {
@@ -119,6 +134,26 @@ def test_veriscore_there_and_back(scored, tmp_path):
     assert second.claims == []
 
 
+def test_veriscore_knows_claims_by_their_text(tmp_path):
+    claims = [
+        Claim(id="a", text="Ann ran.", source="Ann ran."),
+        Claim(id="b", text="Ann ran.", sentence=4, source="So she ran."),
+    ]
+    document = Document(id="1", topic="Ann", text="Ann ran. So she ran.", claims=claims)
+    (path,) = write_formats(
+        Pipeline(Given(), [Known()]).score([document]), ["veriscore"], tmp_path, 2
+    )
+    found = json.loads(path.read_text())
+    assert found["claim_list"] == [["Ann ran."], ["Ann ran."]]
+    assert found["all_claims"] == list(found["claim_search_results"]) == ["Ann ran."]
+    assert [r["verification_result"] for r in found["claim_verification_result"]] == ["supported"]
+    # As its current code writes a sentence without claims.
+    path = tmp_path / "claims.jsonl"
+    path.write_text(json.dumps(found | {"claim_list": [[None], ["Ann ran."]]}))
+    (read,) = read_records(path, Document)
+    assert [(c.text, c.sentence) for c in read.claims] == [("Ann ran.", 1)]
+
+
 def test_safe_there_and_back(scored, tmp_path):
     path, (found,) = written(scored, "safe", tmp_path)
     assert set(found) == {"side_1", "side_2", "per_prompt_data", "autoeval_configs"}
@@ -127,6 +162,7 @@ def test_safe_there_and_back(scored, tmp_path):
     data = row["side1_posthoc_eval_data"]
     assert set(data) == {
         *("prompt", "response", "all_atomic_facts", "checked_statements", "num_failed"),
+        *("num_claims", "sentences_and_atomic_facts"),
         *("revised_fact_jsonified_all", "past_steps_jsonified_all", "f1_2"),
         *("Supported", "Irrelevant", "Not Supported"),
     }
@@ -143,9 +179,21 @@ def test_safe_there_and_back(scored, tmp_path):
         "answer": "Supported",
     }
     assert (data["Supported"], data["Not Supported"], data["Irrelevant"]) == (1, 2, 1)
-    # Precision 1/3 and recall@2 1/2.
-    assert data["f1_2"] == pytest.approx(2 / 5)
+    # Precision 1/3 and recall@2 1/2; its scripts average it over all texts.
+    silent = found["per_prompt_data"][1]["side1_posthoc_eval_data"]
+    assert (data["f1_2"], silent["f1_2"]) == (pytest.approx(2 / 5), 0)
+    assert data["num_claims"] == 5
+    assert data["sentences_and_atomic_facts"][0] == ["She painted birds.", ["She painted."]]
+    assert data["checked_statements"][4]["rate_data"] is None
+    assert data["revised_fact_jsonified_all"][0] == {
+        "atomic_fact": "She painted.",
+        "revised_fact": "Ann Lee painted.",
+        "is_relevant": "",
+    }
+    assert data["past_steps_jsonified_all"] == [{}] * 5
+    assert (found["side_1"], found["side_2"]) == ("m", "none"), "there is no second to rate"
     first, _ = read_records(path, Document)
+    assert first.generator == "m"
     assert [c.label for c in first.claims] == ["S", "NS", "NS", None, "IR"]
     assert [c.sentence for c in first.claims] == [0, 1, 1, 2, 2]
     assert (first.claims[0].text, first.claims[0].original) == ("Ann Lee painted.", "She painted.")
@@ -198,3 +246,36 @@ def test_factscores_released_predictions(tmp_path):
     (found,) = read_records(tmp_path / "a.jsonl", Document)
     assert [c.label for c in found.claims] == ["S", "NS"]
     assert found.text == "Ann Lee painted. Ann Lee boxed."
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"prompt": "Who?", "canary": "x"}, r":1: text: field required; .* response would do"),
+        ({"output": "Ann ran."}, r":1: topic: field required; prompt, question or input would do"),
+        ({"topic": "Ann", "output": "a \ud83d"}, r":1: json: half a character"),
+    ],
+)
+def test_what_is_no_document_says_what_to_give(tmp_path, row, said):
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    with pytest.raises(BadInput, match=said) as error:
+        read_records(tmp_path / "a.jsonl", Document)
+    assert "\n" not in str(error.value)
+
+
+def test_texts_without_a_question_or_a_rating_are_read(tmp_path):
+    hits = {"Ann ran.": [{"title": "", "snippet": "", "link": ""}]}
+    row = {"response": "Ann ran.", "model": "m", "prompt_source": "wiki"}
+    rows = [row, row | {"claim_list": [["Ann ran."]], "claim_search_results": hits}]
+    # As written on Windows, with a byte order mark.
+    path = tmp_path / "veriscore.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8-sig")
+    first, second = read_records(path, Document)
+    assert (first.topic, second.topic, second.passages) == ("d1", "d2", [])
+    (out,) = write_formats(Pipeline(Given(), [Known()]).score([second]), ["veriscore"], tmp_path, 2)
+    assert json.loads(out.read_text())["question"] == ""
+    row = {"prompt": "Who?", "side1_response": "Ann.", "side2_response": "placeholder"}
+    sides = {"side_1": "m", "side_2": "placeholder", "per_prompt_data": [row]}
+    (tmp_path / "safe.json").write_text(json.dumps(sides))
+    (found,) = read_records(tmp_path / "safe.json", Document)
+    assert (found.topic, found.text, found.generator) == ("Who?", "Ann.", "m")

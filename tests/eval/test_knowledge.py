@@ -202,6 +202,13 @@ def test_the_retriever_takes_the_page_of_the_topic(path):
     assert [p.text for p in passages[0]] == ["died in London."]
 
 
+def test_the_words_of_a_topic_with_underscores_are_in_the_query(path):
+    stage = SqliteKnowledge(str(path), k=1, words=6)
+    (claims, _), (plain, _) = stage(*documents("Ada_Lovelace")), stage(*documents("Ada Lovelace"))
+    assert [c.contexts for c in claims[0]] == [c.contexts for c in plain[0]]
+    assert claims[0][1].contexts == ["Ada Lovelace#0"]
+
+
 def test_the_retriever_searches_where_no_page_has_the_topic(path):
     stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False)
     claims, passages = stage(*documents("The Countess", "Ada Lovelace"))
@@ -210,12 +217,14 @@ def test_the_retriever_searches_where_no_page_has_the_topic(path):
     assert {p.title for p in passages[0]} == {"Ada Lovelace"}
 
 
-def test_the_retriever_says_before_the_work_that_it_cannot_search(tmp_path):
+def test_the_retriever_cannot_search_without_an_index(tmp_path):
     path = write(tmp_path / "kb.db", PAGES, index=False)
     stage = SqliteKnowledge(str(path), k=1)
-    assert stage(*documents("Ada Lovelace"))[1][0]
-    with pytest.raises(UserError, match=r"1 topics have no page, e\.g\. 'The Countess'"):
-        stage(*documents("Ada Lovelace", "The Countess"))
+    claims, passages = stage(*documents("Ada Lovelace", "The Countess"))
+    assert [claim.contexts for claim in claims[1]] == [[], []]
+    assert [bool(own) for own in passages] == [True, False]
+    with pytest.raises(UserError, match=r"none of 1 topics has a page, e\.g\. 'The Countess'"):
+        stage(*documents("The Countess"))
 
 
 def test_without_an_index_the_titles_with_the_words_are_searched(tmp_path):
@@ -293,8 +302,12 @@ def test_a_server_that_is_gone_is_not_asked_for_all():
             raise EndpointError("no answer")
         return query
 
-    queries = ["a", "lost", "lost", "refused", "lost", "lost", "lost", "b", "c"]
-    assert ask_each(queries, ask) == ["a", *[None] * 8]
+    queries = ["a", "lost", "lost", "refused", "lost", "lost", "b"]
+    assert ask_each(queries, ask) == ["a", *[None] * 5, "b"]
+    asked.clear()
+    queries[5:] = ["lost", "lost", "b"]
+    with pytest.raises(EndpointError, match="no answer"):
+        ask_each(queries, ask)
     assert asked == queries[:7]
 
 

@@ -107,11 +107,12 @@ def test_a_claim_without_a_passage_fails_and_is_not_scored(tmp_path):
     )
     (scored,) = pipeline.score([document("Ann Lee was a painter. Xyzzy plugh.")])
     assert [v.label for v in scored.verdicts] == ["supported", "failed"]
-    assert scored.verdicts[1].reason == "no passage was retrieved"
+    assert scored.verdicts[1].reason == "no passage was found"
     assert (scored.scores[0].precision, scored.scores[0].failed) == (1.0, 1)
 
 
-def test_queries_and_batches_do_not_change_what_is_found(tmp_path):
+def test_queries_and_batches_do_not_change_what_is_found(tmp_path, caplog):
+    caplog.set_level(0)
     retrieve = BM25(passages_file(tmp_path), k=2)
     texts = ["Ann Lee was a painter.", "Bob Ray was a boxer."]
     documents = [document(t, id=t) for t in texts]
@@ -119,6 +120,7 @@ def test_queries_and_batches_do_not_change_what_is_found(tmp_path):
     together, _ = retrieve(documents, claims)
     alone = [retrieve([d], [c])[0][0] for d, c in zip(documents, claims, strict=True)]
     assert together == alone
+    assert "bm25s" not in {record.name for record in caplog.records}, "it talks of every index"
 
 
 def test_given_claims_and_their_labels():
@@ -160,7 +162,10 @@ def test_set_verifiers_run_again_on_the_selected_claims():
 
 
 def verdicts(*labels):
-    return [Verdict(claim=f"c{i}", assessor="a", label=label) for i, label in enumerate(labels)]
+    return [
+        label and Verdict(claim=f"c{i}", assessor="a", label=label)
+        for i, label in enumerate(labels)
+    ]
 
 
 def claims_of(count):
@@ -173,6 +178,8 @@ def claims_of(count):
         (["supported", "not_supported", "contradicted", "undecided"], None, 0.25),
         (["supported", "failed"], None, 1.0),
         (["failed", "failed"], None, None),
+        (["supported", None], None, 1.0),
+        ([None], None, None),
         (["supported", "irrelevant"], None, 1.0),
         (["supported", "not_supported"], {"c1"}, 0.0),
         (["supported", "supported"], set(), 0.0),
@@ -180,10 +187,12 @@ def claims_of(count):
     ],
 )
 def test_precision_of_one_document(labels, selected, precision):
-    found = score_document(
-        document("Some text."), claims_of(len(labels)), verdicts(*labels), selected
-    )
+    given = [verdict for verdict in verdicts(*labels) if verdict is not None]
+    found = score_document(document("Some text."), claims_of(len(labels)), given, selected)
     assert found.precision == precision
+    # A claim that the verifier forgot has failed.
+    if selected is None:
+        assert found.failed == labels.count("failed") + labels.count(None)
     assert found.empty_selection == (selected == set())
 
 
@@ -191,7 +200,8 @@ def test_abstentions_are_not_scored_and_not_empty_selections():
     for text in ("", "I'm sorry, I could not find any information."):
         found = score_document(document(text), claims_of(1), verdicts("supported"), set())
         assert (found.precision, found.responded, found.empty_selection) == (None, False, False)
-    assert responds(document("He said: I'm sorry."))
+    for text in ("He said: I'm sorry.", "As an aide to the president he rose.", "No info."):
+        assert responds(document(text))
 
 
 def test_length_penalty():
@@ -253,6 +263,31 @@ def test_two_verifiers_are_never_averaged():
         "factual_precision:labels.default": 0.5,
         "factual_precision:pairwise.default": 1.0,
     }
+
+
+def test_a_text_without_verdicts_counts_for_every_verifier():
+    pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()], select=FirstOnly())
+    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
+    silent = document("I'm sorry, I do not know.", id="2", topic="t2", claims=[])
+    lost = document("x", id="3", topic="t3", claims=[Claim(id="a", text="x", failed="no list")])
+    results = summarise(
+        pipeline.score([document("x", claims=claims), silent, lost]), "h", "biographies", k=2
+    )
+    found = {(r.metric, r.selection): r for r in results}
+    for name in ("labels.default", "pairwise.default"):
+        assert found[f"respond_ratio:{name}", "none"].value == pytest.approx(2 / 3)
+        for selection in ("none", "core"):
+            f1 = found[f"f1_at_k:{name}", selection]
+            assert (f1.n, f1.failed) == (2, 1), "0 for no response, nothing where all failed"
+    assert len({r.metric.partition(":")[2] for r in results}) == 2
+
+
+def test_two_verifiers_of_one_name_do_not_judge_twice():
+    pipeline = Pipeline(decompose=Given(), verify=[Labels(), Labels()])
+    with pytest.raises(UserError, match="verify: an empty list judges nothing"):
+        Pipeline(decompose=Given(), verify=[])
+    with pytest.raises(UserError, match=r"named labels\.default.*run of its own"):
+        pipeline.score([document("x", claims=[Claim(id="a", text="x", label="S")])])
 
 
 def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monkeypatch):

@@ -471,6 +471,19 @@ def test_words_that_stood_together_stay_together():
     assert realise(whole, extract(whole)) == ["A co-founder left."]
 
 
+def test_a_past_that_the_tagger_takes_for_a_participle_stays_active():
+    cells = "Nora/PROPN/2/nsubj taught/VERBn/0/root here/ADV/2/advmod and/CCONJ/5/cc "
+    cells += "left/VERBn/2/conj us/PRON/5/obj"
+    tokens = [row(id, cell) for id, cell in enumerate(cells.split(), 1)]
+    one = Tree(tuple(tokens[:3]), "Nora taught here")
+    assert realise(one, extract(one)) == ["Nora taught here."]
+    born = Tree((one.tokens[0], replace(tokens[1], form="born"), tokens[2]), "Nora born here")
+    assert realise(born, extract(born)) == ["Nora is born here."]
+    tokens[1] = replace(tokens[1], xpos="VBD")
+    two = Tree(tuple(tokens), "Nora taught here and left us")
+    assert realise(two, extract(two)) == ["Nora taught here.", "Nora left us."]
+
+
 def test_without_tags_every_verb_is_taken_as_finite():
     bare = tree("acl")
     bare = replace(bare, tokens=tuple(replace(t, xpos="_") for t in bare.tokens))

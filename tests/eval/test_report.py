@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from eval.aggregate import score_document
+from eval.pipeline import Scored
 from eval.report.build import (
     MAX_DOCUMENTS,
     build_report,
@@ -18,7 +20,21 @@ from eval.report.build import (
     script_json,
 )
 from eval.report.tables import Table, number, reached
-from records import BadInput, Result, ResultFile, UserError, write_jsonl, write_results, write_text
+from eval.stages import Selection
+from eval.summary import summarise
+from records import (
+    BadInput,
+    Claim,
+    Document,
+    Passage,
+    Result,
+    ResultFile,
+    UserError,
+    Verdict,
+    write_jsonl,
+    write_results,
+    write_text,
+)
 
 ATTACK = "</script><script>alert('gamed')</script><img src=x onerror=alert(1)>"
 KINDS = {"normal": (0.62, 0.6, 0.7), "uninformative": (0.98, 0.12, 0.04)}
@@ -308,3 +324,99 @@ def test_browser_draws_every_plot_without_an_error(whole_run, tmp_path, hostile)
     assert done.stdout.count('<g class="trace') + done.stdout.count('class="scatter') > 0
     assert "CONSOLE" not in done.stderr
     assert not any(tag == "img" for tag, _ in page.elements)
+
+
+def scored_document(
+    number=0, text="Ann Lee paints.", kind="normal", generator="gpt-x", failing=False
+):
+    """A revised, a dropped and a failed claim; verdicts of SAFE, with evidence and searches."""
+    shared = {"sentence": 0, "source": f"{text} She is a person."}
+    claims = [
+        Claim(id="c0", text=text, original="She paints.", **shared),
+        Claim(id="c1", text="Ann is a person.", **shared),
+        Claim(id="c2", text="Sure, here!", failed=f"no list: {text}", **shared),
+    ]
+    document = Document(id=f"d{number}", topic=text, text=text, kind=kind, generator=generator)
+    weighed = {"weight": 1.25, "document_entailment": 0.97}
+    selections = [
+        Selection(claim="c0", selected=True, reason="selected", **weighed),
+        Selection(claim="c1", selected=False, reason="duplicate", duplicate_of="c0", **weighed),
+    ]
+    judged = {"assessor": "safe", "name": "default"}
+    found = {"p": 0.75, "evidence": ["p1", "web"], "steps": [{"query": f"who is {text}"}]}
+    verdicts = [
+        Verdict(claim="c0", label="supported", **judged, **found),
+        Verdict(claim="c1", label="failed", reason=f"rating: {text}", **judged),
+    ]
+    if failing:
+        verdicts = [v.model_copy(update={"label": "failed", "reason": "x"}) for v in verdicts]
+    return Scored(
+        document=document,
+        claims=claims,
+        selections=selections,
+        passages=[Passage(id="p1", title=text, text=text * 100, url=f"https://a.example/{text}")],
+        verdicts=verdicts,
+        scores=[score_document(document, claims, verdicts, s) for s in (None, {"c0"})],
+    )
+
+
+def scored_run(folder, documents, **provenance):
+    write_jsonl(folder / "scored.jsonl", documents)
+    results = summarise(documents, "c0ffee", "biographies", k=2)
+    given = {"config": {"pipeline": {"gamma": 10}}, "k": 2} | provenance
+    file = ResultFile(experiment="score", provenance=given, results=results)
+    write_results(folder / "results.json", file)
+    return folder
+
+
+def test_page_of_scored_documents(tmp_path):
+    used = {"answers": 1234, "failed": 5, "prompt_tokens": 9, "completion_tokens": 8, "cost": 0.25}
+    usage = [{"model": {"model": "gpt-x", "base_url": "http://a.example"}, **used}]
+    prompts = {"safe_rating.jinja": "feed"}
+    documents = [scored_document(), scored_document(1, failing=True)]
+    folder = scored_run(tmp_path, documents, usage=usage, prompts=prompts)
+    text = page_of(folder).text
+    # Of six claims in two texts one is supported, two have no list and three no verdict.
+    said = "1.000 without Core (n = 1, 5 failed); 1.000 with Core (n = 1, 3 failed)."
+    assert f"Precision of normal texts (gpt-x): {said}" in text
+    assert "with Core 1.000 n = 1, 3 failed 1.000 n = 1, 3 failed" in text
+    assert "gpt-x 1,234 5 9 8 0.25" in text
+    assert "safe_rating.jinja feed" in text
+    assert "K = 2." in text
+    assert "All 2 documents." in text
+    assert "Ann Lee paints. (was: She paints.)" in text
+    assert "✗ duplicate of “Ann Lee paints.” weight +1.25, entailed 0.97" in text
+    assert "safe: supported p = 0.75 [1][web] searched: who is Ann Lee paints." in text
+    assert "safe: failed (rating: Ann Lee paints.)" in text
+    assert "Sure, here! – failed (no list: Ann Lee paints.)" in text
+    assert "[1] Ann Lee paints. https://a.example/Ann Lee paints. Ann Lee paints.Ann Lee" in text
+    assert "safe, without Core: precision –, 0 of 0 judged claims supported, 3 failed." in text
+    first = (folder / "report.html").read_bytes()
+    assert build_report(folder).read_bytes() == first
+
+
+def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
+    kinds = ["normal"] * 60 + [ATTACK] * 60
+    documents = [scored_document(n, f"{ATTACK}{n}", kind, ATTACK) for n, kind in enumerate(kinds)]
+    many = [Claim(id=f"x{n}", text=f"Claim {n}.") for n in range(100)]
+    documents[0] = documents[0].model_copy(update={"claims": many})
+    usage = [{"model": {"model": ATTACK}, "answers": 1}]
+    more = {"usage": usage, "models": [{"model": ATTACK}], "prompts": {ATTACK: ATTACK}}
+    path = build_report(scored_run(tmp_path, documents, **more))
+    html = path.read_text(encoding="utf-8")
+    page = Page(html)
+    assert {tag for tag, _ in page.elements}.isdisjoint({"script", "img", "a"})
+    assert not any(name.startswith("on") for _, given in page.elements for name in given)
+    policy = next(a["content"] for _, a in page.elements if "http-equiv" in a)
+    assert "script-src 'none'" in policy
+    shown = [n for n in range(120) if f"who is {ATTACK}{n} " in page.text]
+    assert shown == [*range(1, 25), *range(60, 85)]  # the first one's claims are others
+    assert "50 of 120 documents: the first of each kind and generator." in page.text
+    assert sum(a.get("class") == "document" for _, a in page.elements) == 50
+    assert "40 more claims are not shown." in page.text
+    assert ("Claim 59." in page.text, "Claim 60." in page.text) == (True, False)
+    write_jsonl(tmp_path / "scored.jsonl", [documents[1], {"document": {}}])
+    with pytest.raises(UserError, match=r"scored\.jsonl:2: document\.id"):
+        build_report(tmp_path)
+    (tmp_path / "scored.jsonl").unlink()
+    assert "the run folder has no scored.jsonl" in page_of(tmp_path).text

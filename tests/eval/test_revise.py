@@ -108,3 +108,11 @@ def test_a_claim_whose_relevance_nobody_could_judge_has_failed():
 def test_retries_need_another_draw():
     with pytest.raises(UserError, match="without temperature every try gives the same"):
         Rewrite(OpenAIServer("m", "http://127.0.0.1:1/v1"), temperature=0)
+
+
+def test_core_judges_a_revised_claim_as_its_sentence_said_it():
+    text = "She paints."
+    claim = Claim(id="0", text="Ann Lee paints.", original="She paints.", source=text)
+    document = Document(id="1", topic="Ann Lee", text=text)
+    (found,) = Core(Entails(), weighting="uniform", p=1)([document], [[claim]])[0]
+    assert (found.selected, found.document_entailment) == (True, 1.0)

@@ -8,15 +8,17 @@ from eval.decompose.by_sentence import BySentence, Failed
 from eval.decompose.given import Given
 from eval.dry_run import dry_run
 from eval.inside import parts, prompts, replaced, writers
+from eval.journal import usage
 from eval.models import openai_server
 from eval.models.chat import CachedWriter
 from eval.models.openai_server import OpenAIServer
 from eval.models.prompts import Prompt
 from eval.pipeline import Pipeline
 from eval.score import main as score_main
-from eval.score import score_resumably, usage
+from eval.score import score_resumably
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError, Verdict, read_results, write_jsonl
+from records.errors import run_door
 from tests.model_server import ModelServer
 
 
@@ -167,7 +169,7 @@ def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
 def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     pipeline = asking(server, prompt, tmp_path / "a.sqlite")
     table = dry_run(pipeline, DOCUMENTS)
-    assert server.asked == []
+    assert (server.asked, (tmp_path / "a.sqlite").exists()) == ([], False)
     lines = [line.split() for line in table.splitlines()]
     # Four claims a sentence stand in for what nobody decomposed; each may take three calls.
     claims = 4 * 7
@@ -175,6 +177,10 @@ def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     assert lines[2][:3] == ["Ask", "m", str(3 * claims)]
     assert [lines[1][4], lines[2][4]] == [str(7 * 10), str(3 * claims * 4)]
     assert lines[3][1] == str(7 + 3 * claims)
+    prompt_tokens, new_tokens, cost = (float(x.replace(",", "")) for x in lines[3][2:5])
+    assert cost == prompt_tokens + 2 * new_tokens > 0, "by the prices of a million tokens"
+    (pipeline.decompose.models["splitter"]).prices = None
+    assert "cost" not in dry_run(pipeline, DOCUMENTS)
     pipeline.score(DOCUMENTS[:1])
     lines = [line.split() for line in dry_run(pipeline, DOCUMENTS).splitlines()]
     assert lines[1][2] == "5", "what the cache holds is not asked"
@@ -214,8 +220,30 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
         score_main([*arguments, "--pipeline.gamma", "0"])
     with pytest.raises(UserError, match="at least 1"):
         score_main([*arguments, "--chunk", "0"])
+    # Nothing was done in the one, and killed while writing the other.
+    left = [tmp_path / f"out/.{n}" for n in ("scored.0123.partial.jsonl", "results.json.a1b2c3d4")]
+    for path in left:
+        path.write_text("")
+    assert score_main(arguments) == 0
     assert (tmp_path / "out/results.json").read_bytes() == before
+    assert not any(path.exists() for path in left)
     (tmp_path / "out/results.json").unlink()
-    (tmp_path / "out/.scored.0123.partial.jsonl").write_text("")
+    left[0].write_text("{}\n")
     with pytest.raises(UserError, match=r"not finished.*delete out/\.scored"):
         score_main(arguments)
+
+
+def test_a_wrong_option_of_a_stage_that_may_be_left_out_is_one_line(tmp_path, capsys):
+    write_jsonl(tmp_path / "documents.jsonl", [document("x. y.")])
+    (tmp_path / "config.yaml").write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  retrieve: {class_path: eval.retrieve.wikipedia.Wikipedia}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    files = {"config": "config.yaml", "documents": "documents.jsonl", "output": "out"}
+    arguments = [f"--{name}={tmp_path / file}" for name, file in files.items()]
+    with pytest.raises(SystemExit) as left:
+        run_door(lambda: score_main(arguments))
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: user_agent: https://en.wikipedia.org")

@@ -216,6 +216,13 @@ def test_constructions_beside_the_gold_file(line, expected):
     assert " ".join(shown) == expected
 
 
+def test_a_parse_of_any_depth_is_converted():
+    # What a model that repeats itself for ever looks like: "of of of …".
+    chain = [Token(i + 1, "of", "of", "ADP", "IN", "_", i, "prep") for i in range(1200)]
+    chain[0] = replace(chain[0], deprel="ROOT")
+    assert check_ud(convert(chain, "of " * 1200)) is None
+
+
 def test_trankit_and_stanza_give_conllu():
     word = {"upos": "X", "xpos": "X", "head": 3, "deprel": "dep", "lemma": "x"}
     output = {

@@ -87,10 +87,12 @@ def test_a_dead_server_is_a_failure_and_not_nothing(wiki):
         alive, stage = proxy.url, retriever(proxy.url, retries=1)
         assert ask(stage, ["John Bruce (surgeon)"])["John Bruce (surgeon)"][1]
     assert alive
+    (claims, _) = ask(stage, ["Topic"])["Topic"]
+    assert all(claim.contexts is None for claim in claims)
+    assert stage.search(["Topic"], 3) == [None]
     topics = [f"Topic {number}" for number in range(9)]
-    found = ask(stage, topics)
-    assert all(claim.contexts is None for claims, _ in found.values() for claim in claims)
-    assert stage.search(topics, 3) == [None] * 9
+    with pytest.raises(UserError, match="start again later"):
+        stage.search(topics, 3)
 
 
 def test_a_remote_wiki_wants_to_know_who_asks():

@@ -253,6 +253,8 @@ def _made_finite(
         helping = [replace(t, id=0) for t in _helping(tree, head) if t not in verbs]
         if helping:
             return [*helping, *_shared_article(tree, root, head)], verbs
+    if not own and verb_form(root) == "VBN" and _is_active(tree, root, subject):
+        return [], verbs
     form = be(subject.root, subject.tokens, past)
     if own and own[0].form.lower() in {"being", "having"}:
         if own[0].form.lower() == "having":
@@ -263,6 +265,18 @@ def _made_finite(
     )
     to = infinitive and not any(token.form.lower() == "to" for token in verbs)
     return [word(form), word("to")] if to else [word(form)], verbs
+
+
+def _is_active(tree: Tree, root: Token, subject: Argument) -> bool:
+    """Whether what is tagged as a participle is the past of the active, as taggers confuse them."""
+    if root.form.lower().endswith("n") and root.form.lower() != "won":
+        return False  # born, known, written: nothing else
+    head = head_of(tree, root)
+    if root.upos == "VERB" and root.deprel == "conj" and head and _first(tree, root).id != root.id:
+        return is_finite(head) and head.upos == "VERB" and not _helping(tree, head)
+    whole = root.deprel.split(":")[0] in {"root", "ccomp", "parataxis"}
+    whole = whole or root.deprel == "acl:relcl"
+    return whole and root.upos == "VERB" and _first(tree, subject.root).deprel == "nsubj"
 
 
 def _shared_article(tree: Tree, root: Token, head: Token) -> list[Token]:

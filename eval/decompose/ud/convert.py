@@ -111,11 +111,11 @@ class _Sentence:
 
     def deepest_first(self) -> list[_Word]:
         """All words, each before its head."""
-
-        def depth(word: _Word) -> int:
-            return 0 if word.head == 0 else 1 + depth(self[word.head])
-
-        return sorted(self.words, key=lambda word: (-depth(word), word.id))
+        depth: dict[int, int] = {}
+        level = {0}
+        while level := {word.id for word in self.words if word.head in level}:
+            depth |= dict.fromkeys(level, len(depth))
+        return sorted(self.words, key=lambda word: (-depth[word.id], word.id))
 
     def below(self, id: int) -> set[int]:
         """The ids of the subtree of ``id``."""

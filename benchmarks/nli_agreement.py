@@ -1,0 +1,146 @@
+"""Whether a verifier's verdicts agree with labels that the documents' claims already have.
+
+    python -m eval score --config configs/eval/small/nli.yaml --documents ONE.jsonl --output ONE
+    python -m eval score --config configs/eval/small/nli.yaml --documents OTHER.jsonl --output OTHER
+    python benchmarks/nli_agreement.py ONE/scored.jsonl OTHER/scored.jsonl
+
+A verifier that gives a probability needs a threshold. It is fitted on the one file (largest
+balanced accuracy) and judged on the other, both ways round: balanced accuracy over the claims, and
+Spearman's correlation over the documents of the share of claims that it supports with the share
+that the labels support. Intervals are the bootstrap's over documents, the threshold held fixed.
+Claims without a label or with a verdict that failed are counted and left out.
+
+Beside it, on the same claims, word overlap: the share of the claim's stems that its best passage
+has, each weighted by how few of the file's passages have it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from components.overlap import stems
+from eval.pipeline import Scored
+
+RESAMPLES = 1_000
+
+# A document's probabilities and its labels, both of shape (claims,)
+Judged = tuple[np.ndarray, np.ndarray]
+
+
+def read(path: Path) -> list[Scored]:
+    """The documents of a ``scored.jsonl``."""
+    with open(path, encoding="utf-8") as file:
+        return [Scored.model_validate_json(line) for line in file]
+
+
+def judged(rows: list[Scored], assessor: str) -> tuple[list[Judged], int]:
+    """Probabilities and labels of each document, and how many claims were left out."""
+    found, left_out = [], 0
+    for row in rows:
+        p = {v.claim: v.p for v in row.verdicts if v.assessor == assessor}
+        pairs = [
+            (p[claim.id], claim.label == "S")
+            for claim in row.claims
+            if claim.label in ("S", "NS") and p.get(claim.id) is not None
+        ]
+        left_out += len(row.claims) - len(pairs)
+        if pairs:
+            values, labels = map(np.array, zip(*pairs, strict=True))
+            found.append((values, labels))
+    return found, left_out
+
+
+def overlap(rows: list[Scored]) -> list[Judged]:
+    """Share of each claim's stems that its best passage has, weighted by rarity, and the labels."""
+    texts = {(p.title, p.text) for row in rows for p in row.passages}
+    bags = {text: frozenset(stems(" ".join(text))) for text in texts}
+    spread = Counter(stem for bag in bags.values() for stem in bag)
+
+    def rarity(stem: str) -> float:
+        return math.log((len(bags) + 1) / (spread[stem] + 0.5))
+
+    def share(claim: str, passages: list[frozenset[str]]) -> float:
+        words = sorted(set(stems(claim)))
+        whole = sum(map(rarity, words)) or 1.0
+        return max(sum(rarity(w) for w in words if w in bag) / whole for bag in passages)
+
+    found = []
+    for row in rows:
+        own = [bags[p.title, p.text] for p in row.passages]
+        claims = [claim for claim in row.claims if claim.label in ("S", "NS")]
+        if own and claims:
+            values = np.array([share(claim.text, own) for claim in claims])
+            found.append((values, np.array([claim.label == "S" for claim in claims])))
+    return found
+
+
+def rates(documents: list[Judged]) -> tuple[np.ndarray, np.ndarray]:
+    """All probabilities and all labels of some documents, one after the other."""
+    return tuple(np.concatenate(part) for part in zip(*documents, strict=True))
+
+
+def fitted(documents: list[Judged]) -> float:
+    """The threshold with the largest balanced accuracy; of several the highest."""
+    p, label = rates(documents)
+    order = np.argsort(-p, kind="stable")
+    p, label = p[order], label[order]
+    hits, alarms = np.cumsum(label) / label.sum(), np.cumsum(~label) / (~label).sum()
+    last = np.append(p[1:] != p[:-1], True)  # a threshold takes all claims of one probability
+    return float(p[np.argmax(np.where(last, hits - alarms, -1))])
+
+
+def balanced_accuracy(documents: list[Judged], threshold: float) -> float:
+    """Mean of the shares of supported and of unsupported claims that are judged so."""
+    p, label = rates(documents)
+    said = p >= threshold
+    return float((said[label].mean() + (~said[~label]).mean()) / 2)
+
+
+def correlation(documents: list[Judged], threshold: float) -> float:
+    """Spearman's, over documents, of the share judged supported with the share labelled so."""
+    shares = [((p >= threshold).mean(), label.mean()) for p, label in documents]
+    return float(spearmanr(*zip(*shares, strict=True)).statistic)
+
+
+def report(name: str, fit: list[Judged], judge: list[Judged], left_out: int) -> None:
+    """Print the figures of one direction."""
+    threshold = fitted(fit)
+    draw = np.random.default_rng(0)
+    samples = [
+        [judge[i] for i in draw.integers(0, len(judge), len(judge))] for _ in range(RESAMPLES)
+    ]
+    n = sum(len(p) for p, _ in judge)
+    figures = []
+    for what, measure in (("balanced accuracy", balanced_accuracy), ("Spearman", correlation)):
+        low, high = np.quantile([measure(s, threshold) for s in samples], [0.025, 0.975])
+        figures.append(f"{what} {measure(judge, threshold):.3f} [{low:.3f}, {high:.3f}]")
+    print(
+        f"{name}: {', '.join(figures)}, threshold {threshold:.3f}, "
+        f"{n} claims of {len(judge)} documents, {left_out} claims left out"
+    )
+
+
+def main() -> None:
+    """Print a line a direction and method."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs=2, type=Path, help="two scored.jsonl of `eval score`")
+    parser.add_argument("--assessor", default="nli", help="whose verdicts")
+    options = parser.parse_args()
+    rows = [read(path) for path in options.files]
+    names = [path.parent.name for path in options.files]
+    verdicts = [judged(own, options.assessor) for own in rows]
+    words = [overlap(own) for own in rows]
+    for fit, judge in ((0, 1), (1, 0)):
+        direction = f"{names[fit]} → {names[judge]}"
+        report(f"{options.assessor:7} {direction}", verdicts[fit][0], *verdicts[judge])
+        report(f"overlap {direction}", words[fit], words[judge], 0)
+
+
+if __name__ == "__main__":
+    main()

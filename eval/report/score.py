@@ -1,0 +1,277 @@
+"""The page of ``python -m eval score``: its metrics side by side, and documents to look into.
+
+Everything is from the run folder. Texts are escaped by the template, which has no script.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from eval.pipeline import Scored
+from eval.report.tables import interval, number
+from eval.stages import Selection
+from records import Claim, Passage, Result, ResultFile, Verdict, first_fault, iter_rows
+
+# What the page shows of a large run; it says so where there is more.
+MAX_DOCUMENTS = 50
+MAX_CLAIMS = 60
+MAX_PASSAGES = 20
+MAX_CHARACTERS = 600
+MAX_LINES = 6
+
+# Titles, what stands below them, and metrics with the heading of their column.
+TABLES = (
+    (
+        "Factual precision",
+        "Supported / judged claims: as a mean over texts (macro), over all claims of all "
+        "texts (micro), and as a mean with FActScore’s length penalty.",
+        {
+            "factual_precision": "Precision, macro",
+            "factual_precision_micro": "Precision, micro",
+            "factscore": "With length penalty",
+        },
+    ),
+    (
+        "How much is said",
+        "Recall@K is supported claims / K, at most 1; F1@K its harmonic mean with precision. "
+        "Texts that do not respond have 0 in both.",
+        {
+            "claims": "Claims a text",
+            "recall_at_k": "Recall@K",
+            "f1_at_k": "F1@K",
+            "respond_ratio": "Texts that respond",
+            "kept_share": "Claims that Core keeps",
+            "empty_selection": "Texts with nothing left",
+        },
+    ),
+    (
+        "Verdicts",
+        "Numbers of claims. Judged ones that are none of the next three are not supported; "
+        "irrelevant and failed ones are not judged.",
+        {
+            "judged": "Judged",
+            "supported": "Supported",
+            "contradicted": "Contradicted",
+            "undecided": "Undecided",
+            "irrelevant": "Irrelevant",
+        },
+    ),
+)
+_SELECTIONS = {"none": "without Core", "core": "with Core"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The results of one kind of text, generator, assessor and selection, by metric."""
+
+    kind: str
+    generator: str
+    assessor: str
+    selection: str
+    results: dict[str, Result]
+
+    @property
+    def failed(self) -> int:
+        """Claims and sentences that failed; the same number stands in each of the results."""
+        return max(result.failed for result in self.results.values())
+
+
+def rows_of(results: Sequence[Result]) -> list[Row]:
+    """A row a cell of the run, as the run has them; one assessor alone has no name."""
+    found: dict[tuple[str, str, str, str], dict[str, Result]] = {}
+    for result in results:
+        metric, _, assessor = result.metric.partition(":")
+        key = (result.kind, result.generator, assessor, _SELECTIONS[result.selection])
+        found.setdefault(key, {})[metric] = result
+    return [Row(*key, own) for key, own in found.items()]
+
+
+def summarise(rows: Sequence[Row]) -> list[str]:
+    """One sentence a kind of text and assessor, of the first ones."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        result = row.results.get("factual_precision")
+        by = f" by {_plain_name(row.assessor)}" if row.assessor else ""
+        said = found.setdefault(f"{row.kind} texts ({row.generator}){by}", [])
+        if result is not None and result.value is not None:
+            value = f"{number(result.value)} {interval(result)}".strip()
+            said.append(f"{value} {row.selection} (n = {result.n}, {row.failed:,} failed)")
+        else:
+            said.append(f"no value {row.selection} ({row.failed:,} failed)")
+    lines = [f"Precision of {name}: {'; '.join(said)}." for name, said in found.items()]
+    more = len(lines) - MAX_LINES
+    return lines[:MAX_LINES] + ([f"{more} more are in the tables."] if more > 0 else [])
+
+
+def _plain_name(assessor: str) -> str:
+    """``nli.default`` is ``nli``."""
+    return assessor.removesuffix(".default")
+
+
+# Documents
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one assessor says of a claim.
+
+    Attributes:
+        evidence: numbers of the document's passages, or names of passages that it lacks.
+        queries: what the assessor searched for.
+    """
+
+    assessor: str
+    label: str
+    p: float | None
+    evidence: list[str]
+    reason: str | None
+    queries: list[str]
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim with all that is known of it; ``sentence`` only where it is not the one before."""
+
+    claim: Claim
+    sentence: str | None
+    selection: Selection | None
+    duplicate_of: str | None
+    judgements: list[Judgement]
+
+
+@dataclass(frozen=True)
+class DocumentView:
+    """A document, cut to what a page can hold; ``left_out`` counts claims that are not shown."""
+
+    scored: Scored
+    claims: list[ClaimView]
+    left_out: int
+    passages: list[tuple[str, Passage]]
+
+
+def read_documents(path: Path) -> tuple[list[DocumentView], int]:
+    """At most ``MAX_DOCUMENTS`` and the number of all.
+
+    They are the first of each kind and generator, then the second, …, in the order of the run.
+
+    Raises:
+        UserError: a line that is no scored document.
+    """
+    if not path.is_file() or not path.stat().st_size:
+        return [], 0
+    seen: Counter[tuple[str, str]] = Counter()
+    ranked: list[tuple[int, int, dict]] = []
+    total = 0
+    for line, row in iter_rows(path):
+        document = row.get("document") or {}
+        cell = (str(document.get("kind")), str(document.get("generator")))
+        ranked.append((seen[cell], line, row))
+        seen[cell] += 1
+        total += 1
+        if len(ranked) > 2 * MAX_DOCUMENTS:  # a large run is never held as a whole
+            ranked = _first(ranked)
+    chosen = sorted(_first(ranked), key=itemgetter(1))
+    return [_view(_scored(row, f"{path}:{line}")) for _, line, row in chosen], total
+
+
+def _first(ranked: list[tuple[int, int, dict]]) -> list[tuple[int, int, dict]]:
+    return sorted(ranked, key=itemgetter(0, 1))[:MAX_DOCUMENTS]
+
+
+def _scored(row: dict, where: str) -> Scored:
+    try:
+        return Scored.model_validate(row)
+    except ValidationError as error:
+        raise first_fault(where, error) from None
+
+
+def _view(scored: Scored) -> DocumentView:
+    selections = {s.claim: s for s in scored.selections}
+    texts = {claim.id: claim.text for claim in scored.claims}
+    shown = scored.claims[:MAX_CLAIMS]
+    judged: dict[str, list[Verdict]] = {}
+    for verdict in [*scored.verdicts, *scored.core_verdicts]:
+        judged.setdefault(verdict.claim, []).append(verdict)
+    used = [name for c in shown for v in judged.get(c.id, []) for name in v.evidence or []]
+    numbers = {name: str(place) for place, name in enumerate(dict.fromkeys(used), 1)}
+    by_id = {passage.id: passage for passage in scored.passages}
+    there = [(numbers[name], by_id[name]) for name in numbers if name in by_id]
+    labels = {name: numbers[name] if name in by_id else name for name in numbers}
+    before = None
+    views = []
+    for claim in shown:
+        own = selections.get(claim.id)
+        sentence = claim.source if claim.source != before and claim.source != claim.text else None
+        before = claim.source
+        views.append(
+            ClaimView(
+                claim=claim,
+                sentence=sentence,
+                selection=own,
+                duplicate_of=texts.get(own.duplicate_of or "") if own else None,
+                judgements=[_judgement(v, labels) for v in judged.get(claim.id, [])],
+            )
+        )
+    return DocumentView(scored, views, len(scored.claims) - len(shown), there[:MAX_PASSAGES])
+
+
+def _judgement(verdict: Verdict, labels: dict[str, str]) -> Judgement:
+    steps = (verdict.model_extra or {}).get("steps") or []
+    return Judgement(
+        assessor=_plain_name(f"{verdict.assessor}.{verdict.name}"),
+        label=verdict.label.replace("_", " "),
+        p=verdict.p,
+        evidence=[labels[name] for name in verdict.evidence or []],
+        reason=verdict.reason,
+        queries=[
+            str(step["query"]) for step in steps if isinstance(step, dict) and "query" in step
+        ],
+    )
+
+
+# The page
+
+
+def page_context(file: ResultFile, folder: Path) -> dict:
+    """What the page's template shows."""
+    rows = rows_of(file.results)
+    documents, total = read_documents(folder / "scored.jsonl")
+    models = [json.dumps(m, ensure_ascii=False) for m in file.provenance.get("models") or []]
+    return {
+        "summary": summarise(rows),
+        "tables": [(title, note, _columns(rows, names)) for title, note, names in TABLES],
+        "rows": rows,
+        "several": any(row.assessor for row in rows),
+        "k": file.provenance.get("k"),
+        "usage": [(_model_name(u["model"]), u) for u in file.provenance.get("usage") or []],
+        "models": models,
+        "prompts": file.provenance.get("prompts") or {},
+        "documents": documents,
+        "total": total,
+        "most": {"claims": MAX_CLAIMS, "passages": MAX_PASSAGES},
+        "assessor_name": _plain_name,
+        "cut": cut,
+    }
+
+
+def _columns(rows: Sequence[Row], names: dict[str, str]) -> dict[str, str]:
+    """The metrics that the run has."""
+    return {name: title for name, title in names.items() if any(name in r.results for r in rows)}
+
+
+def _model_name(identity: dict) -> str:
+    model = identity.get("model", "")
+    return str(model.get("id", model) if isinstance(model, dict) else model)
+
+
+def cut(text: str | None, most: int = MAX_CHARACTERS) -> str:
+    """The beginning of a text, with dots where it goes on."""
+    text = text or ""
+    return text if len(text) <= most else text[:most].rstrip() + " …"
