@@ -7,6 +7,7 @@ from pathlib import Path
 
 from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.facts import Person, load_people
+from data_builders.kb_pairs.articles import article_pairs
 from data_builders.kb_pairs.claims import class_claims
 from data_builders.kb_pairs.generations import generations
 from data_builders.kb_pairs.lss import lss_examples
@@ -43,6 +44,8 @@ class KbPairs:
         shares: people of train, dev and test.
         unli: about how many UNLI pairs in train, dev and test.
         relation: about how many relation pairs.
+        articles: about how many relation pairs whose premises are paragraphs of an encyclopedia,
+            for a verifier that reads pages.
         lss: about how many LSS examples.
         generations_per_person: texts of each kind (normal, uninformative, repetitive).
         claims_per_person: claims of each class (bleached, common, specific, unlisted) in the files
@@ -66,6 +69,7 @@ class KbPairs:
         shares: Sizes = (8, 1, 1),
         unli: Sizes = (6000, 800, 800),
         relation: Sizes = (9000, 1000, 1000),
+        articles: Sizes = (3500, 300, 300),
         lss: Sizes = (1500, 200, 200),
         generations_per_person: int = 2,
         claims_per_person: int = 6,
@@ -74,10 +78,10 @@ class KbPairs:
         limit: int | None = None,
     ):
         counts = (generations_per_person, claims_per_person, least_given)
-        if min(*unli, *relation, *lss, *counts) < 1:
+        if min(*unli, *relation, *articles, *lss, *counts) < 1:
             raise UserError(
-                "unli, relation, lss, generations_per_person, claims_per_person, least_given: "
-                "at least 1"
+                "unli, relation, articles, lss, generations_per_person, claims_per_person, "
+                "least_given: at least 1"
             )
         if not 0 <= corrupted <= 1:
             raise UserError(f"corrupted: {corrupted} is no probability; give 0 to 1")
@@ -90,6 +94,7 @@ class KbPairs:
         self.shares = tuple(shares)
         self.unli = tuple(unli)
         self.relation = tuple(relation)
+        self.articles = tuple(articles)
         self.lss = tuple(lss)
         self.generations_per_person = generations_per_person
         self.claims_per_person = claims_per_person
@@ -143,6 +148,9 @@ class KbPairs:
             files[f"relation_{split}.jsonl"] = relation_pairs(
                 world, self.relation[index], self.seed, dropped
             )
+            files[f"articles_{split}.jsonl"] = article_pairs(
+                world, self.articles[index], self.seed, dropped
+            )
             files[f"lss_{split}.jsonl"] = lss_examples(world, self.lss[index], self.seed, dropped)
             files[f"generations_{split}.jsonl"] = generations(
                 world, self.generations_per_person, self.corrupted, self.seed
@@ -163,7 +171,7 @@ class KbPairs:
 def _card(files: dict[str, list]) -> Card:
     configs = {
         kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS}
-        for kind in ("unli", "relation", "lss", "generations")
+        for kind in ("unli", "relation", "articles", "lss", "generations")
     }
     configs["claims"] = {split: f"claims_{split}.jsonl" for split in SPLITS[1:]}
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
@@ -190,6 +198,8 @@ scoring where there are no human labels.
   properties contradict; another occupation or citizenship is neutral. An empty embellishment
   ("a respected painter") counts as a paraphrase of the plain fact. Statements that are true of
   anyone count as entailing each other.
+- `articles_*`: the same, with paragraphs about a person as premises, in which most of a claim's
+  words may stand although it is not said. What the knowledge base does not hold is invented.
 - `lss_*`: a claim of several clauses, and the words that the reference supports. The rating is a
   rule (1 + 4 times the share of supported clauses), no human's.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`

@@ -13,13 +13,20 @@ from data_builders.kb_pairs.splits import SPLITS
 from data_builders.server import open_client
 from records import Generation, LssExample, RelationPair, UnliPair, read_records
 
-KINDS = {"unli": UnliPair, "relation": RelationPair, "lss": LssExample, "generations": Generation}
+KINDS = {
+    "unli": UnliPair,
+    "relation": RelationPair,
+    "articles": RelationPair,
+    "lss": LssExample,
+    "generations": Generation,
+}
 
 
 @pytest.fixture(scope="session")
 def small() -> dict[str, tuple[int, int, int]]:
     """How many rows of each kind the small dataset asks for, by split."""
-    return {"unli": (400, 120, 120), "relation": (500, 150, 150), "lss": (150, 50, 50)}
+    small = {"articles": (90, 45, 45), "lss": (150, 50, 50)}
+    return {"unli": (400, 120, 120), "relation": (500, 150, 150), **small}
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
 
+from components.overlap import new_words
 from components.words import is_subsequence, keep_targets
 from data_builders.facts import PREFIXES
+from data_builders.kb_pairs.articles import Writer
 from data_builders.kb_pairs.splits import FUNCTIONAL, SPLIT_PROPERTIES, SPLITS
-from data_builders.kb_pairs.statements import facts_of
+from data_builders.kb_pairs.statements import World, facts_of
 from data_builders.kb_pairs.wording import bank, lexicon
 from data_builders.server import open_client
 from records import Document, read_records
@@ -136,6 +139,32 @@ def test_bleached_claims_entail_no_fact(rows):
     found = [r for r in rows["relation", "train"] if r.source == "kb/bleached_premise"]
     assert len(found) > 30
     assert all(len(r.facts) == 1 and r.label == "neutral" for r in found)
+
+
+def test_articles_have_all_labels_and_facts_behind_contradictions(rows):
+    for split in SPLITS:
+        found = rows["articles", split]
+        assert {r.label for r in found} == {"entailment", "neutral", "contradiction"}
+        labels = {(r.source, r.label) for r in found}
+        assert len(labels) == len({source for source, _ in labels}), "a kind has one label"
+        assert all(len(r.facts) == 2 for r in found if r.label == "contradiction")
+        assert len({(r.premise, r.hypothesis) for r in found}) == len(found)
+
+
+def test_claims_about_articles(people):
+    """What is told may be worded anew; what is not told is nowhere word for word."""
+    writer = Writer(World(people, people, "train"), random.Random(0))
+    covered, lengths = {}, []
+    for make in (writer.told, writer.less, writer.untold, writer.changed, writer.more):
+        pairs = [pair for _ in range(80) if (pair := make(writer.rng.choice(people)))]
+        assert len(pairs) > 20
+        whole = [not any(new_words(claim.split(), article)) for article, claim in pairs]
+        covered[make.__name__] = sum(whole) / len(whole)
+        assert all(claim not in article for article, claim in pairs if make != writer.told)
+        lengths += [len(article.split()) for article, _ in pairs]
+    assert 0.2 < covered["told"] < 0.9
+    assert covered["untold"] < 0.1
+    assert 30 < sum(lengths) / len(lengths) < 80
 
 
 def test_lss_is_a_subsequence_and_aligns(rows):

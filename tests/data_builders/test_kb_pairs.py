@@ -19,14 +19,14 @@ def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
     again = build(tmp_path / "again")
     names = sorted(path.name for path in dataset.iterdir())
     assert names == sorted(path.name for path in again.iterdir())
-    assert len(names) == 17
+    assert len(names) == 20
     for name in names:
         assert (dataset / name).read_bytes() == (again / name).read_bytes(), name
 
 
 def test_manifest_and_card(dataset):
     manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
-    assert len(manifest["files"]) == 15
+    assert len(manifest["files"]) == 18
     assert manifest["seed"] == 3
     assert {"counts", "population", "P106"} <= {entry["family"] for entry in manifest["requests"]}
     assert (dataset / "README.md").read_text(encoding="utf-8").startswith("---\n")
