@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_builders.facts import Person
-from data_builders.kb_pairs.relation import Found, Teller, distinct_pairs
+from data_builders.kb_pairs.relation import Found, Teller, labelled_pairs
 from data_builders.kb_pairs.statements import Fact, World, implies, values_of
 from data_builders.kb_pairs.wording import (
     Voice,
@@ -273,21 +273,7 @@ def article_pairs(
         dropped: counts the pairs that could not be made, by kind.
     """
     teller = _ArticleTeller(world, random.Random(f"{seed}:articles:{world.split}"))
-    pairs = [
-        RelationPair(
-            premise=premise,
-            hypothesis=hypothesis,
-            label=label,
-            source=f"kb/{kind}",
-            person=person.iri,
-            facts=[str(fact) for fact in teller.told],
-        )
-        for kind, person, (premise, hypothesis, label) in distinct_pairs(
-            teller, KINDS, _MAKERS, number, "article", dropped
-        )
-    ]
-    teller.rng.shuffle(pairs)
-    return pairs
+    return labelled_pairs(teller, KINDS, _MAKERS, number, "article", dropped)
 
 
 def _labelled(name: str, label: str) -> Callable[[_ArticleTeller, Person], Found]:

@@ -177,6 +177,18 @@ def relation_pairs(
         dropped: counts the pairs that could not be made, by kind.
     """
     teller = Teller(world, random.Random(f"{seed}:relation:{world.split}"))
+    return labelled_pairs(teller, KINDS, _MAKERS, number, "relation", dropped)
+
+
+def labelled_pairs(
+    teller: Teller,
+    kinds: Mapping[str, int],
+    makers: Mapping[str, Callable],
+    number: int,
+    what: str,
+    dropped: Counter[str],
+) -> list[RelationPair]:
+    """Relation pairs of all kinds, shuffled; the arguments are those of ``distinct_pairs``."""
     pairs = [
         RelationPair(
             premise=premise,
@@ -187,7 +199,7 @@ def relation_pairs(
             facts=[str(fact) for fact in teller.told],
         )
         for kind, person, (premise, hypothesis, label) in distinct_pairs(
-            teller, KINDS, _MAKERS, number, "relation", dropped
+            teller, kinds, makers, number, what, dropped
         )
     ]
     teller.rng.shuffle(pairs)
