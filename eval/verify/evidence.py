@@ -1,4 +1,4 @@
-"""Which passages a claim is judged against, or why there are none."""
+"""Which passages a claim is judged against, or why there are none, and how they are read."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def evidence_for(
                 found = [known[context] for context in claim.contexts if context in known]
                 evidence.append(found or "no passage was found")
     return evidence
+
+
+def premise(passage: Passage, title_in_premise: bool) -> str:
+    """What a checker reads of a passage: its text, with its title before it or without."""
+    return f"{passage.title}. {passage.text}" if title_in_premise else passage.text

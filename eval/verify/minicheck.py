@@ -15,7 +15,7 @@ from eval.models.chat import Writer
 from eval.models.checker import Checker
 from eval.models.prompts import Prompt
 from eval.verify.answers import yes_or_no
-from eval.verify.evidence import evidence_for
+from eval.verify.evidence import evidence_for, premise
 from records import Claim, Document, Passage, Verdict
 
 _PROMPT = Path(__file__).parent / "prompts" / "minicheck.jinja"
@@ -47,7 +47,7 @@ class MiniCheck:
         evidence = evidence_for(claims, passages)
         every = [claim for own in claims for claim in own]
         pairs = [
-            (_text(passage, self.title_in_premise), claim.text)
+            (premise(passage, self.title_in_premise), claim.text)
             for claim, found in zip(every, evidence, strict=True)
             if not isinstance(found, str)
             for passage in found
@@ -101,7 +101,7 @@ class PromptedMiniCheck:
         every = [claim for own in claims for claim in own]
         prompts = [
             self.prompt.messages(
-                document=_text(passage, self.title_in_premise), claim=claim.text.strip()
+                document=premise(passage, self.title_in_premise), claim=claim.text.strip()
             )
             for claim, found in zip(every, evidence, strict=True)
             if not isinstance(found, str)
@@ -123,7 +123,3 @@ class PromptedMiniCheck:
         if failed is not None and not yes:
             return Verdict(**known, label="failed", reason=failed.failed, response=failed.text)
         return Verdict(**known, label="supported" if yes else "not_supported", evidence=yes)
-
-
-def _text(passage: Passage, title_in_premise: bool) -> str:
-    return f"{passage.title}. {passage.text}" if title_in_premise else passage.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eval.stages import EntailmentModel
-from eval.verify.evidence import evidence_for
+from eval.verify.evidence import evidence_for, premise
 from records import Claim, Document, Passage, Verdict
 
 
@@ -44,7 +44,7 @@ class NLI:
         evidence = evidence_for(claims, passages)
         jobs = list(zip((claim for own in claims for claim in own), evidence, strict=True))
         pairs = [
-            (self._premise(passage), claim.text)
+            (premise(passage, self.title_in_premise), claim.text)
             for claim, found in jobs
             if not isinstance(found, str)
             for passage in found
@@ -57,9 +57,6 @@ class NLI:
             for claim, found in jobs
         )
         return [[next(verdicts) for _ in own] for own in claims]
-
-    def _premise(self, passage: Passage) -> str:
-        return f"{passage.title}. {passage.text}" if self.title_in_premise else passage.text
 
     def _judge(self, claim: Claim, passages: Sequence[Passage], rows: Sequence) -> Verdict:
         best = max(range(len(passages)), key=lambda index: rows[index][0])
