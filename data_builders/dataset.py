@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 import yaml
 from pydantic import BaseModel
 
-from eval.retrieve.polite import PoliteClient
+from clients.polite import PoliteClient
 from records import sha256_file, write_json, write_jsonl, write_text
 
 PACKAGES = ("pydantic", "sparqlwrapper", "oxigraph", "matplotlib")

@@ -12,9 +12,9 @@ from records.errors import run_door
 # Command: module with ``main(argv) -> int``, and what it does. A module is imported only when its
 # command runs, so that --help is quick and no command needs another's extras.
 COMMANDS = {
-    "score": ("eval.score", "score documents with the pipeline, with and without Core"),
-    "core": ("eval.core", "show which claims Core selects, and why"),
-    "component": ("eval.component", "judge one trained component on held-out data"),
+    "score": ("eval.commands.score", "score documents with the pipeline, with and without Core"),
+    "core": ("eval.commands.core", "show which claims Core selects, and why"),
+    "component": ("eval.commands.component", "judge one trained component on held-out data"),
     "experiment": ("eval.experiments", "run one of the papers' experiments"),
     "report": ("eval.report.build", "write a run's HTML report"),
 }

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from eval.aggregate import DEFAULT_GAMMA, DocumentScore, score_document
+from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, score_document
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict

@@ -11,18 +11,20 @@ import pytest
 
 from data_builders import __main__ as data_builders
 from eval import __main__ as evaluation
-from eval import core, experiments, score
+from eval import experiments
+from eval.commands import core, score
 from train import __main__ as train
 from train import sweep_file
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("records", "components", "train", "data_builders", "eval")
+PACKAGES = ("records", "clients", "components", "train", "data_builders", "eval")
 ALLOWED = {
     "records": set(),
     "components": {"records"},
     "train": {"components", "records"},
-    "eval": {"components", "records"},
-    "data_builders": {"eval", "components", "records"},
+    "clients": {"records"},
+    "eval": {"components", "clients", "records"},
+    "data_builders": {"eval", "components", "clients", "records"},
 }
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from eval.models.prompts import PromptFile
+from eval.prompting.prompts import PromptFile
 from eval.retrieve.bm25 import PassageIndex
 from records import Passage, UserError
 

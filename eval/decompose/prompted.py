@@ -18,7 +18,7 @@ from eval.decompose.by_sentence import BackedOff, BySentence, Failed, Place
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import read_conllu
 from eval.models.chat import Answer, Message, Writer
-from eval.models.prompts import Prompt, PromptFile
+from eval.prompting.prompts import Prompt, PromptFile
 from records import UserError
 
 _HERE = Path(__file__).parent

@@ -2,7 +2,7 @@
 
 The same passages of several generators go through several decomposers. Of each decomposer and
 generator the experiment gives the number of subclaims a passage, DecompScore and coherence by one
-or more judges (section 3.2; ``eval/decomp_score.py``), DecompScore with one of each set of
+or more judges (section 3.2; ``eval/metrics/decomposition.py``), DecompScore with one of each set of
 subclaims that say the same, and, where a verifier is given, factual precision over all subclaims
 and over those only that their source sentence supports. It says how far the judges agree, and
 shows what all decomposers make of given sentences (the paper's Tables 8 and 9).
@@ -21,15 +21,15 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from eval.aggregate import DocumentScore, responds, score_document
-from eval.decomp_score import decision, judge_by_source, same_claims
 from eval.decompose.given import Given
 from eval.experiments.decomposition_values import ALL, MACRO, Passages, values_of
-from eval.inside import identities, prompts
-from eval.journal import CHUNK, keep_answers, resumably, usage
+from eval.metrics.decomposition import decision, judge_by_source, same_claims
+from eval.metrics.document import DocumentScore, responds, score_document
 from eval.pipeline import Pipeline, Scored
-from eval.provenance import config_hash, inputs, provenance
 from eval.report.decomposition import write_tables_and_figures
+from eval.run.inside import identities, prompts
+from eval.run.journal import CHUNK, keep_answers, resumably, usage
+from eval.run.provenance import config_hash, inputs, provenance
 from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
 from records import (
     Document,
@@ -50,7 +50,7 @@ class Judged(BaseModel):
     Attributes:
         scored: claims, and verdicts and scores where there is a verifier.
         support: judge to its verdicts on whether the source sentence supports each usable claim.
-        classes: which usable claims say the same (:func:`eval.decomp_score.same_claims`).
+        classes: which usable claims say the same (:func:`eval.metrics.decomposition.same_claims`).
         filtered: judge to the scores over the claims that it calls supported; none without such.
     """
 

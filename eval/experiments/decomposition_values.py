@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from components.measures import bootstrap
-from eval.aggregate import DocumentScore
-from eval.decomp_score import FAILED, Tally, one_of_each, tally
+from eval.metrics.decomposition import FAILED, Tally, one_of_each, tally
+from eval.metrics.document import DocumentScore
 
 MACRO, ALL = "macro", "all"
 

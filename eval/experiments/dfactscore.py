@@ -21,22 +21,22 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from eval.aggregate import responds
-from eval.citations import (
+from eval.experiments.dfactscore_texts import JudgedText, atoms_fault, from_file, from_pipeline
+from eval.experiments.dfactscore_values import ALL, values_of
+from eval.experiments.dfactscore_views import Views
+from eval.metrics.citations import (
     Citations,
     CitedSentence,
     citations_fault,
     given_citations,
     without_numbers,
 )
-from eval.experiments.dfactscore_texts import JudgedText, atoms_fault, from_file, from_pipeline
-from eval.experiments.dfactscore_values import ALL, values_of
-from eval.experiments.dfactscore_views import Views
-from eval.inside import identities, prompts
-from eval.journal import CHUNK, keep_answers, resumably, usage
+from eval.metrics.document import responds
 from eval.pipeline import Pipeline, Scored
-from eval.provenance import config_hash, inputs, provenance
 from eval.report.dfactscore import write_tables_and_figures
+from eval.run.inside import identities, prompts
+from eval.run.journal import CHUNK, keep_answers, resumably, usage
+from eval.run.provenance import config_hash, inputs, provenance
 from eval.stages import Decomposer, Retriever, Reviser, Verifier
 from records import (
     BadInput,

@@ -11,8 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from eval.aggregate import length_penalty
-from eval.citations import CitedSentence, precision, recall
+from eval.metrics.citations import CitedSentence, precision, recall
+from eval.metrics.document import length_penalty
 from eval.pipeline import Scored
 from records import Document, Verdict
 from records.types import Record

@@ -20,13 +20,13 @@ from html import unescape
 from pathlib import Path
 
 from eval.experiments.factreasoner_values import values_of
-from eval.inside import identities, prompts
-from eval.journal import keep_answers, resumably, usage
+from eval.metrics.corpus import expected_claims
 from eval.pipeline import Pipeline, Scored
-from eval.provenance import config_hash, inputs, provenance
 from eval.report.factreasoner import markdown, write_tables
+from eval.run.inside import identities, prompts
+from eval.run.journal import keep_answers, resumably, usage
+from eval.run.provenance import config_hash, inputs, provenance
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
-from eval.summary import expected_claims
 from records import (
     Claim,
     Document,

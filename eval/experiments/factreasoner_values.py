@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from components.measures import bootstrap
-from eval.aggregate import DocumentScore, f1_at_k, recall_at_k
-from eval.experiments.paired_tests import holm, paired_t
+from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k
+from eval.metrics.paired_tests import holm, paired_t
+from eval.metrics.probabilities import labelled_precision, of_one_text, posterior_measures
 from eval.pipeline import Scored
-from eval.posteriors import labelled_precision, of_one_text, posterior_measures
 from records import Claim, Verdict
 
 Better = Literal["greater", "less"]
@@ -70,8 +70,8 @@ def columns_of(row: Row, k: int) -> dict[str, np.ndarray]:
     """Metric to one value a document, shape (documents,); NaN where it does not enter the mean.
 
     - ``supported``, ``not_supported``, ``contradicted``, ``undecided``: numbers of claims.
-    - ``precision``, ``recall_at_k``, ``f1_at_k``: as in ``eval/summary.py``; documents that do not
-      respond have 0 in the last two.
+    - ``precision``, ``recall_at_k``, ``f1_at_k``: as in ``eval/metrics/corpus.py``; documents that
+      do not respond have 0 in the last two.
     - ``graded_precision``, ``e_measure`` (Eq. 1, base 10), ``binary_entropy`` (bits) and
       ``negative_log_p`` (nats): of assessors that give probabilities.
     - ``f1`` of the class supported and ``accuracy`` against the claims' labels S and NS, over the

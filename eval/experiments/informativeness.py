@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from components.measures import auroc, bootstrap
 from eval.decompose.sentences import split_sentences
-from eval.provenance import config_hash, inputs, provenance
+from eval.run.provenance import config_hash, inputs, provenance
 from eval.select.judgements import likelihoods
 from eval.select.weights import about, load_bleached
 from eval.stages import UnliModel

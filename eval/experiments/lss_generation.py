@@ -22,13 +22,13 @@ from eval.experiments.lss_generation_values import (
     quality,
 )
 from eval.experiments.lss_pairs import GroundedClaim
-from eval.inside import identities, parts, prompts
-from eval.journal import keep_answers
 from eval.models.encoder import Subsequence
 from eval.models.lss import LssModel
-from eval.models.prompted_lss import PromptedLss
-from eval.provenance import config_hash, inputs, provenance
+from eval.prompting.prompted_lss import PromptedLss
 from eval.report.lss import write_tables_and_figures
+from eval.run.inside import identities, parts, prompts
+from eval.run.journal import keep_answers
+from eval.run.provenance import config_hash, inputs, provenance
 from records import (
     LssExample,
     Result,

@@ -36,10 +36,10 @@ from eval.experiments.lss_metrics_values import (
     values_of,
 )
 from eval.experiments.lss_pairs import ClaimPair, Found, Measured, by_people, distinct, read_pairs
-from eval.inside import identities, prompts
-from eval.journal import CHUNK, keep_answers, resumably, usage
 from eval.models.lss import LssModel, SharedWords
-from eval.provenance import config_hash, inputs, provenance
+from eval.run.inside import identities, prompts
+from eval.run.journal import CHUNK, keep_answers, resumably, usage
+from eval.run.provenance import config_hash, inputs, provenance
 from eval.similarity import Measure
 from eval.similarity.kept_words import kept_share
 from records import Result, ResultFile, UserError, write_jsonl, write_results, write_text

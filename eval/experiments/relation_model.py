@@ -25,10 +25,10 @@ from typing import Literal
 import numpy as np
 
 from eval.experiments.relation_model_values import JudgedPair, Pair, measures_of
-from eval.inside import identities, prompts
-from eval.journal import keep_answers
-from eval.provenance import config_hash, inputs, provenance
 from eval.report.relation_model import write_tables_and_figures
+from eval.run.inside import identities, prompts
+from eval.run.journal import keep_answers
+from eval.run.provenance import config_hash, inputs, provenance
 from eval.stages import EntailmentModel
 from records import (
     Result,

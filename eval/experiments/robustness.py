@@ -16,12 +16,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from eval.commands.score import score_resumably
 from eval.decompose.sentences import split_sentences
+from eval.metrics.corpus import summarise
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
-from eval.provenance import config_hash, inputs, provenance
-from eval.score import score_resumably
-from eval.summary import summarise
+from eval.run.provenance import config_hash, inputs, provenance
 from records import (
     Document,
     Generation,

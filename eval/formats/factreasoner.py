@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.aggregate import f1_at_k, recall_at_k
 from eval.formats.judged import Judged
-from eval.posteriors import binary_entropy, e_measure, negative_log
+from eval.metrics.document import f1_at_k, recall_at_k
+from eval.metrics.probabilities import binary_entropy, e_measure, negative_log
 from records import Claim, Verdict, json_line
 
 _FACTREASONER = {"supported": "S", "not_supported": "NS", "contradicted": "C", "undecided": "U"}

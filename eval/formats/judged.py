@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from eval.aggregate import DocumentScore, score_document
+from eval.metrics.document import DocumentScore, score_document
 from eval.pipeline import Scored
 from records import Claim, Passage, Verdict
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.aggregate import f1_at_k
 from eval.formats.judged import Judged
+from eval.metrics.document import f1_at_k
 from records import Claim, Verdict, json_line
 
 _SAFE = {"supported": "Supported", "irrelevant": "Irrelevant"}

@@ -6,7 +6,7 @@
 import datasets
 import evaluate
 
-from eval.aggregate import score_document
+from eval.metrics.document import score_document
 from eval.models.encoder import Entailment, Unli
 from eval.select.core import Core
 from records import Claim, Document, Verdict

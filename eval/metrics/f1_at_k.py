@@ -8,7 +8,7 @@ import statistics
 import datasets
 import evaluate
 
-from eval.aggregate import f1_at_k, recall_at_k
+from eval.metrics.document import f1_at_k, recall_at_k
 
 _DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
 harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. A text

@@ -6,7 +6,7 @@
 import datasets
 import evaluate
 
-from eval.aggregate import length_penalty
+from eval.metrics.document import length_penalty
 
 _DESCRIPTION = """Factual precision (FActScore, arXiv 2305.14251, section 3): the mean over texts of
 the share of supported claims, with and without the length penalty."""

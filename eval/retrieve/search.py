@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from tqdm import tqdm
 
-from eval.retrieve.polite import EndpointError, RefusedError
+from clients.polite import EndpointError, RefusedError
 from records import Claim, Document, Passage, UserError
 
 # Passages are searched for each claim, or once a document, for its topic.

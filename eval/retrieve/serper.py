@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from eval.models.cache import TextCache, answer_key
-from eval.retrieve.polite import (
+from clients.polite import (
     EndpointError,
     HttpClient,
     RefusedError,
@@ -29,6 +28,7 @@ from eval.retrieve.polite import (
     is_local,
     one_line,
 )
+from eval.models.cache import TextCache, answer_key
 from eval.retrieve.search import GIVE_UP, Per, SearchRetriever
 from records import Passage, UserError, sha256_text
 

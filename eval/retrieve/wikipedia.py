@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from bm25s.stopwords import STOPWORDS_EN
 
+from clients.mediawiki import MediaWiki, Page
 from eval.retrieve.knowledge import passages_of
-from eval.retrieve.mediawiki import MediaWiki, Page
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per, ask_each
 from records import Passage, UserError

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from eval.models.asker import Asker
 from eval.models.chat import Writer
-from eval.models.labels_in_answers import read_code_block
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker
+from eval.prompting.labels_in_answers import read_code_block
+from eval.prompting.prompts import Prompt
 from records import Claim, Document
 
 _PROMPTS = Path(__file__).parent / "prompts"

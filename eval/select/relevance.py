@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from eval.models.asker import Asker
 from eval.models.chat import Writer
-from eval.models.labels_in_answers import read_label
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker
+from eval.prompting.labels_in_answers import read_label
+from eval.prompting.prompts import Prompt
 from records import Document
 
 _PROMPTS = {

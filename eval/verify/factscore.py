@@ -10,10 +10,10 @@ import string
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from eval.models.asker import Asker
 from eval.models.chat import Message, Writer
-from eval.models.prompts import Prompt
-from eval.verify.answers import true_or_false
+from eval.prompting.asker import Asker
+from eval.prompting.prompts import Prompt
+from eval.prompting.yes_no import true_or_false
 from eval.verify.evidence import evidence_for
 from eval.verify.nonparametric import NP
 from records import Claim, Document, Passage, UserError, Verdict
@@ -28,10 +28,11 @@ class FActScore:
     Verdicts are named after the paper's variants: ``no_context``; ``retrieval``; with
     ``nonparametric`` also ``retrieval+np``, which supports a claim where both do. As in the
     released code NP judges only what the model calls true. The passages stand in the prompt with
-    the best one last, and the text of the answer decides (:func:`eval.verify.answers.true_or_false`
-    tells how). There it departs from the released code: an answer with neither True nor False is
-    ``failed``, and so is a claim without passages. The paper's LLaMA compares the logits of "True"
-    and "False"; a text is what every :class:`~eval.models.chat.Writer` gives, so ``p`` is not set.
+    the best one last, and the text of the answer decides
+    (:func:`eval.prompting.yes_no.true_or_false` tells how). There it departs from the released
+    code: an answer with neither True nor False is ``failed``, and so is a claim without passages.
+    The paper's LLaMA compares the logits of "True" and "False" instead, which no
+    :class:`~eval.models.chat.Writer` gives, so ``p`` is not set.
 
     Args:
         writer: the language model.

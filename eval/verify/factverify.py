@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.models.asker import Asker
 from eval.models.chat import Writer
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker
+from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
 from records.types import VerdictLabel
 

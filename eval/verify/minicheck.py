@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from eval.models.asker import Asker, Reading
 from eval.models.chat import Writer
 from eval.models.checker import Checker
-from eval.models.prompts import Prompt
-from eval.verify.answers import yes_or_no
+from eval.prompting.asker import Asker, Reading
+from eval.prompting.prompts import Prompt
+from eval.prompting.yes_no import yes_or_no
 from eval.verify.evidence import evidence_for, pairs_with_evidence, premise
 from records import Claim, Document, Passage, Verdict
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eval.models.asker import Asker, Reading
-from eval.models.labels_in_answers import read_label
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker, Reading
+from eval.prompting.labels_in_answers import read_label
+from eval.prompting.prompts import Prompt
 from eval.verify.evidence import evidence_for
 from records import Claim, Document, Passage, Verdict
 from records.types import VerdictLabel

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval.models.asker import Asker
 from eval.models.chat import Writer
-from eval.models.labels_in_answers import read_code_block, read_label
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker
+from eval.prompting.labels_in_answers import read_code_block, read_label
+from eval.prompting.prompts import Prompt
 from eval.stages import Searcher
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel

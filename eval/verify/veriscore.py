@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from eval.models.asker import Asker
 from eval.models.chat import Writer
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker
+from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
 from records.types import VerdictLabel
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from eval.models.asker import Asker, Reading
 from eval.models.chat import Writer
-from eval.models.labels_in_answers import read_label
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker, Reading
+from eval.prompting.labels_in_answers import read_label
+from eval.prompting.prompts import Prompt
 from eval.verify.evidence import evidence_for
 from records import Claim, Document, Passage, Verdict
 from records.types import VerdictLabel

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from data_builders.facts import Person, Value, load_people
-from data_builders.kb_pairs import KbPairs
-from data_builders.kb_pairs.splits import SPLITS
-from data_builders.server import open_client
+from data_builders.kb.facts import Person, Value, load_people
+from data_builders.kb.kb_pairs.kb_pairs import KbPairs
+from data_builders.kb.kb_pairs.splits import SPLITS
+from data_builders.kb.server import open_client
 from records import Generation, LssExample, RelationPair, UnliPair, read_records
 
 KINDS = {

@@ -10,7 +10,8 @@ import pytest
 from datasets import load_dataset
 
 from data_builders.__main__ import main
-from data_builders.adversarial import (
+from data_builders.topics import read_topics, split_topics
+from data_builders.written.adversarial import (
     Adversarial,
     names_topic,
     paragraph,
@@ -18,7 +19,6 @@ from data_builders.adversarial import (
     sift,
     statistics,
 )
-from data_builders.topics import read_topics, split_topics
 from eval.models import openai_server
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
@@ -96,7 +96,7 @@ def test_faults_and_a_second_build_change_no_byte(server, topics):
 
 
 def test_a_dead_server_ends_the_build_which_goes_on_later(server, topics, monkeypatch):
-    monkeypatch.setattr("data_builders.adversarial.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.written.adversarial.TOPICS_A_WRITE", 2)
     whole = build(server, topics, "whole", per_topic=2)
     server.answered.clear()
 

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from data_builders.__main__ import main
-from data_builders.ambigbio import PROMPT, AmbigBio
-from data_builders.ambigbio.biographies import (
+from data_builders.plan import show_plan
+from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
+from data_builders.written.ambigbio.biographies import (
     Sampling,
     cited_sentences,
     generations,
@@ -22,11 +23,10 @@ from data_builders.ambigbio.biographies import (
     without_numbers,
     write_texts,
 )
-from data_builders.ambigbio.names import csv_text, read_names, shares_name
-from data_builders.plan import show_plan
+from data_builders.written.ambigbio.names import csv_text, read_names, shares_name
 from eval.models.chat import Answer
 from eval.models.local import LocalModel
-from eval.models.prompts import Prompt
+from eval.prompting.prompts import Prompt
 from eval.retrieve.wikipedia import article_text
 from records import (
     BadInput,

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import yaml
 
-import data_builders.bios
+import data_builders.kb.bios.bios
 from data_builders.__main__ import main
-from data_builders.bios import Bios
-from data_builders.bios.candidates import Candidates, rank_of, resource
-from data_builders.bios.cells import SPLITS, draw_order, quotas, split_sizes, split_topics
-from data_builders.bios.domain import Domain
-from data_builders.bios.lookup import read_same_as
-from data_builders.bios.npz import array_lengths, count_arrays
+from data_builders.kb.bios.bios import Bios
+from data_builders.kb.bios.candidates import Candidates, rank_of, resource
+from data_builders.kb.bios.cells import SPLITS, draw_order, quotas, split_sizes, split_topics
+from data_builders.kb.bios.domain import Domain
+from data_builders.kb.bios.lookup import read_same_as
+from data_builders.kb.bios.npz import array_lengths, count_arrays
 from data_builders.topics import read_topics
 from records import BadInput, UserError, write_jsonl
 
@@ -442,15 +442,15 @@ def test_a_build_is_even_whole_and_the_same_again(world, tmp_path):
 
 def test_asking_no_further_than_needed_draws_the_same_topics(world, tmp_path, monkeypatch):
     whole = builder(world, tmp_path / "whole", ask_all=True, topics=32).build().parent
-    monkeypatch.setattr(data_builders.bios, "WAVE", 4)
+    monkeypatch.setattr(data_builders.kb.bios.bios, "WAVE", 4)
     early = builder(world, tmp_path / "early", topics=32).build().parent
     assert rows_of(early) == rows_of(whole)
     dropped = [json.loads((f / "manifest.json").read_text())["dropped"] for f in (early, whole)]
-    assert dropped[0][data_builders.bios.LEFT_OVER] > 0
-    assert data_builders.bios.LEFT_OVER not in dropped[1]
+    assert dropped[0][data_builders.kb.bios.bios.LEFT_OVER] > 0
+    assert data_builders.kb.bios.bios.LEFT_OVER not in dropped[1]
     # Where cells run out, the walk goes on elsewhere, to the same topics as well.
     early = builder(world, tmp_path / "early2", topics=81).build().parent
-    monkeypatch.setattr(data_builders.bios, "WAVE", 1000)
+    monkeypatch.setattr(data_builders.kb.bios.bios, "WAVE", 1000)
     whole = builder(world, tmp_path / "whole2", topics=81, ask_all=True).build().parent
     assert rows_of(early) == rows_of(whole)
 

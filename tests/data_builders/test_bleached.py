@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from datasets import load_dataset
 
-from data_builders.bleached import Bleached
-from data_builders.bleached.claims import from_answers
-from data_builders.server import local_endpoint
+from data_builders.kb.bleached.bleached import Bleached
+from data_builders.kb.bleached.claims import from_answers
+from data_builders.kb.server import local_endpoint
 from eval.models.chat import Answer
 from eval.select.weights import load_bleached
 from records import UserError

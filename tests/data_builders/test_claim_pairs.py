@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from data_builders.claim_pairs import ClaimPairs, content
+from data_builders.published.claim_pairs import ClaimPairs, content
 from records import Claim, Document, RelationPair, UnliPair, UserError, read_records, write_jsonl
 
 

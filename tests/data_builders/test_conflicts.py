@@ -8,8 +8,7 @@ import pyarrow.parquet
 import pytest
 from datasets import load_dataset
 
-from data_builders.conflicts import Conflicts
-from data_builders.conflicts.cues import (
+from data_builders.kb.kb_conflicts.cues import (
     LEAKS,
     RULES,
     accuracy,
@@ -17,9 +16,10 @@ from data_builders.conflicts.cues import (
     leak,
     side,
 )
-from data_builders.conflicts.kb import KbConflicts
-from data_builders.conflicts.matters import fill, read_wording
-from data_builders.server import local_endpoint
+from data_builders.kb.kb_conflicts.kb_conflicts import KbConflicts
+from data_builders.kb.kb_conflicts.matters import fill, read_wording
+from data_builders.kb.server import local_endpoint
+from data_builders.published.conflicts.conflicts import Conflicts
 from records import BadInput, Document, RelationPair, UserError, read_records, write_jsonl
 
 CATEGORIES = ("default", "misinformation_conflict", "temporal_conflict", "semantic_conflict")

@@ -12,12 +12,17 @@ import pytest
 from datasets import load_dataset
 
 from data_builders.__main__ import main
-from data_builders.corruption import Corruption
-from data_builders.corruption.corrupters import NOTHING, PromptedCorrupter, ToChange, read_change
-from data_builders.corruption.sources import read_sources
-from data_builders.corruption.swap import Values, ValueSwap
-from data_builders.corruption.texts import place_claims
-from data_builders.facts import Person, Value
+from data_builders.kb.facts import Person, Value
+from data_builders.written.corruption.corrupters import (
+    NOTHING,
+    PromptedCorrupter,
+    ToChange,
+    read_change,
+)
+from data_builders.written.corruption.corruption import Corruption
+from data_builders.written.corruption.sources import read_sources
+from data_builders.written.corruption.swap import Values, ValueSwap
+from data_builders.written.corruption.texts import place_claims
 from eval.models import openai_server
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
@@ -320,7 +325,7 @@ def test_prompted_models_change_merge_and_write(monkeypatch):
         assert figures["stayed_by_reason"] == {"refused in words": 2}
         assert figures["changed_by_kind"] == {"by a model": 8}
         # Killed after the first documents, it goes on and ends with the same bytes.
-        monkeypatch.setattr("data_builders.corruption.DOCUMENTS_A_WRITE", 1)
+        monkeypatch.setattr("data_builders.written.corruption.corruption.DOCUMENTS_A_WRITE", 1)
         server.answered.clear()
 
         def dies(body: dict) -> str:
@@ -350,7 +355,7 @@ def test_claims_stand_where_most_of_their_words_are():
 
 def test_the_command_line_its_plan_and_limit(capsys):
     arguments = ["corruption", "--output", "out", "--documents", '["docs.jsonl"]', "--limit", "2"]
-    swap = ["--corrupter", "data_builders.corruption.swap.ValueSwap"]
+    swap = ["--corrupter", "data_builders.written.corruption.swap.ValueSwap"]
     assert main([*arguments, *swap, "--probability", "1", "--dry_run"]) == 0
     assert "10 claims" in capsys.readouterr().out
     assert not Path("out").exists()

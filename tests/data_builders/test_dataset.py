@@ -11,7 +11,7 @@ import yaml
 
 from data_builders.__main__ import BUILDERS, main
 from data_builders.dataset import Card, write_dataset
-from data_builders.server import open_client
+from data_builders.kb.server import open_client
 from records import UnliPair, read_records, sha256_file
 from records.errors import run_door
 

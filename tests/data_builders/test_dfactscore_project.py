@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_builders.people.agreement import agreement, rand_indices
-from data_builders.people.build import DFActScoreLabels, decided
-from data_builders.people.labelstudio import CONFIG, Answer, read_answers, to_result
-from data_builders.people.project import DFActScoreProject
+from data_builders.annotated.dfactscore.agreement import agreement, rand_indices
+from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
+from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
+from data_builders.annotated.dfactscore.labelstudio import CONFIG, Answer, read_answers, to_result
 from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText, factual_precision
 from records import BadInput, UserError, read_records
 

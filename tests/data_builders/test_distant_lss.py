@@ -9,8 +9,8 @@ import datasets
 import pytest
 
 from components.words import join_words, keep_targets
-from data_builders.distant_lss import DistantLss, example_of
-from data_builders.distant_lss.transform import RULES, Pool, Setting, entities
+from data_builders.written.distant_lss.distant_lss import DistantLss, example_of
+from data_builders.written.distant_lss.transform import RULES, Pool, Setting, entities
 from records import BadInput, LssExample, UserError, read_records, write_jsonl
 
 POOL = Pool(

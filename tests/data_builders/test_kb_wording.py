@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from data_builders.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
-from data_builders.kb_pairs.wording import Voice, bank, speak, unlisted, with_article
+from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
+from data_builders.kb.kb_pairs.wording import Voice, bank, speak, unlisted, with_article
 
 
 def _lines(value):

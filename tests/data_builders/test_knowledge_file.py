@@ -17,8 +17,8 @@ import pytest
 
 from data_builders import knowledge as builder
 from data_builders.__main__ import main
-from data_builders.knowledge import KnowledgeFile
 from data_builders.plan import show_plan
+from data_builders.published.knowledge.knowledge import KnowledgeFile
 from eval.retrieve.knowledge import SEPARATOR, Knowledge
 from records import BadInput, Document, UserError, read_records
 
@@ -336,7 +336,7 @@ def test_a_torn_dump_is_an_error(tmp_path, cut):
 
 def test_wikitext_keeps_the_prose_alone():
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
-    from data_builders.knowledge.wikitext import plain_text
+    from data_builders.published.knowledge.wikitext import plain_text
 
     text = (
         "{{Infobox|a=1}}'''Ada''' ({{IPA|x}}; 1815) was ''here''.<ref>No</ref>\n"

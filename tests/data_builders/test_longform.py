@@ -10,9 +10,9 @@ import datasets
 import pytest
 
 from data_builders.__main__ import main
-from data_builders.longform import LongForm
-from data_builders.longform.formats import Source
 from data_builders.plan import show_plan
+from data_builders.published.longform.formats import Source
+from data_builders.published.longform.longform import LongForm
 from records import BadInput, Document, UserError, read_records
 
 DATA = os.environ.get("FACTFOUNDRY_DATA")

@@ -7,13 +7,19 @@ import datasets
 import pytest
 
 from components.words import join_words
-from data_builders.lss.agreement import agreement, kappa
-from data_builders.lss.build import Lss
-from data_builders.lss.labelstudio import CONFIG, Unreadable, from_values, to_result, to_task
-from data_builders.lss.labelstudio import values_of as values
-from data_builders.lss.project import LssProject
-from data_builders.lss.sources import merge, read_answers
-from data_builders.lss.votes import gold, length_class, vote
+from data_builders.annotated.lss.agreement import agreement, kappa
+from data_builders.annotated.lss.labelstudio import (
+    CONFIG,
+    Unreadable,
+    from_values,
+    to_result,
+    to_task,
+)
+from data_builders.annotated.lss.labelstudio import values_of as values
+from data_builders.annotated.lss.lss import Lss
+from data_builders.annotated.lss.lss_project import LssProject
+from data_builders.annotated.lss.sources import merge, read_answers
+from data_builders.annotated.lss.votes import gold, length_class, vote
 from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl
 
 CLAIM = "In 1931 Ann Lee, a painter from Oslo, won the Silver Brush."

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
-from data_builders.pairs import Pairs, Source
-from data_builders.pairs.formats import FORMATS
+from data_builders.published.pairs.formats import FORMATS
+from data_builders.published.pairs.pairs import Pairs, Source
 from records import BadInput, RelationPair, UnliPair, UserError, read_records, write_jsonl
 
 E, N, C = "entailment", "neutral", "contradiction"

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from data_builders.__main__ import main
-from data_builders.preferences import Preferences, best_and_worst
 from data_builders.splits import drawn_splits
-from eval.aggregate import DocumentScore
+from data_builders.written.preferences import Preferences, best_and_worst
+from eval.commands.score import main as score
+from eval.metrics.document import DocumentScore
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
-from eval.score import main as score
 from records import Document, Preference, UserError, read_records, write_jsonl
 from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama, unli
 
@@ -137,8 +137,8 @@ class Killed(Exception):
 @pytest.mark.parametrize("place", ["sampling", "scoring"])
 def test_a_killed_build_goes_on(config, monkeypatch, place):
     whole = build(config, output="whole")
-    monkeypatch.setattr("data_builders.preferences.TOPICS_A_WRITE", 2)
-    monkeypatch.setattr("data_builders.preferences.DOCUMENTS_A_WRITE", 4)
+    monkeypatch.setattr("data_builders.written.preferences.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_A_WRITE", 4)
     owner, name = (CausalLM, "sample") if place == "sampling" else (Pipeline, "score")
     real, calls = getattr(owner, name), Counter()
 

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from data_builders.sparql import SparqlClient
-from eval.retrieve.polite import EndpointError, chunks, is_local
+from clients.polite import EndpointError, chunks, is_local
+from clients.sparql import SparqlClient
 from records import UserError
 
 GOOD = json.dumps(

@@ -9,8 +9,8 @@ import tarfile
 import datasets
 import pytest
 
-from data_builders.wafer import Wafer
-from data_builders.wafer.citations import is_fragment, unmarked
+from data_builders.published.wafer.citations import is_fragment, unmarked
+from data_builders.published.wafer.wafer import Wafer
 from records import BadInput, UserError
 
 WORDS = re.findall(

@@ -17,7 +17,7 @@ from eval.models.causal import CausalLM
 from eval.models.chat import Answer, Message, Usage, Writer, as_answer
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
-from eval.models.prompts import Prompt
+from eval.prompting.prompts import Prompt
 from records import UserError
 from tests.model_server import ModelServer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.citations import Citations, cited_sentences, precision, recall, without_numbers
+from eval.metrics.citations import Citations, cited_sentences, precision, recall, without_numbers
 from records import Document, UserError, read_records
 
 PASSAGES = [

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from components.measures import bootstrap
-from eval.decomp_score import decision, judge_by_source, one_of_each, same_claims, tally
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted
@@ -20,6 +19,7 @@ from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments import decomposition, decomposition_values
 from eval.experiments.decomposition import Decomposition
+from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims, tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.report.build import build_report

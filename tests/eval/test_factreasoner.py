@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from eval.aggregate import f1_at_k, recall_at_k
 from eval.decompose.given import Given
 from eval.formats import write_formats
+from eval.metrics.corpus import summarise
+from eval.metrics.document import f1_at_k, recall_at_k
+from eval.metrics.probabilities import binary_entropy, e_measure, negative_log, posterior_measures
 from eval.pipeline import Pipeline
-from eval.posteriors import binary_entropy, e_measure, negative_log, posterior_measures
 from eval.retrieve.given import Given as GivenPassages
-from eval.summary import summarise
 from eval.verify.factreasoner.graph import table
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority

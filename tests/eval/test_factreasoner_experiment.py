@@ -14,7 +14,7 @@ from eval.decompose.given import Given
 from eval.experiments import factreasoner, factreasoner_values
 from eval.experiments.factreasoner import FactReasoner as Experiment
 from eval.experiments.factreasoner import tables
-from eval.experiments.paired_tests import holm, paired_t
+from eval.metrics.paired_tests import holm, paired_t
 from eval.pipeline import Scored
 from eval.report.build import build_report
 from eval.report.graph import MAX_CLAIMS, MAX_CONTEXTS, MAX_EDGES, picture_of

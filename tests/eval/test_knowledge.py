@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from jsonargparse import ArgumentParser
 
+from clients.polite import EndpointError, RefusedError
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
-from eval.retrieve.polite import EndpointError, RefusedError
 from eval.retrieve.search import ask_each, with_contexts
 from eval.stages import Retriever
 from records import Claim, Document, Passage, UserError

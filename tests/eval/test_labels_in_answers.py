@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.models.labels_in_answers import read_code_block, read_label
+from eval.prompting.labels_in_answers import read_code_block, read_label
 
 TWO = {"supported": "S", "not supported": "NS", "unsupported": "NS"}
 THREE = {"supported": "S", "contradicted": "C", "inconclusive": "U"}

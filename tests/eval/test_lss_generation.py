@@ -8,7 +8,7 @@ from eval.experiments.lss_generation import LssGeneration, line
 from eval.models.chat import Answer
 from eval.models.encoder import Subsequence
 from eval.models.lss import InWindows, SharedWords, WholeClaim
-from eval.models.prompted_lss import PromptedLss
+from eval.prompting.prompted_lss import PromptedLss
 from records import UserError, iter_rows, write_jsonl
 
 

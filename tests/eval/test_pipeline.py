@@ -6,13 +6,13 @@ import evaluate
 import numpy as np
 import pytest
 
-from eval.aggregate import length_penalty, responds, score_document
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences, split_sentences
+from eval.metrics.corpus import expected_claims, summarise
+from eval.metrics.document import length_penalty, responds, score_document
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
-from eval.summary import expected_claims, summarise
 from eval.verify.labels import Labels
 from eval.verify.nli import NLI
 from records import (

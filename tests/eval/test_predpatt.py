@@ -17,8 +17,8 @@ from eval.decompose.predpatt.show import pattern, show
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.predpatt.structures import Options
 from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
-from eval.inside import prompts
 from eval.models.chat import Answer
+from eval.run.inside import prompts
 from records import Document
 
 ALL = Options()

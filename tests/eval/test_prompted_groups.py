@@ -7,9 +7,9 @@ import re
 import pytest
 from jsonargparse import ArgumentParser
 
-from eval.inside import prompts
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
+from eval.run.inside import prompts
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.prompted_groups import PromptedGroups, read_groups
 from records import Claim, Document

@@ -8,10 +8,10 @@ from typing import ClassVar
 import pytest
 
 from components.words import split_words
-from eval.inside import prompts
 from eval.models.chat import Answer
 from eval.models.lss import InWindows
-from eval.models.prompted_lss import PromptedLss, read_answer
+from eval.prompting.prompted_lss import PromptedLss, read_answer
+from eval.run.inside import prompts
 from records import UserError
 
 CLAIM = "Ada Lovelace, a poet, wrote the first program in Paris."
@@ -47,7 +47,7 @@ def test_a_subsequence_is_taken_in_the_claims_own_letters_and_words() -> None:
     assert sum(found.keep) == 7
     assert "{" not in model.prompts[0]
     assert model.prompts[0].endswith("Output:")
-    assert list(prompts(engine)) == ["eval/models/prompted_lss.jinja"]
+    assert list(prompts(engine)) == ["eval/prompting/prompted_lss.jinja"]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from jsonargparse import ArgumentParser
 
-from data_builders.ambigbio.biographies import _judged
-from eval.decomp_score import same_claims
-from eval.inside import prompts, writers
+from data_builders.written.ambigbio.biographies import _judged
+from eval.metrics.decomposition import same_claims
 from eval.models import openai_server
 from eval.models.chat import Token
 from eval.models.openai_server import OpenAIServer
-from eval.models.prompted_relations import PromptedRelations, label_probability
+from eval.prompting.prompted_relations import PromptedRelations, label_probability
+from eval.run.inside import prompts, writers
 from eval.stages import EntailmentModel
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError
@@ -144,7 +144,7 @@ def test_a_pair_without_an_answer_is_no_verdict(server):
         "the relation to a passage could not be told"
     }
     assert writers(verify)
-    assert list(prompts(verify)) == ["eval/models/prompted_relations.jinja"]
+    assert list(prompts(verify)) == ["eval/prompting/prompted_relations.jinja"]
 
 
 def test_other_callers_make_no_score_of_it(server):
@@ -163,7 +163,7 @@ def test_yaml_picks_it_as_a_relation_model():
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--entailment", type=EntailmentModel)
     given = {
-        "class_path": "eval.models.prompted_relations.PromptedRelations",
+        "class_path": "eval.prompting.prompted_relations.PromptedRelations",
         "init_args": {
             "writer": {
                 "class_path": "eval.models.local.LocalModel",

@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from eval.aggregate import score_document
+from eval.metrics.corpus import summarise
+from eval.metrics.document import score_document
 from eval.pipeline import Scored
 from eval.report.build import (
     MAX_DOCUMENTS,
@@ -21,7 +22,6 @@ from eval.report.build import (
 )
 from eval.report.tables import Table, number, reached
 from eval.stages import Selection
-from eval.summary import summarise
 from records import (
     BadInput,
     Claim,

@@ -4,18 +4,18 @@ import json
 
 import pytest
 
+from eval.commands.dry_run import dry_run
+from eval.commands.score import main as score_main
+from eval.commands.score import score_resumably
 from eval.decompose.by_sentence import BySentence, Failed
 from eval.decompose.given import Given
-from eval.dry_run import dry_run
-from eval.inside import parts, prompts, replaced, writers
-from eval.journal import usage
 from eval.models import openai_server
 from eval.models.chat import CachedWriter
 from eval.models.openai_server import OpenAIServer
-from eval.models.prompts import Prompt
 from eval.pipeline import Pipeline
-from eval.score import main as score_main
-from eval.score import score_resumably
+from eval.prompting.prompts import Prompt
+from eval.run.inside import parts, prompts, replaced, writers
+from eval.run.journal import usage
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError, Verdict, read_results, write_jsonl
 from records.errors import run_door

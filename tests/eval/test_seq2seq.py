@@ -12,7 +12,7 @@ import torch
 from components.base import random_t5
 from components.checkpoint import Component, write_component
 from components.words import is_subsequence, join_words, split_words
-from eval.component import judge
+from eval.commands.component import judge
 from eval.models.encoder import LssTagger
 from eval.models.seq2seq import LssSeq2Seq
 from records import UserError

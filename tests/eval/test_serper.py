@@ -149,7 +149,7 @@ def test_answers_are_kept_and_failures_are_not(server, tmp_path, monkeypatch):
     ids=["429", "503", "cut", "html", "empty"],
 )
 def test_what_passes_is_asked_again(server, fault, monkeypatch):
-    monkeypatch.setattr("eval.retrieve.polite.MAX_BACKOFF_S", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     server.faults.append(fault)
     (found,) = serper(server).search(["ada"], 9)
     assert len(found) == 4

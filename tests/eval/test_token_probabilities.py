@@ -10,7 +10,7 @@ import torch
 from jsonargparse import ArgumentParser
 from transformers import AutoModelForCausalLM
 
-from eval.dry_run import Counting
+from eval.commands.dry_run import Counting
 from eval.models import openai_server
 from eval.models.cache import answer_key
 from eval.models.causal import text_draws

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from data_builders.facts import load_people
-from data_builders.server import open_client
+from data_builders.kb.facts import load_people
+from data_builders.kb.server import open_client
 from tests.integration.pages import Pages, make_pages
 from tests.integration.wiki import Wiki, missing, serve_wiki
 

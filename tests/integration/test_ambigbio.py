@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from data_builders.ambigbio import AmbigBio
-from data_builders.server import local_endpoint
+from data_builders.kb.server import local_endpoint
+from data_builders.written.ambigbio.ambigbio import AmbigBio
 from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import BM25
 from records import Document, Generation, Passage, UserError, read_records

@@ -9,7 +9,7 @@ import time
 import pytest
 import requests
 
-from data_builders.server import local_endpoint
+from data_builders.kb.server import local_endpoint
 from tests.integration.faults import ANYWHERE, MEDIAWIKI, SPARQL, Fault, FaultProxy, random_mix
 from tests.integration.spoil import KINDS
 

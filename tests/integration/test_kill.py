@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from data_builders.server import local_endpoint
+from data_builders.kb.server import local_endpoint
 from tests.integration.faults import SPARQL, FaultProxy, random_mix
 from tests.integration.kill import CLOCK, builder_command, run, run_with_kills, same_bytes
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from data_builders.pageviews import PageViews
-from eval.retrieve.mediawiki import MediaWiki
-from eval.retrieve.polite import EndpointError, RefusedError
+from clients.mediawiki import MediaWiki
+from clients.pageviews import PageViews
+from clients.polite import EndpointError, RefusedError
 from records import UserError
 from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
 from tests.integration.pages import CATEGORY

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from data_builders.facts import PREFIXES, count_people, load_people, property_labels
-from data_builders.server import local_endpoint, open_client
-from data_builders.sparql import EndpointError, SparqlClient
+from clients.sparql import EndpointError, SparqlClient
+from data_builders.kb.facts import PREFIXES, count_people, load_people, property_labels
+from data_builders.kb.server import local_endpoint, open_client
 from records import UserError
 
 pytestmark = pytest.mark.integration

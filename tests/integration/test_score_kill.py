@@ -31,7 +31,7 @@ FAULTS = ["429", "503", "retry-after 0.05", "cut", "short", "drop", "slow", "htm
 _DOORS = """
 import json, os, sys
 from eval.models import openai_server
-from eval.score import build_parser, main
+from eval.commands.score import build_parser, main
 from records.errors import run_door
 openai_server._FIRST_WAIT = 0.02
 known = None

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from components.checkpoint import read_component
-from eval.component import judge
+from eval.commands.component import judge
 from train.__main__ import main
 
 READING = ["--model.focus_words", "6", "--model.mark_new", "true", "--trainer.max_steps", "3"]

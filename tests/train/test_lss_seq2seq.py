@@ -12,7 +12,7 @@ from transformers import AutoModelForSeq2SeqLM
 
 from components.base import random_t5
 from components.checkpoint import read_component
-from eval.component import judge
+from eval.commands.component import judge
 from records import LssExample, UserError
 from tests.train.conftest import lss_rows
 from train.__main__ import main

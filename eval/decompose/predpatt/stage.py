@@ -14,7 +14,7 @@ from eval.decompose.predpatt.structures import Options, Predicate
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import check_ud
 from eval.models.chat import Writer
-from eval.models.prompts import Prompt
+from eval.prompting.prompts import Prompt
 
 _PROMPT = Path(__file__).parents[1] / "prompts" / "predpatt_realise.jinja"
 _ALL = Options()

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from eval.models.asker import Asker
 from eval.models.chat import Writer
-from eval.models.prompts import Prompt
+from eval.prompting.asker import Asker
+from eval.prompting.prompts import Prompt
 from eval.verify.dfactscore.grouping import in_order
 from records import Claim, Document
 

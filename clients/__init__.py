@@ -1,0 +1,3 @@
+"""Ground floor: polite clients of SPARQL, MediaWiki and page-view servers.
+
+Imports only records."""

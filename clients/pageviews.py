@@ -1,0 +1,61 @@
+"""Client of Wikimedia's page-view service."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+from clients.polite import HttpClient, Transient
+
+
+class PageViews(HttpClient):
+    """Asks Wikimedia's REST service how often pages were looked at.
+
+    Args:
+        endpoint: ``https://wikimedia.org/api/rest_v1``, or another of its shape.
+        project: whose pages, e.g. ``en.wikipedia``.
+        options: those of ``PoliteClient``.
+    """
+
+    def __init__(
+        self,
+        endpoint: str = "https://wikimedia.org/api/rest_v1",
+        user_agent: str | None = None,
+        cache_dir: str | Path | None = None,
+        *,
+        project: str = "en.wikipedia",
+        **options: object,
+    ):
+        super().__init__(endpoint.rstrip("/"), user_agent, cache_dir, **options)
+        self.project = project
+
+    def views(self, title: str, start: str, end: str, family: str = "page views") -> int:
+        """Views of a page by people (not by programs) in whole months.
+
+        Args:
+            title: the page.
+            start: first day, ``YYYYMMDD``.
+            end: last day.
+
+        Returns:
+            Their number; 0 where the service knows of none (it answers 404 then).
+        """
+        path = (
+            f"metrics/pageviews/per-article/{self.project}/all-access/user/"
+            f"{quote(title.replace(' ', '_'), safe='')}/monthly/{start}/{end}"
+        )
+        reply = self._answer(path, family, lambda: self._attempt(path), lambda r: len(r["items"]))
+        return sum(item["views"] for item in reply["items"])
+
+    def _attempt(self, path: str) -> dict:
+        status, _, body = self._fetch("GET", f"{self.endpoint}/{path}")
+        try:
+            reply = json.loads(body)
+            if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
+                return {"items": []}
+            [int(item["views"]) for item in reply["items"]]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            tail = body[-80:].decode("utf-8", errors="replace")
+            raise Transient(f"HTTP {status}, no whole JSON, it ends with {tail!r}") from None
+        return reply

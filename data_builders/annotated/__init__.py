@@ -1,0 +1,1 @@
+"""Datasets whose labels people gave."""

@@ -1,0 +1,240 @@
+"""A text as a task of Label Studio, and the answers back from its exports.
+
+Two exports are read: the full one (``JSON``), whose tasks have ``annotations`` with a ``result`` of
+items that name their control, and the short one (``JSON-MIN``), a row an annotation with a column a
+control. The controls are those of ``label_config.xml``, repeated a claim: ``group_0``, ``group_1``,
+…. Format: https://labelstud.io/guide/task_format and https://labelstud.io/guide/export.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from data_builders.annotated.lss.labelstudio import annotator_of
+from eval.experiments.dfactscore_texts import JudgedClaim
+from eval.verify.dfactscore.grouping import in_order
+from records import BadInput, Claim, Document, Passage, UserError
+
+HERE = Path(__file__).parent
+CONFIG = (HERE / "label_config.xml").read_text(encoding="utf-8")
+INSTRUCTIONS = (HERE / "instructions.html").read_text(encoding="utf-8")
+
+PEOPLE = 6  # that the screen has room for
+NO_PAGE, ANOTHER_PAGE, NOBODY = "no page", "another page", "nobody"
+SUPPORTED, OF_ANOTHER, NOT_SUPPORTED, IRRELEVANT = (
+    "supported",
+    "of another person",
+    "not supported",
+    "irrelevant",
+)
+CHOICES = {
+    "group": [*(f"person {number}" for number in range(1, PEOPLE + 1)), NOBODY],
+    "verdict": [SUPPORTED, OF_ANOTHER, NOT_SUPPORTED, IRRELEVANT],
+}
+
+
+class Answer(NamedTuple):
+    """What one annotator said of one text.
+
+    Attributes:
+        record: the text's ``id``, ``topic`` and ``generator``.
+        claims: their judgements, in the order of the task.
+    """
+
+    record: dict
+    annotator: str | None
+    claims: list[JudgedClaim]
+
+
+def to_task(document: Document, claims: Sequence[Claim], passages: Sequence[Passage]) -> dict:
+    """A task to import."""
+    pages: dict[str, list[str]] = {}
+    for passage in passages:
+        pages.setdefault(passage.title or "(without a title)", []).append(passage.text)
+    return {
+        "data": {
+            "topic": document.topic,
+            "text": document.text,
+            "claims": [{"text": claim.text} for claim in claims],
+            "pages": [{"title": t, "text": "\n\n".join(texts)} for t, texts in pages.items()],
+            "titles": [{"value": title} for title in [*pages, ANOTHER_PAGE, NO_PAGE]],
+            "record": {
+                "id": document.id,
+                "topic": document.topic,
+                "generator": document.generator or "given",
+            },
+        }
+    }
+
+
+def to_result(claims: Sequence[JudgedClaim]) -> list[dict]:
+    """Judgements as the items of Label Studio's ``result``, e.g. to import them as suggestions.
+
+    Raises:
+        UserError: more people than the screen has room for.
+    """
+    groups = list(dict.fromkeys(claim.group for claim in claims if claim.group is not None))
+    if len(groups) > PEOPLE:
+        raise UserError(f"{len(groups)} people in one text; the project has room for {PEOPLE}")
+    items: list[tuple[str, str, str]] = []
+    for k, claim in enumerate(claims):
+        named = NOBODY if claim.group is None else f"person {groups.index(claim.group) + 1}"
+        items.append((f"group_{k}", f"claim_{k}", named))
+    for number, group in enumerate(groups, 1):
+        title = next(claim.entity for claim in claims if claim.group == group)
+        items.append((f"title_{number}", "text", title or NO_PAGE))
+    for k, claim in enumerate(claims):
+        items.append((f"verdict_{k}", f"fact_{k}", _verdict(claim)))
+        if _verdict(claim) == OF_ANOTHER and claim.alone:
+            items.append((f"owner_{k}", f"fact_{k}", claim.alone))
+    return [
+        {"id": name, "from_name": name, "to_name": to, "type": "choices", "value": {"choices": [v]}}
+        for name, to, v in items
+    ]
+
+
+def _verdict(claim: JudgedClaim) -> str:
+    if claim.grouped is None:
+        return IRRELEVANT
+    if claim.grouped:
+        return SUPPORTED
+    return OF_ANOTHER if claim.independent else NOT_SUPPORTED
+
+
+def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
+    """The answers of an export.
+
+    Args:
+        path: its ``.json``.
+        dropped: reason to how many answers were left out; added to.
+
+    Raises:
+        UserError: no such file, or no export of Label Studio.
+        BadInput: a task of another project, or a choice that this one does not have.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; give an export of Label Studio")
+    try:
+        rows = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); export again as JSON or JSON-MIN") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(
+            f"{path}: not a list of tasks; export from Label Studio as JSON or JSON-MIN"
+        )
+    found = []
+    # In the order in which they were made; the short export has an annotator's newest first.
+    for number, row in sorted(
+        enumerate(rows, 1), key=lambda entry: _number(entry[1].get("annotation_id"))
+    ):
+        data = row["data"] if isinstance(row.get("data"), dict) else row
+        try:
+            record = {name: str(data["record"][name]) for name in ("id", "topic", "generator")}
+            texts = [claim["text"] for claim in data["claims"]]
+            entries = list(_entries(row, dropped))
+        except (KeyError, TypeError, AttributeError):
+            fault = "record, claims, annotations: fields required; is it a task of this project?"
+            raise BadInput([f"{path}:{number}: {fault}"]) from None
+        for who, values in entries:
+            if fault := _unknown_choice(values):
+                raise BadInput([f"{path}:{number}: {fault}"])
+            claims = _judged(texts, values, dropped)
+            if claims is None:
+                dropped["annotation without any answer"] += 1
+            else:
+                found.append(Answer(record, annotator_of(who), claims))
+    return _once(found, dropped)
+
+
+def _entries(row: dict, dropped: Counter[str]) -> Iterator[tuple[object, dict[str, str]]]:
+    """Who annotated, and control to value: of a task of the full export or a row of the short."""
+    if isinstance(row.get("data"), dict):
+        for entry in sorted(row.get("annotations") or [], key=lambda e: _number(e.get("id"))):
+            if entry.get("was_cancelled"):
+                dropped["annotation that was skipped"] += 1
+                continue
+            items = entry.get("result") or []
+            pairs = [(item.get("from_name"), _single(item.get("value"))) for item in items]
+            yield entry.get("completed_by"), {n: v for n, v in pairs if n and v is not None}
+    elif row.get("annotation_id") is not None:
+        pairs = [(name, _single(value)) for name, value in row.items()]
+        yield row.get("annotator"), {n: v for n, v in pairs if v is not None}
+
+
+def _unknown_choice(values: dict[str, str]) -> str | None:
+    """A choice that the screen does not have, as an edited ``label_config.xml`` makes them."""
+    for name, value in values.items():
+        kind, _, number = name.partition("_")
+        if number.isdigit() and value not in CHOICES.get(kind, {value}):
+            known = ", ".join(CHOICES[kind])
+            return f"{name}: {value!r} is no choice of the project; rename it to one of {known}"
+    return None
+
+
+def _single(value: object) -> str | None:
+    """The one text or choice of a control, however an export wraps it."""
+    if isinstance(value, dict):
+        value = value.get("choices", value.get("text"))
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return value.strip() if isinstance(value, str) and value.strip() else None
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _judged(
+    texts: Sequence[str], values: dict[str, str], dropped: Counter[str]
+) -> list[JudgedClaim] | None:
+    """The judgements that the controls show; ``None`` where they show none."""
+    verdicts = [values.get(f"verdict_{k}") for k in range(len(texts))]
+    named = [values.get(f"group_{k}") for k in range(len(texts))]
+    if not any(verdicts) and not any(named):
+        return None
+    groups = in_order([None if name in (None, NOBODY) else name for name in named])
+    found = []
+    for k, (text, group, verdict) in enumerate(zip(texts, groups, verdicts, strict=True)):
+        dropped["claim without a verdict"] += verdict is None
+        entity = _title(values, named[k])
+        judged = verdict in (SUPPORTED, OF_ANOTHER, NOT_SUPPORTED)
+        owner = {SUPPORTED: entity, OF_ANOTHER: _named(values.get(f"owner_{k}"))}.get(verdict)
+        found.append(
+            JudgedClaim(
+                text=text,
+                group=group,
+                entity=entity,
+                grouped=verdict == SUPPORTED if judged else None,
+                independent=verdict != NOT_SUPPORTED if judged else None,
+                alone=owner,
+                failed=[] if verdict else ["independent", "grouped"],
+            )
+        )
+    return found
+
+
+def _title(values: dict[str, str], person: str | None) -> str | None:
+    """The page of a person, ``None`` where there is none."""
+    if person is None or not person.startswith("person "):
+        return None
+    number = person.removeprefix("person ")
+    title = values.get(f"title_{number}")
+    return values.get(f"other_title_{number}") if title == ANOTHER_PAGE else _named(title)
+
+
+def _named(title: str | None) -> str | None:
+    return None if title in (NO_PAGE, ANOTHER_PAGE) else title
+
+
+def _once(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
+    """One answer an annotator and text, the later; those without a name all stay."""
+    found: dict[tuple, Answer] = {}
+    for place, answer in enumerate(answers):
+        key = (answer.record["id"], answer.annotator or place)
+        dropped["answer that its annotator gave anew"] += key in found
+        found[key] = answer
+    return list(found.values())

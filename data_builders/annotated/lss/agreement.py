@@ -1,0 +1,164 @@
+"""How far annotators agree: share of identical LSS, quadratic weighted kappa of the ratings.
+
+2308.12157, section 4, reports both. Every two annotations of the same pair are compared. Where
+annotators have no names, the first, second, … annotation of a pair stand for them; the table says
+so, and the pooled kappa, which needs no names, is then the one to read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from components.words import align, split_words
+from data_builders.annotated.lss.votes import is_adjudicated
+from records import Annotation, LssExample
+
+LEVELS = 5
+# A kappa of two people from fewer pairs than this is noise and is left out of the mean.
+LEAST = 10
+
+
+def agreement(examples: Sequence[LssExample]) -> dict:
+    """The table of agreement of all pairs with two annotations or more.
+
+    Returns:
+        ``pairs`` and ``comparisons``; shares of identical LSS and LSS* (``identical``: the same
+        words whatever their case and marks; ``identical_text``: letter by letter); ``words_alike``:
+        mean share of a claim's words that two aligned LSS both keep or both drop; of the ratings
+        the share that is identical, that is at most 1 apart, ``kappa_pooled``, and
+        ``kappa_mean`` over ``by_annotators`` weighted by their comparisons. ``None`` where there
+        is nothing to compare.
+    """
+    several = [e for e in map(_independent, examples) if len(e.annotations) > 1]
+    named = all((a.model_extra or {}).get("annotator") for e in several for a in e.annotations)
+    compared = [two for e in several for two in combinations(_named(e, named), 2)]
+    rated: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for two in compared:
+        (one, first), (other, second) = sorted(two, key=lambda entry: entry[0])
+        if first.rating is not None and second.rating is not None:
+            rated[one, other].append((_level(first.rating), _level(second.rating)))
+    ratings = [pair for pairs in rated.values() for pair in pairs]
+    people = [
+        {"annotators": list(who), "comparisons": len(pairs), "kappa": _rounded(kappa(pairs))}
+        for who, pairs in sorted(rated.items())
+    ]
+    counted = [p for p in people if p["comparisons"] >= LEAST and p["kappa"] is not None]
+    return {
+        "pairs": len(several),
+        "comparisons": len(compared),
+        "annotators": "by name" if named else "by place in the row",
+        "lss": {**_identical(compared, "lss"), "words_alike": _words_alike(several)},
+        "lss_star": _identical(compared, "lss_star"),
+        "rating": {
+            "comparisons": len(ratings),
+            "identical": _share([a == b for a, b in ratings]),
+            "within_1": _share([abs(a - b) <= 1 for a, b in ratings]),
+            # Nobody is first: each comparison counts both ways round.
+            "kappa_pooled": _rounded(kappa(ratings + [(b, a) for a, b in ratings])),
+            "kappa_mean": _mean(counted),
+            "by_annotators": people,
+        },
+    }
+
+
+def _independent(example: LssExample) -> LssExample:
+    """A pair without adjudications: whoever adjudicates has seen the others' answers."""
+    own = [a for a in example.annotations if not is_adjudicated(a)]
+    return example.model_copy(update={"annotations": own})
+
+
+def _words_alike(examples: Sequence[LssExample]) -> float | None:
+    shares = []
+    for example in examples:
+        words = split_words(example.claim)
+        kept = [align(a.lss, words) for a in example.annotations]
+        for one, other in combinations([k for k in kept if k is not None], 2):
+            shares.append(sum(a == b for a, b in zip(one, other, strict=True)) / len(words))
+    return round(sum(shares) / len(shares), 4) if shares else None
+
+
+def _named(example: LssExample, named: bool) -> list[tuple[str, Annotation]]:
+    return [
+        (str(a.model_extra["annotator"]) if named else f"annotation {place}", a)
+        for place, a in enumerate(example.annotations, 1)
+    ]
+
+
+def _identical(compared: Sequence[tuple], field: str) -> dict:
+    texts = [(getattr(a, field), getattr(b, field)) for (_, a), (_, b) in compared]
+    texts = [two for two in texts if None not in two]
+    return {
+        "comparisons": len(texts),
+        "identical": _share([_plain(a) == _plain(b) for a, b in texts]),
+        "identical_text": _share([a == b for a, b in texts]),
+    }
+
+
+def _plain(text: str) -> list[str]:
+    return [word.text.lower() for word in split_words(text) if word.text[0].isalnum()]
+
+
+def _level(rating: float) -> int:
+    return min(LEVELS, max(1, round(rating)))
+
+
+def kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
+    """Cohen's kappa with quadratic weights (Cohen 1968) of ratings from 1 to 5.
+
+    Returns:
+        1 for the same ratings, 0 for what chance gives; ``None`` for no pair, or where both raters
+        give one and the same rating throughout.
+    """
+    if not pairs:
+        return None
+    seen = np.zeros((LEVELS, LEVELS))
+    for first, second in pairs:
+        seen[first - 1, second - 1] += 1
+    levels = np.arange(LEVELS)
+    weights = (levels[:, None] - levels[None, :]) ** 2
+    chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / len(pairs)
+    expected = float((weights * chance).sum())
+    return 1 - float((weights * seen).sum()) / expected if expected else None
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return round(sum(flags) / len(flags), 4) if flags else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _mean(people: Sequence[dict]) -> float | None:
+    total = sum(p["comparisons"] for p in people)
+    return round(sum(p["kappa"] * p["comparisons"] for p in people) / total, 4) if total else None
+
+
+def as_markdown(table: dict) -> str:
+    """The table for the card."""
+    rows = [
+        (name, part["comparisons"], part["identical"], part["identical_text"])
+        for name, part in (("LSS", table["lss"]), ("LSS*", table["lss_star"]))
+    ]
+    lines = ["| | comparisons | identical words | identical letters |", "|---|---|---|---|"]
+    lines += [f"| {name} | {n} | {_shown(a)} | {_shown(b)} |" for name, n, a, b in rows]
+    rating = table["rating"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"On {_shown(table['lss']['words_alike'])} of a claim's words two LSS agree. Ratings: "
+            f"{rating['comparisons']} comparisons, identical {_shown(rating['identical'])}, "
+            f"at most 1 apart {_shown(rating['within_1'])}; quadratic weighted kappa, pooled "
+            f"{_shown(rating['kappa_pooled'])}, mean of annotators ({table['annotators']}) "
+            f"{_shown(rating['kappa_mean'])}.",
+        ]
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,300 @@
+"""``lss``: a dataset of longest supported subsequences from people's annotations.
+
+2308.12157, section 4: annotations of a pair are put together, compared, voted on, what they leave
+open goes to an adjudicator, and the pairs are balanced and split by reference.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from tqdm import tqdm
+
+from data_builders.annotated.lss.agreement import agreement, as_markdown
+from data_builders.annotated.lss.lss_project import project_pages
+from data_builders.annotated.lss.sources import merge, read_answers
+from data_builders.annotated.lss.votes import OnTie, Vote, gold, length_class, vote
+from data_builders.dataset import Card, write_dataset
+from data_builders.plan import Step
+from data_builders.splits import SPLITS, drawn_splits
+from records import Annotation, LssExample, UserError
+from records.types import group_of
+
+# All rows of a file have the same columns; these stand in every annotation.
+COLUMNS = ("lss", "lss_star", "rating", "annotator", "unrelated", "difficult", "adjudicated")
+OWN = {"reference", "claim", "annotations", "id", "keep", "split", "votes", "voters", "decided"}
+
+
+class Lss:
+    """Longest supported subsequences from people's annotations: merged, voted on, split.
+
+    Args:
+        output: folder of the dataset.
+        annotations: exports of Label Studio (``.json``), the published table (``.csv``), or files
+            of LSS records. Annotations of the same pair are put together across files.
+        adjudications: files of the same kinds, whose annotations override the others, e.g. the
+            export of the project in ``adjudicate/``.
+        on_tie: what becomes of a word that exactly half of the annotators keep: ``open`` writes the
+            pair to ``adjudicate.jsonl`` and leaves it out of the gold; ``keep``, ``remove``.
+        unrelated: whether pairs that more than half of the annotators call unrelated stay.
+        balance: classes of train that are cut to like sizes: gold ratings (``rating``), or shares
+            of the claim's words that gold keeps (``length``: none, up to a third, up to two thirds,
+            less than all, all).
+        balance_factor: a class keeps at most this many times the pairs of the smallest class.
+        shares: references of train, dev and test. Rows that name their ``split`` keep it.
+        limit: only the first so many pairs, for a trial.
+        seed: of the split and of what balancing leaves out.
+
+    Raises:
+        UserError: no file, or a share below 1.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        annotations: list[str],
+        adjudications: list[str] = [],  # noqa: B006 (never changed; a command line shows it)
+        on_tie: OnTie = "open",
+        unrelated: Literal["keep", "drop"] = "keep",
+        balance: Literal["none", "rating", "length"] = "none",
+        balance_factor: float = 1.0,
+        shares: tuple[int, int, int] = (8, 1, 1),
+        limit: int | None = None,
+        seed: int = 0,
+    ):
+        if not annotations or min(shares) < 1:
+            raise UserError("annotations: give at least one file; shares: at least 1 each")
+        if balance_factor < 1:
+            raise UserError("balance_factor: at least 1, the size of the smallest class")
+        self.output = Path(output)
+        self.annotations = annotations
+        self.adjudications = adjudications
+        self.on_tie: OnTie = on_tie
+        self.unrelated = unrelated
+        self.balance = balance
+        self.balance_factor = balance_factor
+        self.shares = tuple(shares)
+        self.limit = limit
+        self.seed = seed
+
+    def plan(self) -> list[Step]:
+        """The files that are read."""
+        named = [("annotations", path) for path in self.annotations]
+        named += [("adjudications", path) for path in self.adjudications]
+        return [Step(what, str(path), self.limit, "pairs") for what, path in named]
+
+    def build(self) -> Path:
+        """Merge, vote, split, write the folder; returns the manifest's path."""
+        dropped: Counter[str] = Counter()
+        examples = self._read(dropped)
+        table = agreement(examples)
+        votes = [
+            vote(example, self.on_tie)
+            for example in tqdm(examples, desc="votes", unit="pair", disable=None)
+        ]
+        notes = Counter(decision.decided for decision in votes)
+        unaligned = sum(decision.unaligned for decision in votes)
+        table["alignment"] = {
+            "annotations": sum(len(example.annotations) for example in examples),
+            "no_subsequence": unaligned,
+            "pairs_decided": dict(sorted(notes.items())),
+        }
+        still_open = [e for e, v in zip(examples, votes, strict=True) if v.keep is None]
+        dropped["gold: a tie, to be adjudicated"] += notes["tie"]
+        dropped["gold: no annotation is a subsequence of the claim"] += notes["unaligned"]
+        pages = {"agreement.json": json.dumps(table, indent=2, ensure_ascii=False) + "\n"}
+        if still_open:
+            pages |= project_pages(still_open, "predictions", "adjudicate/")
+        files = self._files(examples, votes, dropped)
+        return write_dataset(
+            self.output,
+            {**files, "adjudicate.jsonl": [_row(e, _extras(still_open)) for e in still_open]},
+            card=_card(files, table),
+            clients=[],
+            dropped=dropped,
+            config=self._config(),
+            seed=self.seed,
+            inputs=[*self.annotations, *self.adjudications],
+            pages=pages,
+        )
+
+    def _config(self) -> dict:
+        own = {name: value for name, value in vars(self).items() if name not in ("output", "seed")}
+        for name in ("annotations", "adjudications"):
+            own[name] = [Path(path).name for path in own[name]]
+        return own
+
+    def _read(self, dropped: Counter[str]) -> list[LssExample]:
+        """All pairs, merged across the files; of unrelated ones what the option says."""
+        answers = [e for path in self.annotations for e in read_answers(path, dropped)]
+        for path in self.adjudications:
+            for example in read_answers(path, dropped):
+                final = [
+                    a.model_copy(update={"adjudicated": True, "annotator": None})
+                    for a in example.annotations
+                ]
+                answers.append(example.model_copy(update={"annotations": final}))
+        examples = merge(answers, dropped)[: self.limit]
+        if self.unrelated == "drop":
+            kept = [example for example in examples if not _is_unrelated(example)]
+            dropped["pair whose reference is unrelated"] += len(examples) - len(kept)
+            examples = kept
+        if not examples:
+            raise UserError("annotations: not one usable pair; see that the export is not empty")
+        return examples
+
+    def _files(
+        self, examples: Sequence[LssExample], votes: Sequence[Vote], dropped: Counter[str]
+    ) -> dict[str, list[dict]]:
+        """The rows of each file; files without a row are not written."""
+        split_of = self._splits(examples)
+        left_out = self._unbalanced(examples, votes, split_of, dropped)
+        extras = _extras(examples)
+        files: dict[str, list[dict]] = defaultdict(list)
+        for place, (example, decision) in enumerate(zip(examples, votes, strict=True)):
+            if place in left_out:
+                continue
+            split = split_of[group_of(example)]
+            files[f"lss_{split}.jsonl"].append(_row(example, extras))
+            if decision.keep is not None:
+                single = example.model_copy(update={"annotations": [gold(example, decision)]})
+                voted = {
+                    "votes": decision.counts,
+                    "voters": decision.voters,
+                    "decided": decision.decided,
+                }
+                files[f"gold_{split}.jsonl"].append({**_row(single, extras), **voted})
+        return dict(files)
+
+    def _splits(self, examples: Sequence[LssExample]) -> dict[str, str]:
+        """Reference (or the rows' ``group``) to its split: the one that a row names, else drawn."""
+        named: dict[str, str] = {}
+        for example in examples:
+            own = (example.model_extra or {}).get("split")
+            if own in SPLITS:
+                first = named.setdefault(group_of(example), own)
+                if first != own:
+                    raise UserError(
+                        f"{group_of(example)[:60]!r}: rows of one reference say `split` {first} "
+                        f"and {own}; give each reference one split, or leave `split` out"
+                    )
+        others = {group_of(example) for example in examples} - set(named)
+        return named | drawn_splits(others, self.shares, self.seed)
+
+    def _unbalanced(
+        self,
+        examples: Sequence[LssExample],
+        votes: Sequence[Vote],
+        split_of: dict[str, str],
+        dropped: Counter[str],
+    ) -> set[int]:
+        """Places of the pairs of train that balancing leaves out.
+
+        Every class of train is cut, by a seeded draw, to ``balance_factor`` times the size of the
+        smallest class that has a pair at all. Dev and test keep the proportions that people found.
+        """
+        if self.balance == "none":
+            return set()
+        classes: dict[str, list[int]] = defaultdict(list)
+        left_out = set()
+        for place, (example, decision) in enumerate(zip(examples, votes, strict=True)):
+            if split_of[group_of(example)] != "train":
+                continue
+            name = _class_of(example, decision, self.balance)
+            if name is None:
+                left_out.add(place)
+            else:
+                classes[name].append(place)
+        dropped["train: no class to balance by"] += len(left_out)
+        most = int(self.balance_factor * min(map(len, classes.values()), default=0))
+        for name, places in sorted(classes.items()):
+            rng = random.Random(f"{self.seed}:balance:{name}")
+            away = set(places) - set(rng.sample(places, min(most, len(places))))
+            dropped[f"train: balanced away from class {name}"] += len(away)
+            left_out |= away
+        return left_out
+
+
+def _class_of(example: LssExample, decision: Vote, balance: str) -> str | None:
+    if decision.keep is None:
+        return None
+    if balance == "length":
+        return length_class(decision)
+    rating = gold(example, decision).rating
+    return None if rating is None else f"rating {int(rating)}"  # 3.5 is not yet a 4
+
+
+def _is_unrelated(example: LssExample) -> bool:
+    flags = [bool((a.model_extra or {}).get("unrelated")) for a in example.annotations]
+    return 2 * sum(flags) > len(flags)
+
+
+def _extras(examples: Sequence[LssExample]) -> list[str]:
+    """The users' own columns, so that each row has all of them."""
+    return sorted({name for e in examples for name in e.model_extra or {}} - OWN)
+
+
+def _row(example: LssExample, extras: Sequence[str]) -> dict:
+    """A record with the same columns in every row."""
+    own = example.model_dump(mode="json", exclude={"annotations"})
+    return {
+        "id": example.id,
+        "reference": example.reference,
+        "claim": example.claim,
+        "annotations": [_answer(annotation) for annotation in example.annotations],
+        "keep": example.keep,
+        **{name: own.get(name) for name in extras},
+    }
+
+
+def _answer(annotation: Annotation) -> dict:
+    own = annotation.model_dump(mode="json")
+    flags = {flag: bool(own.get(flag)) for flag in ("unrelated", "difficult", "adjudicated")}
+    return {**{name: own.get(name) for name in COLUMNS}, **flags}
+
+
+def _card(files: dict[str, list[dict]], table: dict) -> Card:
+    configs: dict[str, dict[str, str]] = {"lss": {}, "gold": {}}
+    for kind, splits in configs.items():
+        splits |= {s: f"{kind}_{s}.jsonl" for s in SPLITS if f"{kind}_{s}.jsonl" in files}
+    alignment = table["alignment"]
+    decided = ", ".join(f"{n} {how}" for how, n in alignment["pairs_decided"].items())
+    text = TEXT + (
+        f"\n## Agreement\n\n{table['pairs']} pairs have several annotations.\n\n"
+        f"{as_markdown(table)}\n\n{alignment['no_subsequence']} of {alignment['annotations']} "
+        "annotations are no subsequence of their claim's words; they are in `lss` all the same and "
+        f"do not vote. Pairs by how they were decided: {decided}.\n"
+    )
+    return Card(
+        pretty_name="Longest supported subsequences, annotated",
+        configs={kind: splits for kind, splits in configs.items() if splits},
+        license="other",
+        task_categories=("token-classification",),
+        tags=("factuality", "faithfulness", "lss"),
+        text=text,
+    )
+
+
+TEXT = """\
+Claims, references and the longest subsequence of the claim's words that the reference supports
+(2308.12157), as people annotated them.
+
+- `lss`: every pair with each annotation: `lss`, `lss_star` (the same as a good sentence), `rating`
+  (1 to 5), the annotator, and flags.
+- `gold`: one annotation a pair. Of each word the majority decides; `votes` counts how many keep it,
+  of `voters`, and `decided` says how: `single` (one annotator), `unanimous`, `majority` (it may be
+  an LSS that nobody wrote) or `adjudicated`. `lss_star` is that of the annotation nearest to the
+  vote, `rating` the median.
+- `adjudicate.jsonl` and `adjudicate/`: pairs without gold, where words tie or no annotation is a
+  subsequence, and a Label Studio project of them; give its export as `adjudications`.
+- `agreement.json`: every two annotations of a pair compared.
+
+All pairs of a reference stay in one split. Only train is balanced, if at all; `manifest.json`
+counts what that leaves out. Judgments are about the reference as it stands, not about the truth of
+the claim. The licence is that of the annotations and the texts.
+"""

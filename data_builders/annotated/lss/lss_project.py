@@ -1,0 +1,142 @@
+"""``lss_project``: the Label Studio project in which people annotate LSS, from pairs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from data_builders.annotated.lss.labelstudio import CONFIG, INSTRUCTIONS, to_task
+from data_builders.annotated.lss.sources import pair_of
+from data_builders.dataset import Card, write_dataset
+from data_builders.plan import Step
+from records import Annotation, BadInput, LssExample, UserError, iter_rows, read_records
+
+
+class LssProject:
+    """A Label Studio project (config, tasks, instructions) to annotate the LSS of pairs.
+
+    In Label Studio: make a project, paste ``label_config.xml`` under Labeling Setup → Code and
+    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN, and
+    give the file to ``python -m data_builders lss``.
+
+    Args:
+        output: folder of the project.
+        pairs: files with ``claim`` and ``reference``, e.g. of ``wafer``; or LSS records.
+        existing: what becomes of annotations that the pairs have: left out, shown as suggestions
+            (``predictions``), or put where people's answers are (``annotations``).
+        limit: only the first so many pairs, for a trial.
+
+    Raises:
+        UserError: no file.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        pairs: list[str],
+        existing: Literal["none", "predictions", "annotations"] = "none",
+        limit: int | None = None,
+    ):
+        if not pairs:
+            raise UserError("pairs: no file; give files with `claim` and `reference`")
+        self.output = Path(output)
+        self.pairs = pairs
+        self.existing = existing
+        self.limit = limit
+
+    def plan(self) -> list[Step]:
+        """The files that are read."""
+        return [Step("pairs", str(path), self.limit, "rows") for path in self.pairs]
+
+    def build(self) -> Path:
+        """Write the project's folder; returns the manifest's path."""
+        dropped: Counter[str] = Counter()
+        rows = list(islice((row for path in self.pairs for row in _pairs(path)), self.limit))
+        examples = _once(rows, dropped)
+        return write_dataset(
+            self.output,
+            {"pairs.jsonl": (_shown(example) for example in examples)},
+            card=CARD,
+            clients=[],
+            dropped=dropped,
+            config={"pairs": [Path(p).name for p in self.pairs], "existing": self.existing},
+            seed=0,
+            inputs=self.pairs,
+            pages=project_pages(examples, self.existing),
+        )
+
+
+def project_pages(
+    examples: Sequence[LssExample], existing: str, folder: str = ""
+) -> dict[str, str]:
+    """The three files of a project: path to text.
+
+    Args:
+        examples: the pairs.
+        existing: as ``LssProject``.
+        folder: where in the dataset's folder, ending in ``/``.
+    """
+    tasks = [to_task(example, existing) for example in examples]
+    return {
+        f"{folder}label_config.xml": CONFIG,
+        f"{folder}instructions.html": INSTRUCTIONS,
+        f"{folder}tasks.json": json.dumps(tasks, ensure_ascii=False, indent=1) + "\n",
+    }
+
+
+def _pairs(path: str) -> list[LssExample]:
+    """Pairs of a file, with the annotations that they have."""
+    first = next(iter_rows(path), (1, {}))[1]
+    if not {"claim", "reference"} <= first.keys() or "annotations" in first:
+        return read_records(path, LssExample)
+    found = []
+    for number, row in iter_rows(path):
+        for field in ("claim", "reference"):
+            if not isinstance(row.get(field), str) or not row[field].strip():
+                raise BadInput([f"{path}:{number}: {field}: field required"])
+        own = {name: value for name, value in row.items() if value is not None}
+        if "id" in own:
+            own["id"] = str(own["id"])
+        pair = LssExample.model_validate({**own, "annotations": [Annotation(lss="")]})
+        found.append(pair.model_copy(update={"annotations": []}))  # nobody has judged it yet
+    return found
+
+
+def _once(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssExample]:
+    """Each pair once, as it was first."""
+    found: dict[tuple[str, str], LssExample] = {}
+    for row in rows:
+        dropped["pair that is there already"] += pair_of(row) in found
+        found.setdefault(pair_of(row), row)
+    return list(found.values())
+
+
+def _shown(example: LssExample) -> dict:
+    own = example.model_dump(mode="json", exclude={"annotations", "keep"})
+    return {**own, "annotations": len(example.annotations)}
+
+
+CARD = Card(
+    pretty_name="Annotation project: longest supported subsequences",
+    configs={"pairs": {"train": "pairs.jsonl"}},
+    license="other",
+    tags=("factuality", "annotation", "label-studio"),
+    text="""\
+A project for Label Studio in which people mark what a reference supports of a claim (2308.12157,
+section 4): the words that have to go (LSS), the rest as a good sentence (LSS*), a rating from 1 to
+5, and two flags.
+
+- `label_config.xml`: Labeling Setup → Code;
+- `instructions.html`: Instructions;
+- `tasks.json`: Import; each task's `data` has the claim, the reference, the claim's words, and in
+  `record` the other fields of the pair, which come back with the export;
+- `pairs.jsonl`: the same pairs as a table.
+
+Not labelled data. Let several people annotate each task. Export as JSON or JSON-MIN; `python -m
+data_builders lss` makes the dataset of it. The licence is that of the texts.
+""",
+)

@@ -1,0 +1,172 @@
+"""People's answers from every file that they come in, as LSS records, one a pair.
+
+Label Studio's exports (``JSON``, ``JSON-MIN``), the published table of 2308.12157 (facebookresearch
+/lss_eval: a row an answer, with whole questions as column names), and LSS records, WiCE's among
+them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from data_builders.annotated.lss.labelstudio import (
+    Unreadable,
+    annotator_of,
+    example_of,
+    from_values,
+    values_of,
+    values_of_row,
+)
+from records import Annotation, BadInput, LssExample, UserError, iter_rows, read_records
+
+# The published table's short column names; the questions follow `Reference` in this order.
+TABLE = ("worker_id", "Statement", "Reference")
+QUESTIONS = ("unrelated", "lss", "lss_star", "difficult", "rating")
+# What a flag's cell holds when it is not set; anything else sets it.
+UNSET = {"", "0", "[]", "f", "false", "n", "no", "nan", "none", "null"}
+
+Pair = tuple[str, str]
+
+
+def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
+    """The pairs of one file with their annotations.
+
+    Args:
+        path: ``.json`` for Label Studio; ``.csv`` or ``.tsv`` with ``Statement`` and ``Reference``
+            for the published table; anything else holds LSS records.
+        dropped: reason to how many annotations were left out; added to.
+
+    Raises:
+        UserError: no such file, or a ``.json`` that is no export of Label Studio.
+        BadInput: a row that is not as its project writes it.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; give an export of Label Studio or LSS records")
+    name = path.lower().removesuffix(".gz")
+    if name.endswith(".json"):
+        return list(_exported(path, dropped))
+    if name.endswith((".csv", ".tsv")):
+        first = next(iter_rows(path), (1, {}))[1]
+        if all(column in first for column in TABLE):
+            return list(_table(path))
+    return read_records(path, LssExample)
+
+
+def _exported(path: str, dropped: Counter[str]) -> Iterator[LssExample]:
+    try:
+        rows = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); export again as JSON or JSON-MIN") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(
+            f"{path}: not a list of tasks; export from Label Studio as JSON or JSON-MIN"
+        )
+    # The order in which they were made; the short export has an annotator's newest answer first.
+    numbered = sorted(
+        enumerate(rows, 1),
+        key=lambda entry: (_number(entry[1].get("id")), _number(entry[1].get("annotation_id"))),
+    )
+    for number, row in numbered:
+        full = isinstance(row.get("data"), dict)
+        data = row["data"] if full else row
+        where = f"{path}:{number}"
+        if not isinstance(data.get("claim"), str):
+            raise BadInput([f"{where}: claim: field required; is it a task of this project?"])
+        found = list(_annotations(row, data["claim"], full, dropped))
+        if not found:
+            dropped["task without a usable annotation"] += 1
+            continue
+        try:
+            yield example_of(data, found)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(map(str, fault["loc"]))
+            raise BadInput([f"{where}: {field}: {fault['msg'].lower()}"]) from None
+
+
+def _annotations(row: dict, claim: str, full: bool, dropped: Counter[str]) -> Iterator[Annotation]:
+    """The annotations of a task of the full export, or the one of a row of the short one."""
+    if not full and row.get("annotation_id") is None:
+        entries = []
+    elif not full:
+        entries = [(values_of_row(row), row.get("annotator"))]
+    else:
+        entries = []
+        for entry in sorted(row.get("annotations") or [], key=lambda e: _number(e.get("id"))):
+            if entry.get("was_cancelled"):
+                dropped["annotation that was skipped"] += 1
+            else:
+                entries.append((values_of(entry), entry.get("completed_by")))
+    for values, who in entries:
+        try:
+            yield from_values(values, claim, annotator_of(who))
+        except Unreadable as error:
+            dropped[str(error)] += 1
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _table(path: str) -> Iterator[LssExample]:
+    """The published table: one answer a row. Answers to one pair are put together by ``merge``."""
+    for number, row in iter_rows(path):
+        where = f"{path}:{number}"
+        columns = list(row)
+        asked = columns[columns.index("Reference") + 1 :]
+        if len(asked) < len(QUESTIONS):
+            raise BadInput(
+                [f"{where}: expected five questions after `Reference`, got {len(asked)}"]
+            )
+        cells = dict(zip(QUESTIONS, (row[column].strip() for column in asked), strict=False))
+        flags = {
+            flag: True for flag in ("unrelated", "difficult") if cells[flag].lower() not in UNSET
+        }
+        try:
+            yield LssExample(
+                reference=row["Reference"],
+                claim=row["Statement"],
+                annotations=[
+                    Annotation(
+                        lss=cells["lss"],
+                        lss_star=cells["lss_star"],
+                        rating=cells["rating"] or None,
+                        annotator=row["worker_id"],
+                        **flags,
+                    )
+                ],
+                **({"id": row["task_id"]} if row.get("task_id") else {}),
+            )
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise BadInput([f"{where}: {fault['loc'][-1]}: {fault['msg'].lower()}"]) from None
+
+
+def pair_of(example: LssExample) -> Pair:
+    """What makes two records the same pair: reference and claim, whatever their blanks."""
+    return " ".join(example.reference.split()), " ".join(example.claim.split())
+
+
+def merge(examples: Iterable[LssExample], dropped: Counter[str]) -> list[LssExample]:
+    """One record a pair, in the order of first sight, with all annotations.
+
+    A named annotator who answers the same pair again has changed their mind: the later answer
+    counts, and the earlier one is counted in ``dropped``.
+    """
+    found: dict[Pair, LssExample] = {}
+    for example in examples:
+        pair = pair_of(example)
+        first = found.get(pair)
+        own = list(first.annotations) if first else []
+        for annotation in example.annotations:
+            who = (annotation.model_extra or {}).get("annotator")
+            same = [a for a in own if who and (a.model_extra or {}).get("annotator") == who]
+            dropped["answer that its annotator gave anew"] += len(same)
+            own = [a for a in own if a not in same] + [annotation]
+        found[pair] = (first or example).model_copy(update={"annotations": own})
+    return list(found.values())

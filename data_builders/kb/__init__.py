@@ -1,0 +1,1 @@
+"""Datasets whose labels come from the facts of a knowledge base."""

@@ -1,0 +1,1 @@
+"""Topics of a domain, sampled evenly over frequency and group."""

@@ -1,0 +1,379 @@
+"""``bios``: topics of a domain, sampled evenly over how frequent they are and where they belong.
+
+Core (2407.03572, section 4.2) extends FActScore's biographies to 1,024 people: the frequency is the
+larger of the documents that name the person in a pretraining corpus (Kandpal et al. 2211.08411) and
+of PopQA's popularity (2212.10511); people are drawn evenly over four bins of it and four groups of
+continents, if they have one English Wikipedia page that the knowledge source holds. The authors'
+released code prefers people whom both sources know; the paper, and we, take whoever has one.
+
+Only a few of the millions of candidates are asked about: each bin is walked in a drawn order until
+its cells have enough. The result is the one that asking about all would give.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+
+from tqdm import tqdm
+
+from clients.polite import SECONDS_A_REQUEST
+from clients.sparql import VALUES_SIZE, SparqlClient
+from data_builders.dataset import Card, kept_answers, write_dataset
+from data_builders.kb.bios.candidates import (
+    CORPUS,
+    ENDPOINT,
+    POPQA,
+    Candidates,
+    corpus_frequencies,
+    count_resources,
+    popqa_frequencies,
+)
+from data_builders.kb.bios.cells import Cell, draw_order, quotas, split_topics
+from data_builders.kb.bios.domain import PREFIXES, Domain
+from data_builders.kb.bios.drawing import heat_map, table
+from data_builders.kb.bios.lookup import Lookup, read_same_as
+from data_builders.kb.server import SNAPSHOT, open_client
+from data_builders.plan import Step
+from data_builders.published.rows import local_files, source_name
+from data_builders.splits import SPLITS
+from data_builders.topics import read_topics
+from eval.retrieve.knowledge import Knowledge
+from records import UserError, json_line
+
+# Candidates of a bin that are asked about before looking whether its cells have enough. A change
+# of it changes which requests are made, not the topics.
+WAVE = 1000
+SECONDS_A_NAME = 5e-5  # of a corpus map, for estimates
+LEFT_OVER = "candidate that was not asked about: its bin had enough, or limit"
+
+
+class Bios:
+    """Topics of any SPARQL-described domain, sampled evenly over frequency and group.
+
+    Args:
+        output: folder of the dataset.
+        domain: what belongs, how it is grouped, and the bins of frequency; people by default.
+        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
+            Turtle file (``.ttl``), or the URL of a SPARQL service.
+        corpus_maps: ``.npz`` files with an array of document numbers for each DBpedia resource;
+            what several say adds up.
+        popqa: PopQA: a file, or ``hub:akariasai/PopQA:test``.
+        dbpedia: SPARQL service, or Turtle file, that says which item a resource is.
+        same_as: file that says it instead: N-Triples, or a table of resource and item.
+        knowledge: SQLite file with ``documents(title, text)``; only topics with a page in it are
+            kept. Null keeps all.
+        exclude: files of topics that another set has already.
+        topics: how many.
+        shares: topics of train, dev and test, by cell.
+        ask_all: ask about every candidate, to know how many each cell has; takes long.
+        user_agent: who asks, for a remote endpoint.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
+        limit: only the first so many candidates of each bin, for a trial.
+        seed: of the draws.
+
+    Raises:
+        UserError: a number below 1, or shares that are no three positive numbers.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        domain: Domain | None = None,
+        endpoint: str = "snapshot",
+        corpus_maps: list[str] | None = None,
+        popqa: str | None = None,
+        dbpedia: str = "https://dbpedia.org/sparql",
+        same_as: str | None = None,
+        knowledge: str | None = None,
+        exclude: list[str] | None = None,
+        topics: int = 1024,
+        shares: tuple[int, int, int] = (50, 7, 7),
+        ask_all: bool = False,
+        user_agent: str | None = None,
+        cache_dir: Path | None = None,
+        limit: int | None = None,
+        seed: int = 0,
+    ):
+        if topics < 1 or min(shares) < 1 or (limit is not None and limit < 1):
+            raise UserError("topics, limit: at least 1; shares: three numbers of at least 1")
+        self.output = Path(output)
+        self.domain = domain or Domain()
+        self.endpoint = endpoint
+        self.corpus_maps = corpus_maps or []
+        self.popqa = popqa
+        self.dbpedia = dbpedia
+        self.same_as = same_as
+        self.knowledge = knowledge
+        self.exclude = exclude or []
+        self.topics = topics
+        self.shares = tuple(shares)
+        self.ask_all = ask_all
+        self.user_agent = user_agent
+        self.cache_dir = cache_dir
+        self.limit = limit
+        self.seed = seed
+
+    def plan(self) -> list[Step]:
+        """What a build would read and ask at most; it ends as soon as each cell has enough."""
+        steps = []
+        names = None
+        if self.corpus_maps:
+            names = count_resources(self.corpus_maps)
+            steps.append(Step("names", "corpus maps", names, "names", SECONDS_A_NAME * names))
+            if self.limit is not None:
+                names = min(names, self.limit * len(self.domain.bins))
+        if self.popqa:
+            steps.append(Step("popular entities", source_name(self.popqa), None, "rows"))
+        if self.same_as:
+            steps.append(Step("owl:sameAs", Path(self.same_as).name, None, "lines"))
+        elif names is not None:
+            # Each way is asked, and each answer is counted.
+            steps.append(self._requests("owl:sameAs, until cells are full", self.dbpedia, names, 4))
+        if not self._files():
+            number = len(self.domain.population)
+            steps.append(self._requests("population", self.endpoint, number * VALUES_SIZE, 1))
+        steps.append(self._requests("population, pages, names, groups", self.endpoint, names, 4))
+        return steps
+
+    def _requests(self, what: str, where: str, items: int | None, each: int) -> Step:
+        if items is None:
+            return Step(what, where)
+        number = -(-items // VALUES_SIZE) * each
+        return Step(what, where, number, seconds=number * SECONDS_A_REQUEST)
+
+    def build(self) -> Path:
+        """Read, ask, draw and write the folder; returns the manifest's path."""
+        self.output.mkdir(parents=True, exist_ok=True)
+        dropped: Counter[str] = Counter()
+        with kept_answers(self.output, self.cache_dir) as answers, ExitStack() as stack:
+            client, dbpedia = self._clients(stack, answers)
+            edges = list(self.domain.bins.values())
+            candidates = Candidates(self.output / ".candidates.sqlite", self.seed, edges)
+            stack.callback(candidates.close)
+            self._load(candidates, client, dropped)
+            lookup = Lookup(
+                candidates,
+                self.domain,
+                client,
+                dbpedia,
+                Knowledge(self.knowledge) if self.knowledge else None,
+                frozenset(read_topics(self.exclude)),
+                columns=self._columns(),
+                dropped=dropped,
+            )
+            rows = self._draw(lookup)
+            candidates.close(remove=True)  # before the manifest, which says that all is done
+            return self._write(rows, [c for c in (client, dbpedia) if c], dropped)
+
+    def _clients(self, stack: ExitStack, answers: Path) -> tuple[SparqlClient, SparqlClient | None]:
+        def open_at(where: str, counted: bool) -> SparqlClient:
+            local = where == "snapshot" or Path(where).suffix == ".ttl"
+            url = None if local else where
+            file = SNAPSHOT if where == "snapshot" else where
+            return stack.enter_context(
+                open_client(url, file, self.user_agent, answers, counted=counted)
+            )
+
+        asked = self.corpus_maps and not self.same_as
+        return open_at(self.endpoint, False), open_at(self.dbpedia, True) if asked else None
+
+    def _files(self) -> bool:
+        return bool(self.corpus_maps or self.popqa)
+
+    def _columns(self) -> list[int]:
+        return [CORPUS] * bool(self.corpus_maps) + [POPQA] * bool(self.popqa)
+
+    def _load(self, candidates: Candidates, client: SparqlClient, dropped: Counter[str]) -> None:
+        """Fill the table from the files, or from the endpoint where there are none."""
+        if self.corpus_maps:
+            total = count_resources(self.corpus_maps)
+            found = corpus_frequencies(self.corpus_maps, dropped)
+            candidates.add(CORPUS, tqdm(found, "names", total, unit="name", disable=None))
+        if self.popqa:
+            found = popqa_frequencies(self.popqa)
+            candidates.add(POPQA, tqdm(found, "PopQA", unit="entity", disable=None))
+        if not self._files():
+            candidates.add(ENDPOINT, self._population(client, dropped))
+        candidates.order()
+        if self.same_as and self.corpus_maps:
+            pairs = read_same_as(self.same_as)
+            candidates.add_same(tqdm(pairs, "owl:sameAs", unit="line", disable=None))
+
+    def _population(self, client: SparqlClient, dropped: Counter[str]) -> Iterator[tuple[str, int]]:
+        """Items of the endpoint with its own frequencies."""
+        for pattern in self.domain.population:
+            query = (
+                f"{PREFIXES}SELECT DISTINCT ?item ?frequency WHERE {{\n  {pattern}\n"
+                f"  OPTIONAL {{ {self.domain.frequency} }}\n}}"
+            )
+            for row in client.select(query, "population"):
+                if "frequency" in row:
+                    yield row["item"], int(float(row["frequency"]))
+                else:
+                    dropped["item without a frequency"] += 1
+
+    def _draw(self, lookup: Lookup) -> list[dict]:
+        """Walk the bins until every cell has enough; the first of each cell are the sample."""
+        order = draw_order(self.domain.cells, self.seed)
+        have: Counter[Cell] = Counter()
+        ended: set[int] = set()
+        queues = [
+            lookup.table.queue(index, WAVE, self.limit) for index in range(len(self.domain.bins))
+        ]
+        asked = 0
+        with tqdm(total=self.topics, desc="topics", unit="topic", disable=None) as bar:
+            while True:
+                most = {cell: have[cell] if cell[0] in ended else None for cell in order}
+                wanted = quotas(order, most, self.topics)
+                bar.n = sum(min(have[cell], wanted[cell]) for cell in order)
+                bar.refresh()
+                short = {cell[0] for cell in order if have[cell] < wanted[cell]}
+                hungry = set(range(len(queues))) if self.ask_all else short
+                if not hungry - ended:
+                    break
+                for index in sorted(hungry - ended):
+                    wave = next(queues[index], None)
+                    if wave is None:
+                        ended.add(index)
+                        continue
+                    asked += len(wave)
+                    for letter, number in lookup.topics(wave).items():
+                        have[index, letter] += number
+        lookup.dropped[LEFT_OVER] += len(lookup.table) - asked
+        return self._rows(lookup, wanted, have)
+
+    def _rows(self, lookup: Lookup, wanted: dict[Cell, int], have: Counter[Cell]) -> list[dict]:
+        """The sample in the drawn order, so that the first hundred are of all cells."""
+        found = []
+        even = self.topics / len(wanted)
+        for (index, letter), number in wanted.items():
+            for rank, text in lookup.table.first_topics(index, letter, number):
+                row = json.loads(text)
+                cell = {"bin": list(self.domain.bins)[index], "group": letter}
+                found.append((rank, row | cell | {"cell": f"{letter}{index}"}))
+            lookup.dropped["topic that was not drawn"] += have[index, letter] - number
+            lack = f"topic that cell {letter}{index} lacks for an even share; others give it"
+            lookup.dropped[lack] += max(0, int(even) - number)
+        lookup.dropped["topic that no cell could give"] += self.topics - len(found)
+        found.sort(key=lambda pair: (pair[0], pair[1]["entity"]))
+        return [row for _, row in found]
+
+    def _write(self, rows: list[dict], clients: list[SparqlClient], dropped: Counter[str]) -> Path:
+        splits = split_topics(rows, self.shares, self.seed)
+        parts = {s: [row for row in rows if splits[row["topic"]] == s] for s in SPLITS}
+        empty = [split for split, own in parts.items() if not own]
+        if empty:
+            why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
+            raise UserError(
+                f"no topic for {' and '.join(empty)} ({why}); widen the domain or raise limit"
+            )
+        letters, bins = self.domain.letters, list(self.domain.bins)
+        counts = Counter((row["group"], row["bin"]) for row in rows)
+        pages = {
+            f"{split}_topic_freq_group.json": json_line({r["topic"]: r["bin"] for r in own}) + "\n"
+            for split, own in parts.items()
+        }
+        numbers = [[counts[letter, name] for name in bins] for letter in letters]
+        local = [*self.corpus_maps, *local_files([self.popqa] if self.popqa else [])]
+        local += [path for path in (self.same_as, self.knowledge) if path]
+        return write_dataset(
+            self.output,
+            {f"topics_{split}.jsonl": own for split, own in parts.items()},
+            card=self._card(table(rows, letters, bins, splits)),
+            clients=clients,
+            dropped=dropped,
+            config=self._config(),
+            seed=self.seed,
+            inputs=[*local, *self.exclude],
+            pages=pages | {"cells.svg": heat_map(numbers, letters, self._ranges())},
+        )
+
+    def _ranges(self) -> list[str]:
+        """Each bin with its frequencies, for the drawing."""
+        least = [*self.domain.bins.values(), "∞"]
+        return [
+            f"{name}\n[{low}, {high})"
+            for name, (low, high) in zip(self.domain.bins, pairwise(least), strict=True)
+        ]
+
+    def _config(self) -> dict[str, object]:
+        """The configuration, without folders, which differ by machine."""
+        files = {
+            "corpus_maps": [Path(path).name for path in self.corpus_maps],
+            "exclude": [Path(path).name for path in self.exclude],
+        }
+        for name in ("endpoint", "popqa", "dbpedia", "same_as", "knowledge"):
+            value = getattr(self, name)
+            url = value is None or "://" in value or value.startswith("hub:")
+            files[name] = value if url else Path(value).name
+        if not self.corpus_maps or self.same_as:
+            del files["dbpedia"]
+        kept = {name: getattr(self, name) for name in ("topics", "shares", "ask_all", "limit")}
+        return files | kept | {"domain": asdict(self.domain)}
+
+    def _card(self, cells: str) -> Card:
+        bins = ", ".join(f"{name} (from {least})" for name, least in self.domain.bins.items())
+        groups = "\n".join(
+            f"- {letter}: {', '.join(self.domain.groups.get(letter, [])) or 'nothing else'}"
+            + (", and whatever has none" if letter == self.domain.rest else "")
+            for letter in self.domain.letters
+        )
+        source = {
+            (): "the endpoint's own number",
+            (CORPUS,): "documents of a pretraining corpus that name the topic",
+            (POPQA,): "PopQA's popularity",
+        }.get(
+            tuple(self._columns()),
+            "the larger of the documents of a pretraining corpus that name the topic "
+            "(`corpus_frequency`) and PopQA's popularity (`popqa_frequency`)",
+        )
+        held = Path(self.knowledge).name if self.knowledge else None
+        return Card(
+            pretty_name=f"Topics by frequency and group: {self.domain.name}",
+            configs={"topics": {split: f"topics_{split}.jsonl" for split in SPLITS}},
+            text=CARD.format(
+                name=self.domain.name,
+                source=source,
+                bins=bins,
+                groups=groups,
+                knowledge=f"Each has a page in `{held}`."
+                if held
+                else "Whether a knowledge source has their pages was **not** checked.",
+                cells=cells,
+            ),
+            license="other" if self._files() else "cc0-1.0",
+            task_categories=("text-generation",),
+            tags=("factuality", "long-form-generation", "wikidata"),
+        )
+
+
+CARD = """\
+Topics to write about ({name}), drawn evenly over cells of frequency and group, to test whether
+texts about them are true. There are no texts in it.
+
+- `topic`: title of the one English Wikipedia page; `name`: the label; `entity`: the item.
+- `frequency`: {source}; `frequency_source` says which. Bins: {bins}.
+- `continents`: all things that group the item, which may be several or none; `group`: the one
+  with most votes, of equal ones the first; `cell`: group and number of the bin.
+- `*_topic_freq_group.json`: topic to bin.
+
+{knowledge}
+
+Groups:
+
+{groups}
+
+Topics by group and bin (train/dev/test); `cells.svg` draws it. A cell that lacks topics is filled
+up by the others, evenly; `manifest.json` counts what it lacks. Namesakes are in one split.
+
+{cells}
+Frequencies follow what an English corpus speaks of, so an even draw over cells is **no sample of
+the world**: it says nothing about how many there are. Being listed says nothing about the people.
+"""

@@ -1,0 +1,209 @@
+"""The table of candidates on disk: what may become a topic, how frequent it is, in what order.
+
+A candidate is a DBpedia resource of a corpus map, a PopQA entity, or an item of the endpoint. There
+are millions, and only a few thousand are ever asked about: each frequency bin is a queue in an
+order that the seed draws, and who comes first in it is who is sampled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from data_builders.kb.bios.npz import array_lengths, count_arrays
+from data_builders.published.rows import source_rows
+from records import BadInput
+
+SOURCES = ("corpus", "popqa", "endpoint")
+CORPUS, POPQA, ENDPOINT = range(3)
+
+# DBpedia's own spelling: letters of any script as they are, and these signs; the rest in per cent.
+_PLAIN = "".join(chr(n) for n in range(33, 127) if chr(n) not in '"#%<>?[\\]^`{|}')
+_RESOURCE = re.compile(r"https?://(?:www\.)?dbpedia\.org/resource/(.+)")
+_CACHE_KIB = 65536
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One row of the table.
+
+    Attributes:
+        id: the resource's or the item's IRI.
+        kind: index in ``SOURCES``.
+        n: frequency by that source.
+        rank: its place in the drawn order; larger comes later.
+    """
+
+    id: str
+    kind: int
+    n: int
+    rank: int
+
+
+class Candidates:
+    """Candidates in a SQLite file, which is made anew and can be thrown away.
+
+    Args:
+        path: the file.
+        seed: of the order.
+        edges: least frequency of each bin.
+    """
+
+    def __init__(self, path: Path, seed: int, edges: Sequence[int]):
+        path.unlink(missing_ok=True)
+        self.path = path
+        self.edges = list(edges)
+        self._base = sqlite3.connect(path, isolation_level=None)
+        # Nothing here outlives the build, so nothing needs to survive a crash.
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{_CACHE_KIB}"):
+            self._base.execute(f"PRAGMA {pragma}")
+        self._base.create_function("rank_of", 1, lambda id: rank_of(seed, id))
+        self._base.create_function("bin_of", 1, self.bin)
+        self._base.executescript(
+            "CREATE TABLE seen (id TEXT, kind INTEGER, n INTEGER);"
+            "CREATE TABLE same (uri TEXT, item TEXT, PRIMARY KEY (uri, item)) WITHOUT ROWID;"
+            "CREATE TABLE topic (item TEXT PRIMARY KEY, bin INTEGER, letter TEXT, rank INTEGER,"
+            " row TEXT) WITHOUT ROWID;"
+        )
+
+    def close(self, remove: bool = False) -> None:
+        """Close the file, and remove it."""
+        self._base.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+
+    def bin(self, n: int) -> int:
+        """Index of the bin that a frequency is in."""
+        return sum(n >= edge for edge in self.edges) - 1
+
+    def add(self, kind: int, found: Iterable[tuple[str, int]]) -> None:
+        """Add frequencies; what is named twice in maps adds up, otherwise the larger counts."""
+        self._base.execute("BEGIN")
+        rows = ((id, kind, n) for id, n in found)
+        self._base.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
+        self._base.execute("COMMIT")
+
+    def order(self) -> None:
+        """Draw the order of each bin; nothing is added after this."""
+        self._base.executescript(
+            "CREATE TABLE candidate (id TEXT PRIMARY KEY, kind INTEGER, n INTEGER, bin INTEGER,"
+            " rank INTEGER) WITHOUT ROWID;"
+            "INSERT INTO candidate SELECT id, kind, n, bin_of(n), rank_of(id) FROM"
+            f" (SELECT id, kind, CASE kind WHEN {CORPUS} THEN sum(n) ELSE max(n) END AS n"
+            "   FROM seen GROUP BY id, kind);"
+            "DROP TABLE seen;"
+            "CREATE INDEX queue ON candidate (bin, rank, id);"
+        )
+
+    def __len__(self) -> int:
+        return self._base.execute("SELECT count(*) FROM candidate").fetchone()[0]
+
+    def queue(self, index: int, size: int, limit: int | None = None) -> Iterator[list[Candidate]]:
+        """A bin's candidates in their order, ``size`` at a time, ``limit`` at most."""
+        left = limit if limit is not None else 1 << 62
+        after = (-(1 << 63), "")
+        while rows := self._base.execute(
+            "SELECT id, kind, n, rank FROM candidate WHERE bin = ? AND (rank, id) > (?, ?)"
+            " ORDER BY rank, id LIMIT ?",
+            (index, *after, min(size, left)),
+        ).fetchall():
+            yield [Candidate(*row) for row in rows]
+            left -= len(rows)
+            after = (rows[-1][3], rows[-1][0])
+
+    def get(self, id: str) -> Candidate | None:
+        """The candidate of that IRI."""
+        query = "SELECT id, kind, n, rank FROM candidate WHERE id = ?"
+        row = self._base.execute(query, (id,)).fetchone()
+        return row and Candidate(*row)
+
+    def add_same(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Keep which item a resource is, of resources that are candidates."""
+        self._base.execute("BEGIN")
+        self._base.executemany(
+            "INSERT OR IGNORE INTO same SELECT ?1, ?2"
+            " WHERE EXISTS (SELECT 1 FROM candidate WHERE id = ?1)",
+            pairs,
+        )
+        self._base.execute("COMMIT")
+        self._base.execute("CREATE INDEX IF NOT EXISTS back ON same (item, uri)")
+
+    def same(self, column: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Pairs of a resource and its item whose ``column`` is one of the values."""
+        for value in values:
+            query = f"SELECT uri, item FROM same WHERE {column} = ? ORDER BY uri, item"
+            yield from self._base.execute(query, (value,))
+
+    def add_topic(self, item: str, index: int, letter: str, rank: int, row: str) -> bool:
+        """Keep a topic with its cell; false where the item is one already."""
+        query = "INSERT OR IGNORE INTO topic VALUES (?, ?, ?, ?, ?)"
+        return self._base.execute(query, (item, index, letter, rank, row)).rowcount == 1
+
+    def first_topics(self, index: int, letter: str, number: int) -> list[tuple[int, str]]:
+        """Rank and row of the first topics of a cell."""
+        query = (
+            "SELECT rank, row FROM topic WHERE bin = ? AND letter = ? ORDER BY rank, item LIMIT ?"
+        )
+        return self._base.execute(query, (index, letter, number)).fetchall()
+
+
+def rank_of(seed: int, id: str) -> int:
+    """Place of a candidate in the drawn order, 64 bits, the same on every machine."""
+    digest = hashlib.sha256(f"{seed}:{id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def resource(uri: str) -> str | None:
+    """A DBpedia resource in DBpedia's own spelling; ``None`` for what is none.
+
+    Kandpal et al.'s maps also hold the marks of their linker's failures. ``Beyonc%C3%A9`` and
+    ``Beyoncé`` are one resource.
+    """
+    match = _RESOURCE.fullmatch(uri)
+    if match is None:
+        return None
+    name = unquote(match[1], errors="replace")
+    return "http://dbpedia.org/resource/" + "".join(
+        c if c in _PLAIN or (ord(c) > 127 and c.isprintable()) else quote(c) for c in name
+    )
+
+
+def corpus_frequencies(paths: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, int]]:
+    """Resource to the number of documents that name it, of each corpus map."""
+    for path in paths:
+        for name, documents in array_lengths(path):
+            uri = resource(name)
+            if uri is None:
+                dropped["name in a corpus map that is no DBpedia resource"] += 1
+            else:
+                yield uri, documents
+
+
+def count_resources(paths: Sequence[str]) -> int:
+    """How many names the maps have together."""
+    return sum(count_arrays(path) for path in paths)
+
+
+def popqa_frequencies(source: str) -> Iterator[tuple[str, int]]:
+    """Item to its popularity, of the subjects and objects of PopQA's questions (2212.10511).
+
+    Raises:
+        BadInput: a row without the fields, or whose popularity is no number.
+    """
+    for where, row in source_rows(source):
+        for side in "so":
+            iri, popularity = row.get(f"{side}_uri"), row.get(f"{side}_pop")
+            if not iri:
+                raise BadInput([f"{where}: {side}_uri: field required"])
+            try:
+                yield iri, int(popularity)
+            except (TypeError, ValueError):
+                raise BadInput(
+                    [f"{where}: {side}_pop: expected a whole number (got {popularity!r})"]
+                ) from None

@@ -1,0 +1,245 @@
+"""What the endpoints say about candidates: which item, whether it belongs, its page, its groups."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clients.sparql import SparqlClient
+from data_builders.kb.bios.candidates import CORPUS, POPQA, SOURCES, Candidate, Candidates, resource
+from data_builders.kb.bios.domain import PREFIXES, Domain
+from data_builders.kb.facts import WD
+from data_builders.kb.items import labels_of
+from eval.retrieve.knowledge import Knowledge
+from records import BadInput, UserError
+
+OWL_SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
+
+
+@dataclass
+class Lookup:
+    """Turns candidates into topics, a few hundred at a time, and counts what is left out.
+
+    Attributes:
+        table: the candidates; topics are kept in it.
+        domain: what belongs.
+        client: the endpoint with items.
+        dbpedia: the endpoint with ``owl:sameAs``; ``None`` where the table holds it.
+        knowledge: topics must have a page in it.
+        exclude: titles that are no topics.
+        columns: fields of a row for single sources, by index in ``SOURCES``.
+        dropped: reason to number.
+    """
+
+    table: Candidates
+    domain: Domain
+    client: SparqlClient
+    dbpedia: SparqlClient | None = None
+    knowledge: Knowledge | None = None
+    exclude: frozenset[str] = frozenset()
+    columns: Sequence[int] = ()
+    dropped: Counter[str] = field(default_factory=Counter)
+    _labels: dict[str, str] = field(default_factory=dict)
+
+    def topics(self, candidates: Sequence[Candidate]) -> Counter[str]:
+        """Keep those of one bin that are topics; returns how many each group got.
+
+        An item that several candidates are counts once, as the most frequent of them, and where
+        that one stands in the order; so the order stays a fair draw among items.
+        """
+        items = self._items(candidates)
+        titles = self._titles(list(dict.fromkeys(items.values())))
+        known = self._frequencies(list(titles))
+        chosen = {}
+        for candidate in candidates:
+            item = items.get(candidate.id)
+            if item not in titles:
+                continue
+            if max((candidate, *known[item]), key=_weight).id != candidate.id:
+                self._drop("candidate of an item that a more frequent candidate names")
+            else:
+                chosen[item] = candidate
+        names = labels_of(self.client, list(chosen), "names")
+        self._drop("item without an English label", len(chosen) - len(names))
+        groups = self._groups(list(names))
+        found: Counter[str] = Counter()
+        for item, candidate in chosen.items():
+            if item in names:
+                letter, labels = groups[item]
+                row = self._row(item, titles[item], names[item], candidate, known[item], labels)
+                index = self.table.bin(candidate.n)
+                text = json.dumps(row, ensure_ascii=False)
+                if self.table.add_topic(item, index, letter, candidate.rank, text):
+                    found[letter] += 1
+                else:
+                    self._drop("candidate of an item that is a topic already")
+        return found
+
+    def _row(
+        self,
+        item: str,
+        title: str,
+        name: str,
+        candidate: Candidate,
+        known: Sequence[Candidate],
+        labels: Sequence[str],
+    ) -> dict:
+        row = {
+            "topic": title,
+            "name": name,
+            "entity": item,
+            "frequency": candidate.n,
+            "frequency_source": SOURCES[candidate.kind],
+        }
+        for kind in self.columns:
+            found = [c.n for c in (candidate, *known) if c.kind == kind]
+            row[f"{SOURCES[kind]}_frequency"] = max(found, default=None)
+        return row | {"continents": list(labels)}
+
+    def _drop(self, reason: str, number: int = 1) -> None:
+        self.dropped[reason] += number
+
+    def _ask(
+        self, client: SparqlClient, variable: str, iris: Sequence[str], body: str, family: str
+    ) -> Iterator[dict[str, str]]:
+        def query(block: str) -> str:
+            return (
+                f"{PREFIXES}SELECT DISTINCT * WHERE {{\n  VALUES ?{variable} {{ {block} }}\n"
+                f"  {body}\n}}"
+            )
+
+        return client.select_values(query, iris, family, self.dropped)
+
+    def _items(self, candidates: Sequence[Candidate]) -> dict[str, str]:
+        """Candidate to its item; a resource that is none, or several, is left out."""
+        items = {c.id: c.id for c in candidates if c.kind != CORPUS}
+        uris = [c.id for c in candidates if c.kind == CORPUS]
+        found: dict[str, set[str]] = defaultdict(set)
+        for uri, item in self._same("uri", uris, "owl:sameAs of resources"):
+            found[uri].add(item)
+        self._drop("DBpedia resource without an item", len(uris) - len(found))
+        single = {uri: min(own) for uri, own in found.items() if len(own) == 1}
+        self._drop("DBpedia resource of several items", len(found) - len(single))
+        # In the candidates' order, which the batches of the next questions follow.
+        return {c.id: (items | single)[c.id] for c in candidates if c.id in items or c.id in single}
+
+    def _same(self, column: str, values: Sequence[str], family: str) -> Iterator[tuple[str, str]]:
+        """Pairs of resource and item whose ``column`` is one of the values."""
+        if self.dbpedia is None:
+            yield from self.table.same(column, values)
+            return
+        for row in self._ask(self.dbpedia, column, values, self.domain.same_as, family):
+            uri = resource(row["uri"])
+            if uri is not None:
+                yield uri, row["item"]
+
+    def _titles(self, items: Sequence[str]) -> dict[str, str]:
+        """Title of the one page of each item that belongs, and that the knowledge source has."""
+        population = " UNION ".join(f"{{ {pattern} }}" for pattern in self.domain.population)
+        body = f"{population}\n  OPTIONAL {{ {self.domain.page} }}"
+        pages: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for row in self._ask(self.client, "item", items, body, "population and pages"):
+            own = pages[row["item"]]
+            if "title" in row:
+                own.add((row["page"], row["title"]))
+        self._drop("item that is none of the population", len(items) - len(pages))
+        found = {}
+        for item in items:
+            own = pages.get(item, set())
+            if len(own) == 1:
+                ((_, title),) = own
+                if title in self.exclude:
+                    self._drop("item whose title is excluded")
+                elif self.knowledge is not None and title not in self.knowledge:
+                    self._drop("item whose page is not in the knowledge source")
+                else:
+                    found[item] = title
+            elif item in pages:
+                self._drop("item with several pages" if own else "item without a page")
+        return found
+
+    def _frequencies(self, items: Sequence[str]) -> dict[str, list[Candidate]]:
+        """Every candidate that is the item: resources, redirects to them, and PopQA's entity."""
+        found: dict[str, list[Candidate]] = {item: [] for item in items}
+        named = {(item, item) for item in items}
+        if CORPUS in self.columns:
+            named |= {
+                (uri, item) for uri, item in self._same("item", items, "resources of owl:sameAs")
+            }
+        for id, item in sorted(named):
+            candidate = self.table.get(id)
+            if candidate is not None:
+                found[item].append(candidate)
+        return found
+
+    def _groups(self, items: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
+        """Group of each item, and the labels of all things that group it, sorted.
+
+        The group with most votes, of equal ones the first; without any, the domain's rest. The
+        paper does not say what happens to people of two continents.
+        """
+        rows = list(self._ask(self.client, "item", items, self.domain.grouping, "groups"))
+        new = sorted({row["group"] for row in rows} - set(self._labels))
+        labels = labels_of(self.client, new, "labels of groups")
+        self._labels |= {iri: labels.get(iri, iri.removeprefix(WD)) for iri in new}
+        votes: dict[str, list[str]] = {item: [] for item in items}
+        for row in rows:
+            votes[row["item"]].append(self._labels[row["group"]])
+        found = {}
+        for item, cast in votes.items():
+            letters = Counter(self.domain.letter(label) for label in cast)
+            best = min(letters, key=lambda g: (-letters[g], g), default=self.domain.rest)
+            found[item] = (best, sorted(set(cast)))
+        return found
+
+
+def _weight(candidate: Candidate) -> tuple[int, bool, int, str]:
+    """The most frequent candidate of an item decides; of equal ones a corpus, then the first."""
+    return candidate.n, candidate.kind != POPQA, -candidate.rank, candidate.id
+
+
+def read_same_as(path: str) -> Iterator[tuple[str, str]]:
+    """Resource and item of each line of a file of ``owl:sameAs``, packed or not.
+
+    Lines are N-Triples, as DBpedia's dumps have them, or a resource, a tab and an item (its IRI
+    or ``Q42``). Triples of other predicates, and comments, are passed over.
+
+    Raises:
+        UserError: no such file.
+        BadInput: a line that is neither.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; give N-Triples or a table of owl:sameAs")
+    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(path).suffix, open)
+    number = 0
+    try:
+        with opener(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                pair = _pair(line, f"{path}:{number}")
+                if pair is not None:
+                    yield pair
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # a damaged file
+        raise BadInput([f"{path}:{number + 1}: cannot be read ({error})"]) from None
+
+
+def _pair(line: str, where: str) -> tuple[str, str] | None:
+    parts = [part.strip("<>") for part in line.split(None, 3)]
+    if not parts or parts[0].startswith("#"):
+        return None
+    if len(parts) == 4:
+        uri, predicate, item = parts[:3]
+        if predicate != OWL_SAME_AS or not item.startswith(WD):
+            return None
+    elif len(parts) == 2:
+        uri, item = parts
+        item = item if "/" in item else WD + item
+    else:
+        raise BadInput([f"{where}: expected a triple, or a resource and an item"])
+    name = resource(uri)
+    return None if name is None else (name, item)

@@ -1,0 +1,1 @@
+"""Statements that are true of almost any member of a domain."""

@@ -1,0 +1,1 @@
+"""True and false claims among contexts that disagree."""

@@ -1,0 +1,362 @@
+"""``kb_conflicts``: true and false claims among contexts that disagree, from a knowledge base.
+
+Half the claims are true, half give another value of the same property. Each has two to five
+contexts, of which at least one supports it and at least one conflicts with it. The only thing that
+tells a true claim from a false one is who says what:
+
+- the numbers of supporting and conflicting contexts are dealt out to a true and a false claim of
+  the same property at a time, so that their joint distribution is the same for both and a
+  majority of contexts is right half the time;
+- a context that tells the truth comes from source k with a chance in proportion to its prior
+  r_k, one that does not in proportion to 1 − r_k. Where the priors' mean is one half, the share of
+  true contexts of a source is its prior, and the sum of the log-odds ln r/(1 − r) over the
+  contexts, those against the claim taken off, is the log-odds that the claim is true;
+- wording, asides and order of the contexts are drawn without a look at any of this.
+
+FactReasoner (2502.18573) weighs contexts by such priors; its own set has true claims only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+from clients.polite import SECONDS_A_REQUEST
+from clients.sparql import SparqlClient
+from data_builders.dataset import Card, kept_answers, write_dataset
+from data_builders.kb.items import POPULATION, check_population, load_items, single_values
+from data_builders.kb.kb_conflicts.cues import leak_table, rule_table, source_table
+from data_builders.kb.kb_conflicts.matters import (
+    WORDING,
+    Matter,
+    deal,
+    fill,
+    in_words,
+    other_value,
+    read_wording,
+)
+from data_builders.kb.server import open_client
+from data_builders.plan import Step
+from data_builders.splits import SPLITS, drawn_splits
+from records import Claim, Document, Passage, RelationPair, UserError
+
+# Made-up kinds of sources; the mean is one half, see above.
+SOURCES = {
+    "civil register": 0.95,
+    "encyclopedia": 0.85,
+    "newspaper": 0.65,
+    "family chronicle": 0.35,
+    "anonymous blog": 0.15,
+    "hoax site": 0.05,
+}
+
+
+class KbConflicts:
+    """True and false claims of a knowledge base among contexts of unequal reliability.
+
+    Args:
+        output: folder of the dataset.
+        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
+            service.
+        population: SPARQL patterns that bind ``?item``; narrow it on a big endpoint.
+        wording: ``people``, ``films``, or a YAML file like theirs: property to ``claims`` and
+            ``contexts``, templates a line with {topic} and {value}, and ``date: true`` for dates.
+        sources: kind of source to the probability that it tells the truth; with a mean of one
+            half the priors are calibrated.
+        contexts: least and largest number of contexts of a claim.
+        claims_per_topic: at most this many claims about a topic, each of another property.
+        shares: topics of train, dev and test.
+        user_agent: who asks, for a remote endpoint.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
+        seed: of all choices.
+        limit: only the first so many topics, for a trial.
+
+    Raises:
+        UserError: an option out of range, or a wording that cannot be read.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        endpoint: str = "snapshot",
+        population: str = POPULATION,
+        wording: str = "people",
+        sources: dict[str, float] | None = None,
+        contexts: tuple[int, int] = (2, 5),
+        claims_per_topic: int = 4,
+        shares: tuple[int, int, int] = (8, 1, 1),
+        user_agent: str | None = None,
+        cache_dir: Path | None = None,
+        seed: int = 0,
+        limit: int | None = None,
+    ):
+        check_population(population)
+        sources = SOURCES if sources is None else sources
+        if len(sources) < 2 or not all(0 < prior < 1 for prior in sources.values()):
+            raise UserError("sources: give at least two, each with a probability between 0 and 1")
+        if not 2 <= contexts[0] <= contexts[1]:
+            raise UserError("contexts: give two numbers, the first at least 2, the second no less")
+        if min(shares) < 0 or not sum(shares):
+            raise UserError("shares: give three numbers for train, dev and test, not all 0")
+        if claims_per_topic < 1 or (limit is not None and limit < 1):
+            raise UserError("claims_per_topic, limit: at least 1")
+        self.output = Path(output)
+        self.endpoint = endpoint
+        self.population = population
+        self.wording = wording
+        self.sources = dict(sorted(sources.items()))
+        self.contexts = tuple(contexts)
+        self.claims_per_topic = claims_per_topic
+        self.shares = tuple(shares)
+        self.user_agent = user_agent
+        self.cache_dir = cache_dir
+        self.seed = seed
+        self.limit = limit
+        self._told = read_wording(wording, most=self.contexts[1])
+        lines = (WORDING / "asides.txt").read_text(encoding="utf-8").splitlines()
+        self._asides = [line for line in lines if not line.startswith("#")]
+
+    def plan(self) -> list[Step]:
+        """What a build would ask; how much depends on how many items the population has."""
+        return [
+            Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST),
+            Step("names: a query for each hundred items", self.endpoint),
+            Step(
+                f"values of {', '.join(self._told)}: at most two queries a property for each "
+                "hundred items",
+                self.endpoint,
+            ),
+        ]
+
+    def build(self) -> Path:
+        """Ask the endpoint, make the claims, write the folder; returns the manifest's path."""
+        url = None if self.endpoint == "snapshot" else self.endpoint
+        dropped: Counter[str] = Counter()
+        with (
+            kept_answers(self.output, self.cache_dir) as answers,
+            open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
+        ):
+            by_split = self._split(self._matters(client, dropped))
+            documents = {
+                split: self._documents(matters, split, dropped)
+                for split, matters in by_split.items()
+                if matters
+            }
+            documents = {split: made for split, made in documents.items() if made}
+            if not documents:
+                raise UserError(
+                    "population: no topic with a value to tell, and another topic with another "
+                    "value; widen it"
+                )
+            files = {f"documents_{split}.jsonl": made for split, made in documents.items()}
+            files |= {
+                f"relation_{split}.jsonl": list(relation_pairs(made))
+                for split, made in documents.items()
+            }
+            return write_dataset(
+                self.output,
+                files,
+                card=self._card(documents),
+                clients=[client],
+                dropped=dropped,
+                config=self._config(),
+                seed=self.seed,
+            )
+
+    def _matters(self, client: SparqlClient, dropped: Counter[str]) -> list[Matter]:
+        """What claims can be made about, in the order of the topics."""
+        names = load_items(client, self.population, dropped)
+        iris = sorted(names)[: self.limit]
+        rng = random.Random(f"{self.seed}:others")
+        found: dict[str, list[Matter]] = defaultdict(list)
+        for prop, told in self._told.items():
+            values = single_values(client, iris, prop, told.date, dropped)
+            dropped[f"topic without a value of {prop}"] += len(iris) - len(values)
+            pool = [values[iri] for iri in iris if iri in values]
+            for iri in (iri for iri in iris if iri in values):
+                other = other_value(rng, values[iri], pool)
+                if other is None:
+                    dropped[f"no other value of {prop}"] += 1
+                    continue
+                words = (in_words(value, told.date) for value in (values[iri], other))
+                found[iri].append(Matter(iri, names[iri], prop, *words))
+        matters = []
+        for iri in iris:
+            rng.shuffle(found[iri])
+            matters.extend(found[iri][: self.claims_per_topic])
+            dropped["claim beyond claims_per_topic"] += max(
+                0, len(found[iri]) - self.claims_per_topic
+            )
+        return matters
+
+    def _split(self, matters: Sequence[Matter]) -> dict[str, list[Matter]]:
+        """By topic."""
+        of = drawn_splits((matter.iri for matter in matters), self.shares, self.seed)
+        return {split: [m for m in matters if of[m.iri] == split] for split in SPLITS}
+
+    def _documents(
+        self, matters: Sequence[Matter], split: str, dropped: Counter[str]
+    ) -> list[Document]:
+        """The documents of a split, one a topic."""
+        rng = random.Random(f"{self.seed}:{split}")
+        dealt = deal(rng, matters, self.contexts, dropped)
+        by_topic: dict[str, list[tuple[Matter, bool, int, int]]] = defaultdict(list)
+        for one in dealt:
+            by_topic[one[0].iri].append(one)
+        return [self._document(rng, by_topic[iri]) for iri in sorted(by_topic)]
+
+    def _document(
+        self, rng: random.Random, dealt: Sequence[tuple[Matter, bool, int, int]]
+    ) -> Document:
+        """One topic's claims with their contexts, in any order."""
+        dealt = rng.sample(dealt, len(dealt))
+        topic = dealt[0][0].topic
+        claims, passages = [], []
+        for index, (matter, true, supporting, conflicting) in enumerate(dealt):
+            claimed = matter.true if true else matter.other
+            text = fill(rng.choice(self._told[matter.prop].claims), topic, claimed)
+            sides = [True] * supporting + [False] * conflicting
+            rng.shuffle(sides)
+            own = [
+                Passage(id=f"c_a{index}_{place}", title=topic, **context)
+                for place, context in enumerate(self._contexts(rng, matter, true, sides))
+            ]
+            passages.extend(own)
+            claims.append(
+                Claim(
+                    id=f"a{index}",
+                    text=text,
+                    sentence=index,
+                    source=text,
+                    label="S" if true else "NS",
+                    contexts=[passage.id for passage in own],
+                    property=matter.prop,
+                )
+            )
+        return Document(
+            id=dealt[0][0].iri.rsplit("/", 1)[-1],
+            topic=topic,
+            text=" ".join(claim.text for claim in claims),
+            claims=claims,
+            passages=passages,
+        )
+
+    def _contexts(
+        self, rng: random.Random, matter: Matter, true: bool, sides: Sequence[bool]
+    ) -> Iterator[dict]:
+        """Text, source, prior and relation to the claim of each context."""
+        names = list(self.sources)
+        templates = rng.sample(self._told[matter.prop].contexts, len(sides))
+        for template, supports in zip(templates, sides, strict=True):
+            truthful = supports == true
+            weights = [p if truthful else 1 - p for p in self.sources.values()]
+            source = rng.choices(names, weights)[0]
+            said = fill(template, matter.topic, matter.true if truthful else matter.other)
+            asides = rng.sample(self._asides, rng.choice((0, 1, 2)))
+            before = rng.randint(0, len(asides))
+            yield {
+                "text": " ".join([*asides[:before], said, *asides[before:]]),
+                "source": source,
+                "prior": self.sources[source],
+                "relation": "entailment" if supports else "contradiction",
+            }
+
+    def _config(self) -> dict[str, object]:
+        """The configuration, without folders, which differ by machine."""
+        left_out = {"output", "cache_dir", "seed", "user_agent"}
+        shown = {k: v for k, v in vars(self).items() if k not in left_out and not k.startswith("_")}
+        templates = {prop: [told.claims, told.contexts] for prop, told in self._told.items()}
+        return shown | {"wording": Path(self.wording).name, "templates": templates}
+
+    def _card(self, documents: Mapping[str, list[Document]]) -> Card:
+        made = [document for split in documents.values() for document in split]
+        mean = sum(self.sources.values()) / len(self.sources)
+        return Card(
+            pretty_name="Knowledge-base claims among conflicting contexts",
+            configs={
+                kind: {split: f"{kind}_{split}.jsonl" for split in documents}
+                for kind in ("documents", "relation")
+            },
+            tags=("factuality", "knowledge-conflicts", "nli", "wikidata"),
+            text=CARD.format(
+                rules=rule_table(made),
+                sources=source_table(made),
+                leaks=leak_table(made),
+                mean=f"{mean:.2f}",
+                low=self.contexts[0],
+                high=self.contexts[1],
+            ),
+        )
+
+
+def relation_pairs(documents: Sequence[Document]) -> Iterator[RelationPair]:
+    """Each context against its claim, another claim, and contexts of its claim and of another.
+
+    FactReasoner asks a relation model about all of them. Two contexts of a claim agree or disagree
+    by their relations to it, their asides left out of account; of another property a context tells
+    nothing, whether a claim or a context has it.
+    """
+    for document in documents:
+        texts = {passage.id: passage for passage in document.passages}
+        following = [*document.claims[1:], *document.claims[:1]]
+        for claim, other in zip(document.claims, following, strict=True):
+            own = [texts[name] for name in claim.contexts]
+            pairs = [(c.text, claim.text, c.relation, "kb/conflict") for c in own]
+            if other is not claim:
+                pairs += [(c.text, other.text, "neutral", "kb/conflict_other") for c in own]
+                others = cycle(texts[name].text for name in other.contexts)
+                pairs += [
+                    (c.text, text, "neutral", "kb/conflict_other_contexts")
+                    for c, text in zip(own, others, strict=False)
+                ]
+            for place, one in enumerate(own):
+                for two in own[place + 1 :]:
+                    relation = "entailment" if one.relation == two.relation else "contradiction"
+                    pairs.append((one.text, two.text, relation, "kb/conflict_contexts"))
+            for premise, hypothesis, label, source in pairs:
+                yield RelationPair(
+                    premise=premise,
+                    hypothesis=hypothesis,
+                    label=label,
+                    source=source,
+                    group=document.topic,
+                )
+
+
+CARD = """\
+Claims about topics of a Wikidata-shaped knowledge base, half of them true (`label` S), half with
+another value of the same property (NS), each among {low} to {high} contexts that disagree.
+
+- `documents`: one document a topic, a claim a property; `contexts` names a claim's passages. A
+  passage has its kind of `source`, its `prior` (the probability that what it says is true) and its
+  `relation` to the claim, which is known because a rule made it.
+- `relation`: each context against its claim (`source` kb/conflict), against a claim of another
+  property, neutral (kb/conflict_other), against a context of that claim, neutral
+  (kb/conflict_other_contexts), and against the claim's other contexts, their asides left out of
+  account (kb/conflict_contexts). `group` is the topic; topics belong to one split.
+
+True and false claims have the same numbers of supporting and conflicting contexts, property by
+property, and the same wordings; what tells them apart is that sources with a high prior tell the
+truth more often. Share of the claims that simple rules get right, given the relations; a tie
+counts half:
+
+{rules}
+
+What must say nothing about a claim's truth, as the AUROC of a true claim (0.5 is chance):
+
+{leaks}
+
+How often each kind of source tells the truth; where the mean of the priors (here {mean}) is one
+half, that is its prior up to chance, elsewhere it cannot be, since the numbers are balanced:
+
+{sources}
+
+**Half the claims and half the contexts are false statements about real things, made on purpose;
+never show them without their mark.** The knowledge base is taken as complete and right. The
+sources are made up. A place that lies inside another one counts as another place. Wordings are
+shared by the splits; only topics are held out.
+"""

@@ -1,0 +1,304 @@
+"""Articles: premises as long and as mixed as an encyclopedia's paragraphs, and claims about them.
+
+A verifier reads pages. There a claim's words are often all on the page and it is still not said:
+the year belongs to something else, one detail is wrong or added, or another person is meant. An
+article tells facts and specific statements (``wording/unlisted.yaml``), some with a detail more,
+some joined into one sentence, now and then with a sentence about somebody else.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from data_builders.kb.facts import Person
+from data_builders.kb.kb_pairs.relation import Found, Teller, labelled_pairs
+from data_builders.kb.kb_pairs.statements import Fact, World, implies, values_of
+from data_builders.kb.kb_pairs.wording import (
+    Voice,
+    any_voice,
+    bank,
+    capital,
+    fillers,
+    slots_of,
+    speak,
+    unlisted,
+)
+from records import RelationPair
+
+# Weight of each kind.
+KINDS = {
+    "article_told": 16,
+    "article_less": 4,
+    "article_untold": 9,
+    "article_changed": 8,
+    "article_more": 4,
+    "article_contradicted": 4,
+}
+# Years are any years, so that no list of them can be learnt.
+YEARS = (1780, 2010)
+# How often a statement gets a tail, is joined to the one before, comes with the title in front.
+TAILED, JOINED, TITLED = 0.4, 0.3, 0.4
+# How often a sentence at the end is about somebody else.
+OTHER = 0.25
+_MAY_BE_JOINED = re.compile(r"(He|She|They|His|Her|Their|In|It) ")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What an article or a claim says, in any of several wordings.
+
+    Attributes:
+        kind: statements of different kinds have nothing to do with each other.
+        templates: wordings that entail each other.
+        slots: what fills them.
+        tail: a detail that is added, a template of one slot.
+        fact: the knowledge base's fact, if it is one.
+    """
+
+    kind: str
+    templates: tuple[str, ...]
+    slots: Mapping[str, str]
+    tail: str = ""
+    fact: Fact | None = field(default=None, compare=False)
+
+    @property
+    def used(self) -> list[str]:
+        """The slots that every wording shows."""
+        shown = set.intersection(*(slots_of(template) for template in self.templates))
+        return sorted(shown | slots_of(self.tail))
+
+    def say(self, rng: random.Random, person: Person, voice: Voice) -> str:
+        """The statement as a sentence."""
+        template = rng.choice(self.templates)
+        if self.tail:
+            template = f"{template.removesuffix('.')} {self.tail}."
+        return capital(speak(template, person, voice, self.slots))
+
+
+@dataclass(frozen=True)
+class Article:
+    """A paragraph about a person.
+
+    Attributes:
+        text: the paragraph.
+        told: what it says of the person, in order.
+        other: what it says of somebody else.
+    """
+
+    text: str
+    told: list[Statement]
+    other: list[Statement]
+
+
+class Writer:
+    """Writes articles about people of one split and claims that do or do not follow from them.
+
+    Args:
+        world: the split's people, facts and values.
+        rng: source of all choices.
+    """
+
+    def __init__(self, world: World, rng: random.Random):
+        self.world = world
+        self.rng = rng
+        self._cities = sorted(
+            {v.label for p in world.people for prop in ("P19", "P20") for v in values_of(p, prop)}
+        )
+
+    def article(self, person: Person) -> Article:
+        """Some facts of the person and some specific statements, shuffled."""
+        facts = self.world.facts(person)
+        chosen = self.rng.sample(facts, min(len(facts), self.rng.randint(1, 4)))
+        told = [self._fact(fact) for fact in chosen]
+        for _ in range(self.rng.randint(2, 5)):
+            told.append(self._specific({statement.kind for statement in told}))
+        self.rng.shuffle(told)
+        about, other = self.rng.choice(self.world.people), []
+        if about.name != person.name and self.rng.random() < OTHER:
+            facts = self.world.facts(about)
+            other = [self._fact(f) for f in self.rng.sample(facts, min(len(facts), 2))]
+        sentences = self._sentences(person, told) + self._sentences(about, other)
+        title = f"{person.name}. " if self.rng.random() < TITLED else ""
+        return Article(title + " ".join(sentences), told, other)
+
+    def told(self, person: Person) -> tuple[str, str]:
+        """An article, and a statement of it in the same or another wording."""
+        article = self.article(person)
+        return article.text, self._claim(person, self.rng.choice(article.told))
+
+    def less(self, person: Person) -> tuple[str, str] | None:
+        """An article, and one of its statements without the detail."""
+        article = self.article(person)
+        tailed = [statement for statement in article.told if statement.tail]
+        if not tailed:
+            return None
+        return article.text, self._claim(person, replace(self.rng.choice(tailed), tail=""))
+
+    def untold(self, person: Person) -> tuple[str, str] | None:
+        """An article, and a statement on something else."""
+        article = self.article(person)
+        if self.rng.random() < 0.7:
+            other = self._specific({statement.kind for statement in article.told})
+            return article.text, self._claim(person, other)
+        fact = self.world.own_value(self.rng, person)
+        facts = [s.fact for s in article.told if s.fact]
+        if any(implies(f, fact) or implies(fact, f) or _aspects(f, fact) for f in facts):
+            return None
+        return article.text, self._claim(person, self._fact(fact))
+
+    def changed(self, person: Person) -> tuple[str, str] | None:
+        """An article, and one of its statements with one value exchanged: not said, though close.
+
+        Half of the time the value is the article's own, said of something else.
+        """
+        article = self.article(person)
+        if article.other and self.rng.random() < 0.5:
+            wrong = self.rng.choice(article.other)
+            known = {fact for fact in self.world.facts(person)}
+            if wrong.fact.functional or wrong.fact in known:
+                return None
+            return article.text, self._claim(person, wrong)
+        statement = self.rng.choice(article.told)
+        if statement.fact is not None:
+            fact = statement.fact
+            wrong = None if fact.functional else self.world.other_value(self.rng, person, fact)
+            return wrong and (article.text, self._claim(person, self._fact(wrong)))
+        if not statement.used:
+            return None
+        slot = self.rng.choice(statement.used)
+        own = [s.slots[slot] for s in article.told if slot in s.used]
+        value = self.rng.choice(own) if self.rng.random() < 0.5 else self._fillers()[slot]
+        if value == statement.slots[slot]:
+            return None
+        wrong = replace(statement, slots={**statement.slots, slot: value})
+        return article.text, self._claim(person, wrong)
+
+    def more(self, person: Person) -> tuple[str, str] | None:
+        """An article, and one of its statements with a detail that it does not have."""
+        article = self.article(person)
+        plain = [s for s in article.told if s.fact is None and not s.tail]
+        if not plain:
+            return None
+        statement = self.rng.choice(plain)
+        tail = self._tail(statement.templates)
+        (slot,) = slots_of(tail)
+        own = [s.slots[slot] for s in article.told if slot in s.used]
+        filled = self._fillers()
+        if own and self.rng.random() < 0.5:
+            filled[slot] = self.rng.choice(own)
+        slots = {**statement.slots, slot: filled[slot]}
+        return article.text, self._claim(person, replace(statement, tail=tail, slots=slots))
+
+    def contradicted(self, person: Person) -> tuple[str, str, Fact, Fact] | None:
+        """An article, and another value of a functional fact of it, with both facts."""
+        article = self.article(person)
+        functional = [s.fact for s in article.told if s.fact and s.fact.functional]
+        if not functional:
+            return None
+        fact = self.rng.choice(functional)
+        other = self.world.other_value(self.rng, person, fact)
+        return other and (article.text, self._claim(person, self._fact(other)), fact, other)
+
+    def _sentences(self, person: Person, told: Sequence[Statement]) -> list[str]:
+        """One sentence a statement, some of them joined; the name comes first."""
+        sentences: list[str] = []
+        joins = bank("articles")["joins"][self.world.split]
+        for index, statement in enumerate(told):
+            form = self.rng.choices(("pronoun", "surname", "full"), (6, 3, 1))[0]
+            text = statement.say(self.rng, person, Voice(form if index else "full", True))
+            if sentences and _MAY_BE_JOINED.match(text) and self.rng.random() < JOINED:
+                start = sentences.pop().removesuffix(".")
+                text = f"{start}{self.rng.choice(joins)} {text[0].lower()}{text[1:]}"
+            sentences.append(text)
+        return sentences
+
+    def _claim(self, person: Person, statement: Statement) -> str:
+        return statement.say(self.rng, person, any_voice(self.rng, statement.kind == "P21"))
+
+    def _fact(self, fact: Fact) -> Statement:
+        slots = dict(fact.slots)
+        if "us" in slots and self.rng.random() < 0.5:
+            slots["v"] = slots["us"]
+        return Statement(fact.key, tuple(self.world.templates(fact)), slots, fact=fact)
+
+    def _specific(self, kinds: set[str]) -> Statement:
+        """A statement that the knowledge base does not hold, of none of these kinds."""
+        entries = [entry for entry in unlisted(self.world.split) if entry.kind not in kinds]
+        entry = self.rng.choice(entries)
+        tail = self._tail(entry.paraphrases) if self.rng.random() < TAILED else ""
+        return Statement(entry.kind, entry.paraphrases, self._fillers(), tail)
+
+    def _tail(self, templates: Sequence[str]) -> str:
+        """A detail of which the templates say nothing."""
+        there = {slot for template in templates for slot in slots_of(template)}
+        tails = bank("articles")["tails"][self.world.split]
+        return self.rng.choice([tail for tail in tails if not slots_of(tail) & there])
+
+    def _fillers(self) -> dict[str, str]:
+        """A filler for every slot; years, cities and names are of a wide choice."""
+        found = fillers(self.rng, self.world.split)
+        found["year"] = str(self.rng.randint(*YEARS))
+        if self.rng.random() < 0.7:
+            found["city"] = self.rng.choice(self._cities)
+            found["name"] = self.rng.choice(self.world.people).name
+        return found
+
+
+def _aspects(left: Fact, right: Fact) -> bool:
+    """Whether two facts are two aspects of one date."""
+    return left.prop == right.prop and left.functional
+
+
+class _ArticleTeller(Teller):
+    """A teller with a writer."""
+
+    def __init__(self, world: World, rng: random.Random):
+        super().__init__(world, rng)
+        self.writer = Writer(world, rng)
+
+
+def article_pairs(
+    world: World, number: int, seed: int, dropped: Counter[str]
+) -> list[RelationPair]:
+    """Relation pairs of one split whose premises are articles.
+
+    Args:
+        world: the split's people and facts.
+        number: about how many; fewer where a kind has not enough to say.
+        seed: of all choices.
+        dropped: counts the pairs that could not be made, by kind.
+    """
+    teller = _ArticleTeller(world, random.Random(f"{seed}:articles:{world.split}"))
+    return labelled_pairs(teller, KINDS, _MAKERS, number, "article", dropped)
+
+
+def _labelled(name: str, label: str) -> Callable[[_ArticleTeller, Person], Found]:
+    """Pairs of one kind, which all have one label."""
+
+    def make(t: _ArticleTeller, person: Person) -> Found:
+        found = getattr(t.writer, name)(person)
+        return found and (*found, label)
+
+    return make
+
+
+def _contradicted(t: _ArticleTeller, person: Person) -> Found:
+    found = t.writer.contradicted(person)
+    if found is None:
+        return None
+    t.told.extend(found[2:])
+    return *found[:2], "contradiction"
+
+
+_MAKERS: dict[str, Callable[[_ArticleTeller, Person], Found]] = {
+    "article_told": _labelled("told", "entailment"),
+    "article_less": _labelled("less", "entailment"),
+    "article_untold": _labelled("untold", "neutral"),
+    "article_changed": _labelled("changed", "neutral"),
+    "article_more": _labelled("more", "neutral"),
+    "article_contradicted": _contradicted,
+}

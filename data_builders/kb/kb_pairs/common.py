@@ -1,0 +1,168 @@
+"""Facts that many people share: a time span, a continent, an area of work, "won an award".
+
+Between what is true of anyone and what is true of one person there is much that is true of many.
+Their shares are counted as those of other facts are; without them a model learns that a statement
+is either bleached or rare. They are hypotheses of UNLI pairs only. "Before 1950" and "after 1800"
+are not among them: a small encoder does not compare numbers, and learned from them that any
+statement with a year is likely.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from data_builders.kb.facts import Person, Value
+from data_builders.kb.kb_pairs.statements import Fact, World, ordinal, values_of
+from data_builders.kb.kb_pairs.wording import lexicon
+
+AGES = (40, 50, 60, 70, 80)
+# How many of the most frequent values of a property are an alternative in "a writer or a poet".
+FREQUENT = 8
+
+
+class Common:
+    """What is true of a person of a world and of many others.
+
+    Args:
+        world: whose people and properties are used; the templates are in ``wording/common.yaml``.
+    """
+
+    def __init__(self, world: World):
+        self._split = world.split
+        self._frequent = _frequent(world.everyone)
+        self._known = {person.iri: self._facts(person) for person in world.people}
+        by_key: dict[str, list[Fact]] = {}
+        for known in self._known.values():
+            for fact in known:
+                by_key.setdefault(fact.key, []).append(fact)
+        self._by_key = {key: list(dict.fromkeys(facts)) for key, facts in sorted(by_key.items())}
+
+    def all_of(self, person: Person) -> list[Fact]:
+        """All that are true of a person."""
+        return self._known[person.iri]
+
+    def draw(self, rng: random.Random, person: Person) -> Fact | None:
+        """A fact of the person or, as often, of anybody; every key as likely."""
+        own = self._known[person.iri]
+        if own and rng.random() < 0.5:
+            key = rng.choice(sorted({fact.key for fact in own}))
+            return rng.choice([fact for fact in own if fact.key == key])
+        if not self._by_key:
+            return None
+        return rng.choice(self._by_key[rng.choice(list(self._by_key))])
+
+    def _facts(self, person: Person) -> list[Fact]:
+        frequent = self._frequent
+        if self._split == "train":
+            spans = [*_half(person, "P569"), *_continent(person), *_any(person, "P69")]
+            work = [*_several(person, "P106"), *_either(person, "P106", frequent), *_areas(person)]
+            return [*spans, *work, *_either(person, "P27", frequent)]
+        if self._split == "dev":
+            places = [*_any(person, "P20"), *_elsewhere(person)]
+            return [*places, *_either(person, "P20", frequent)]
+        spans = [*_half(person, "P570"), *_ages(person)]
+        honours = [*_any(person, "P166"), *_several(person, "P166")]
+        return [*spans, *honours, *_any(person, "P54"), *_any(person, "alias")]
+
+
+def _frequent(people: Sequence[Person]) -> dict[str, list[Value]]:
+    """The most frequent values of the properties that "either" names two values of."""
+    found = {}
+    for prop in ("P106", "P27", "P20"):
+        counts = Counter(value for person in people for value in values_of(person, prop))
+        ordered = sorted(counts, key=lambda value: (-counts[value], value.label, value.iri or ""))
+        found[prop] = ordered[:FREQUENT]
+    return found
+
+
+def _year(person: Person, prop: str) -> int | None:
+    """The year, where the knowledge base is sure of it."""
+    dates = person.facts.get(prop, ())
+    return dates[0].year if len(dates) == 1 else None
+
+
+def _half(person: Person, prop: str) -> Iterator[Fact]:
+    """Half a century."""
+    year = _year(person, prop)
+    if year is None or year < 1000:
+        return
+    low = (year - 1) // 50 * 50 + 1
+    half = "first" if low % 100 == 1 else "second"
+    text = f"the {half} half of the {ordinal((low - 1) // 100 + 1)} century"
+    pattern = (
+        f"?person wdt:{prop} ?date@ . FILTER(YEAR(?date@) >= {low} && YEAR(?date@) <= {low + 49})"
+    )
+    yield Fact(prop, "half", text, pattern, {"v": text})
+
+
+def _ages(person: Person) -> Iterator[Fact]:
+    born, died = _year(person, "P569"), _year(person, "P570")
+    for age in AGES:
+        if born and died and died - born > age:
+            pattern = (
+                "?person wdt:P569 ?born@ ; wdt:P570 ?died@ . "
+                f"FILTER(YEAR(?died@) - YEAR(?born@) > {age})"
+            )
+            yield Fact("P570", "age", str(age), pattern, {"n": str(age)})
+
+
+def _any(person: Person, prop: str) -> Iterator[Fact]:
+    if values_of(person, prop):
+        pattern = f"?person wdt:{prop} ?value@ ."
+        if prop == "alias":
+            pattern = (
+                "?person (skos:altLabel|owl:sameAs/rdfs:label) ?value@ ; rdfs:label ?name@ . "
+                'FILTER(LANG(?value@) = "en" && LANG(?name@) = "en" && ?value@ != ?name@)'
+            )
+        yield Fact(prop, "any", "", pattern, {})
+
+
+def _several(person: Person, prop: str) -> Iterator[Fact]:
+    if len(values_of(person, prop)) > 1:
+        pattern = f"?person wdt:{prop} ?value@, ?other@ . FILTER(?value@ != ?other@)"
+        yield Fact(prop, "several", "", pattern, {})
+
+
+def _either(person: Person, prop: str, frequent: dict[str, list[Value]]) -> Iterator[Fact]:
+    for own in values_of(person, prop):
+        for other in frequent[prop]:
+            if other.iri == own.iri:
+                continue
+            left, right = sorted((own, other), key=lambda value: value.label)
+            pattern = (
+                f"?person wdt:{prop} ?value@ . FILTER(?value@ IN (<{left.iri}>, <{right.iri}>))"
+            )
+            names = [left.label, right.label]
+            if prop == "P27":
+                names = [lexicon("countries").get(name, (name,))[0] for name in names]
+            slots = dict(zip("vw", names, strict=True))
+            yield Fact(prop, "either", " / ".join(names), pattern, slots)
+
+
+def _areas(person: Person) -> Iterator[Fact]:
+    own = {value.label for value in values_of(person, "P106")}
+    for area, labels in lexicon("areas").items():
+        if own & set(labels):
+            names = ", ".join(f'"{label}"' for label in labels)
+            pattern = (
+                "?person wdt:P106/rdfs:label ?label@ . "
+                f'FILTER(LANG(?label@) = "en" && STR(?label@) IN ({names}))'
+            )
+            yield Fact("P106", "area", area, pattern, {"v": area})
+
+
+def _continent(person: Person) -> Iterator[Fact]:
+    name = person.continent
+    if name in lexicon("continents"):
+        pattern = f'?person wdt:P27/wdt:P30/rdfs:label "{name}"@en .'
+        slots = {"v": name, "adj": lexicon("continents")[name][0]}
+        yield Fact("P27", "continent", name, pattern, slots)
+
+
+def _elsewhere(person: Person) -> Iterator[Fact]:
+    born, died = values_of(person, "P19"), values_of(person, "P20")
+    if len(born) == len(died) == 1 and born[0].iri != died[0].iri:
+        pattern = "?person wdt:P19 ?born@ ; wdt:P20 ?died@ . FILTER(?born@ != ?died@)"
+        yield Fact("P20", "elsewhere", "", pattern, {})

@@ -1,0 +1,218 @@
+"""``kb_pairs``: training data whose labels come from a knowledge base's facts and counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from clients.polite import SECONDS_A_REQUEST
+from clients.sparql import SparqlClient
+from data_builders.dataset import Card, kept_answers, write_dataset
+from data_builders.kb.facts import Person, load_people
+from data_builders.kb.kb_pairs.articles import article_pairs
+from data_builders.kb.kb_pairs.claims import class_claims
+from data_builders.kb.kb_pairs.generations import generations
+from data_builders.kb.kb_pairs.lss import lss_examples
+from data_builders.kb.kb_pairs.pages import passages
+from data_builders.kb.kb_pairs.relation import relation_pairs
+from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, split_people
+from data_builders.kb.kb_pairs.statements import Shares, World
+from data_builders.kb.kb_pairs.unli import unli_pairs
+from data_builders.kb.server import open_client
+from data_builders.plan import Step
+from data_builders.splits import SPLITS
+from records import UserError
+
+Sizes = tuple[int, int, int]
+
+
+class KbPairs:
+    """UNLI, relation, LSS and generation records from the facts of a Wikidata-shaped endpoint.
+
+    Split by person, by property and by wording: see ``splits.py`` and ``wording/*.yaml``.
+
+    Args:
+        output: folder of the dataset.
+        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
+            service.
+        population: SPARQL patterns that bind ``?person``; narrow it by occupation, country or year
+            on a big endpoint.
+        user_agent: who asks, for a remote endpoint.
+        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
+            whole.
+        seed: of all choices.
+        shares: people of train, dev and test.
+        unli: about how many UNLI pairs in train, dev and test.
+        relation: about how many relation pairs.
+        articles: about how many relation pairs whose premises are paragraphs of an encyclopedia,
+            for a verifier that reads pages.
+        lss: about how many LSS examples.
+        generations_per_person: texts of each kind (normal, uninformative, repetitive).
+        claims_per_person: claims of each class (bleached, common, specific, unlisted) in the files
+            that judge a UNLI model.
+        corrupted: probability that a sentence of a normal biography is made false.
+        least_given: a premise whose share is counted must hold for at least this many people.
+        limit: only the first so many people, for a trial.
+
+    Raises:
+        UserError: a size below 1, or ``corrupted`` out of [0, 1].
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        endpoint: str = "snapshot",
+        population: str = "?person wdt:P31 wd:Q5 .",
+        user_agent: str | None = None,
+        cache_dir: Path | None = None,
+        seed: int = 0,
+        shares: Sizes = (8, 1, 1),
+        unli: Sizes = (6000, 800, 800),
+        relation: Sizes = (9000, 1000, 1000),
+        articles: Sizes = (3500, 300, 300),
+        lss: Sizes = (1500, 200, 200),
+        generations_per_person: int = 2,
+        claims_per_person: int = 6,
+        corrupted: float = 0.3,
+        least_given: int = 8,
+        limit: int | None = None,
+    ):
+        counts = (generations_per_person, claims_per_person, least_given)
+        if min(*unli, *relation, *articles, *lss, *counts) < 1:
+            raise UserError(
+                "unli, relation, articles, lss, generations_per_person, claims_per_person, "
+                "least_given: at least 1"
+            )
+        if not 0 <= corrupted <= 1:
+            raise UserError(f"corrupted: {corrupted} is no probability; give 0 to 1")
+        self.output = Path(output)
+        self.endpoint = endpoint
+        self.population = population
+        self.user_agent = user_agent
+        self.cache_dir = cache_dir
+        self.seed = seed
+        self.shares = tuple(shares)
+        self.unli = tuple(unli)
+        self.relation = tuple(relation)
+        self.articles = tuple(articles)
+        self.lss = tuple(lss)
+        self.generations_per_person = generations_per_person
+        self.claims_per_person = claims_per_person
+        self.corrupted = corrupted
+        self.least_given = least_given
+        self.limit = limit
+
+    def plan(self) -> list[Step]:
+        """What a build would ask; how much depends on how many people the population has."""
+        return [
+            Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST),
+            Step("facts: 30 queries for each hundred people", self.endpoint),
+            Step("shares: a count for each pair of facts that is asked for", self.endpoint),
+        ]
+
+    def build(self) -> Path:
+        """Ask the endpoint, make the records, write the folder; returns the manifest's path."""
+        url = None if self.endpoint == "snapshot" else self.endpoint
+        with (
+            kept_answers(self.output, self.cache_dir) as answers,
+            open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
+        ):
+            dropped: Counter[str] = Counter()
+            people = load_people(client, self.population, dropped=dropped, limit=self.limit)
+            files = self._records(client, people, dropped)
+            return write_dataset(
+                self.output,
+                files,
+                card=_card(files),
+                clients=[client],
+                dropped=dropped,
+                config=self._config(),
+                seed=self.seed,
+            )
+
+    def _records(
+        self, client: SparqlClient, people: list[Person], dropped: Counter[str]
+    ) -> dict[str, list]:
+        """File name to its records."""
+        shares = Shares(client, self.population)
+        members = split_people(people, self.shares, self.seed)
+        files: dict[str, list] = {}
+        for index, split in enumerate(SPLITS):
+            world = World(members[split], people, split)
+            dropped[f"person of {split} without a fact of its properties"] += len(
+                members[split]
+            ) - len(world.people)
+            files[f"unli_{split}.jsonl"] = unli_pairs(
+                world, shares, self.unli[index], self.least_given, self.seed, dropped
+            )
+            files[f"relation_{split}.jsonl"] = relation_pairs(
+                world, self.relation[index], self.seed, dropped
+            )
+            files[f"articles_{split}.jsonl"] = article_pairs(
+                world, self.articles[index], self.seed, dropped
+            )
+            files[f"lss_{split}.jsonl"] = lss_examples(world, self.lss[index], self.seed, dropped)
+            files[f"generations_{split}.jsonl"] = generations(
+                world, self.generations_per_person, self.corrupted, self.seed
+            )
+            if split != "train":
+                files[f"claims_{split}.jsonl"] = class_claims(
+                    world, shares, self.claims_per_person, self.seed
+                )
+        files["passages.jsonl"] = passages(people, self.seed)
+        return files
+
+    def _config(self) -> dict[str, object]:
+        """The configuration, without folders, which differ by machine."""
+        left_out = {"output", "cache_dir", "seed"}
+        return {k: v for k, v in vars(self).items() if k not in left_out}
+
+
+def _card(files: dict[str, list]) -> Card:
+    configs = {
+        kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS}
+        for kind in ("unli", "relation", "articles", "lss", "generations")
+    }
+    configs["claims"] = {split: f"claims_{split}.jsonl" for split in SPLITS[1:]}
+    properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
+    return Card(
+        pretty_name="Knowledge-base pairs for factuality scoring",
+        configs=configs | {"passages": {"train": "passages.jsonl"}},
+        text=CARD.format(properties=properties),
+        task_categories=("text-classification", "token-classification", "text-generation"),
+        tags=("factuality", "nli", "uncertain-nli", "wikidata"),
+    )
+
+
+CARD = """\
+English statements about real people who have died, made by templates from the facts of a
+Wikidata-shaped knowledge base, to retrain the components of decompose-then-verify factuality
+scoring where there are no human labels.
+
+- `unli_*`: premise, hypothesis and probability. Source `kb/share` and `kb/share_given`: the share
+  of people with the asked fact among those with the given ones (`counts` holds both numbers; at
+  least 0.002). Source `prior/unlisted`: a fixed guess, **no count**, for specific statements that
+  the knowledge base does not hold. Others: 0.97 entailed or true of anyone, 0.9 with an empty
+  embellishment, 0.02 contradicted.
+- `relation_*`: entailment, neutral, contradiction; `source` names the kind. Only functional
+  properties contradict; another occupation or citizenship is neutral. An empty embellishment
+  ("a respected painter") counts as a paraphrase of the plain fact. Statements that are true of
+  anyone count as entailing each other.
+- `articles_*`: the same, with paragraphs about a person as premises, in which most of a claim's
+  words may stand although it is not said. What the knowledge base does not hold is invented.
+- `lss_*`: a claim of several clauses, and the words that the reference supports. The rating is a
+  rule (1 + 4 times the share of supported clauses), no human's.
+- `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
+  texts; `sentences` keeps each sentence's truth. `group` is Core's cell: continent group A to D
+  and frequency bin 0 to 3.
+- `claims_*`: claims about the people of dev and test by how many people they hold for:
+  `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
+  `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.
+- `passages.jsonl`: a page a person with all facts, the knowledge source for verification.
+
+**Sentences marked false, contradictions and wrong clauses are false statements about real people,
+made on purpose; never show them without their mark.** The knowledge base is taken as complete: a
+value that it does not hold counts as false. People, properties and wordings belong to one split:
+
+{properties}
+"""

@@ -1,0 +1,137 @@
+"""LSS examples: a claim that joins several clauses, and the words that the reference supports.
+
+2308.12157, section 3: the longest supported subsequence of a claim's words. Clauses are true and
+in the reference (kept), true but not in the reference, wrong, or not in the knowledge base at all
+(dropped). A joining word is kept between two kept clauses.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from data_builders.kb.facts import Person
+from data_builders.kb.kb_pairs.relation import TRIES, Teller
+from data_builders.kb.kb_pairs.statements import Fact, World, paragraph
+from data_builders.kb.kb_pairs.wording import PRONOUNS, Voice, bank, slots_of, speak
+from records import Annotation, LssExample
+
+SUPPORTED, MISSING, WRONG, UNLISTED = "supported", "missing", "wrong", "unlisted"
+
+
+def lss_examples(world: World, number: int, seed: int, dropped: Counter[str]) -> list[LssExample]:
+    """LSS examples of one split.
+
+    The rating is a rule, no human's: 1 + 4 times the share of supported clauses.
+
+    Args:
+        world: the split's people and facts.
+        number: about how many; fewer where people have too few facts.
+        seed: of all choices.
+        dropped: counts the examples that could not be made.
+    """
+    teller = Teller(world, random.Random(f"{seed}:lss:{world.split}"))
+    seen: set[tuple[str, str]] = set()
+    found: list[LssExample] = []
+    for _ in range(number * TRIES):
+        if len(found) == number:
+            break
+        example = _example(teller, teller.person(), f"{world.split}-{len(found)}")
+        if example is None or (example.reference, example.claim) in seen:
+            continue
+        seen.add((example.reference, example.claim))
+        found.append(example)
+    dropped["LSS example not found"] += number - len(found)
+    return found
+
+
+def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
+    rng, world = teller.rng, teller.world
+    facts = [f for f in world.facts(person) if f.aspect in ("", "year")]
+    if not facts:
+        return None
+    rng.shuffle(facts)
+    told = facts[: rng.randint(1, min(5, len(facts)))]
+    missing = [f for f in facts if f not in told]
+    clauses: list[tuple[str, str]] = []
+    used: set[str] = set()
+    for _ in range(rng.choices((1, 2, 3, 4), (1, 4, 4, 2))[0]):
+        state = rng.choices((SUPPORTED, MISSING, WRONG, UNLISTED), (55, 12, 20, 13))[0]
+        clause = _clause(teller, person, state, told, missing, used)
+        if clause is not None:
+            clauses.append((clause, state))
+    if not clauses:
+        return None
+    reference = _reference(teller, person, told)
+    claim, lss = _join(teller, person, clauses)
+    kept = sum(state == SUPPORTED for _, state in clauses)
+    rating = round(1 + 4 * kept / len(clauses), 2)
+    return LssExample(
+        reference=reference,
+        claim=claim,
+        annotations=[Annotation(lss=lss, rating=rating)],
+        id=name,
+        source="kb/lss",
+        person=person.iri,
+    )
+
+
+def _reference(teller: Teller, person: Person, told: list[Fact]) -> str:
+    """The told facts as a paragraph, sometimes with a sentence that has nothing to do with it."""
+    text = paragraph(teller.rng, teller.world, person, told)
+    return f"{text} {teller.bleached(person)}" if teller.rng.random() < 0.3 else text
+
+
+def _clause(
+    teller: Teller,
+    person: Person,
+    state: str,
+    told: list[Fact],
+    missing: list[Fact],
+    used: set[str],
+) -> str | None:
+    """A clause of the wanted state, or ``None`` where there is none that was not said yet."""
+    rng, world = teller.rng, teller.world
+    if state == UNLISTED:
+        template, slots = rng.choice(world.clauses["unlisted"]), {}
+        mark = template
+    else:
+        pool = missing if state == MISSING else told
+        fact: Fact | None = rng.choice(pool) if pool else None
+        if fact is not None and state == WRONG:
+            fact = world.other_value(rng, person, fact)
+        if fact is None:
+            return None
+        slots = fact.slots | {"v": fact.slots.get("v", fact.value)}
+        fitting = [t for t in world.clauses[fact.prop] if slots_of(t) <= slots.keys()]
+        template, mark = rng.choice(fitting), str(fact)
+    if mark in used:
+        return None
+    used.add(mark)
+    return speak(template, person, Voice("surname"), slots)
+
+
+def _join(teller: Teller, person: Person, clauses: list[tuple[str, str]]) -> tuple[str, str]:
+    """The claim, and its supported words; an empty text where nothing is supported."""
+    pronoun = PRONOUNS[person.sex or "they"]["he"]
+    claim, kept = person.name, ""
+    if len(clauses) > 1 and teller.rng.random() < 0.25:
+        return _join_relative(person, clauses)
+    for index, (clause, state) in enumerate(clauses):
+        join = teller.rng.choice(bank("clauses")["joins"][teller.split])
+        join = join.replace("{he}", pronoun)
+        glue = "" if index == 0 else join if join.startswith(",") else f" {join}"
+        claim += f"{glue} {clause}"
+        if state == SUPPORTED:
+            kept += f" {clause}" if not kept else f"{glue} {clause}"
+    return f"{claim}.", f"{person.name}{kept}." if kept else ""
+
+
+def _join_relative(person: Person, clauses: list[tuple[str, str]]) -> tuple[str, str]:
+    """The same with a relative clause: ``X, who was a chemist, came from Poland and …``."""
+    (first, state), *others = clauses
+    claim = f"{person.name}, who {first}, {' and '.join(clause for clause, _ in others)}."
+    rest = " and ".join(clause for clause, state in others if state == SUPPORTED)
+    if state != SUPPORTED:
+        return claim, f"{person.name} {rest}." if rest else ""
+    return claim, f"{person.name}, who {first}, {rest}." if rest else f"{person.name} {first}."

@@ -1,0 +1,1 @@
+"""Datasets whose labels come with a published set."""

@@ -1,0 +1,218 @@
+"""``claim_pairs``: distant UNLI and relation pairs from any file of documents with claims.
+
+A knowledge base teaches the components its own properties; a text's subclaims speak of anything.
+Where nobody labelled pairs, the decomposition itself says enough: a claim follows from the
+sentence that it was taken from, it entails statements that are true of anyone, such statements do
+not entail it, and two claims of one text that share few words say different things. The labels
+are rules, not judgments; each row's ``source`` names its rule.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from data_builders.dataset import Card, write_dataset
+from data_builders.kb.facts import Person
+from data_builders.kb.kb_pairs.wording import any_voice, bleached
+from data_builders.plan import Step
+from data_builders.splits import SPLITS, drawn_splits
+from eval.decompose.sentences import split_sentences
+from records import Document, RelationPair, UnliPair, UserError, read_records
+
+# A claim follows from a sentence that holds at least this share of its content words.
+COVERED = 0.8
+# Two claims say different things when at most this share of the rarer one's words is shared.
+SHARED = 0.5
+# Rule's probabilities for UNLI: nearly sure, and the fixed guess for something specific.
+ENTAILED, SPECIFIC = 0.97, 0.03
+
+_WORD = re.compile(r"\w+")
+_EMPTY = frozenset(
+    """a an and are as at be been by for from had has have he her his in is it its of on or she that
+    the their they this to was were who with""".split()  # noqa: SIM905 (a list is longer)
+)
+
+Pair = tuple[str, str]
+
+
+class ClaimPairs:
+    """Distant UNLI and relation pairs from documents with claims.
+
+    Args:
+        output: folder of the dataset.
+        documents: files of document records with ``claims`` (or another project's, by its field
+            names), whose topics are people.
+        per_document: at most this many pairs of each rule a document.
+        shares: documents of train, dev and test; all documents of a topic stay together.
+        limit: only the first so many documents, for a trial.
+        seed: of all choices.
+
+    Raises:
+        UserError: no document has claims.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        documents: list[str],
+        per_document: int = 4,
+        shares: tuple[int, int, int] = (8, 1, 1),
+        limit: int | None = None,
+        seed: int = 0,
+    ):
+        self.output = Path(output)
+        self.documents = documents
+        self.per_document = per_document
+        self.shares = tuple(shares)
+        self.limit = limit
+        self.seed = seed
+
+    def plan(self) -> list[Step]:
+        """What a build would read."""
+        return [Step("documents with claims", path, seconds=1.0) for path in self.documents]
+
+    def build(self) -> Path:
+        """Make the pairs and write the folder; returns the manifest's path."""
+        read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
+        documents = [document for document in read if document.claims]
+        if not documents:
+            raise UserError("documents: none of them has claims; give a `claims` field")
+        dropped = Counter({"document without claims": len(read) - len(documents)})
+        files: dict[str, list] = {}
+        split_of = drawn_splits((d.topic for d in documents), self.shares, self.seed)
+        for split in SPLITS:
+            own = [document for document in documents if split_of[document.topic] == split]
+            relation, unli = self._pairs(own, split, dropped)
+            files[f"relation_{split}.jsonl"] = relation
+            files[f"unli_{split}.jsonl"] = unli
+        return write_dataset(
+            self.output,
+            files,
+            card=CARD,
+            clients=[],
+            dropped=dropped,
+            config={
+                "per_document": self.per_document,
+                "shares": list(self.shares),
+                "limit": self.limit,
+            },
+            seed=self.seed,
+            inputs=self.documents,
+        )
+
+    def _pairs(
+        self, documents: Sequence[Document], split: str, dropped: Counter[str]
+    ) -> tuple[list[RelationPair], list[UnliPair]]:
+        """Pairs of one split, each at most once."""
+        rng = random.Random(f"{self.seed}:{split}")
+        relation: dict[Pair, RelationPair] = {}
+        unli: dict[Pair, UnliPair] = {}
+        for document in documents:
+            for rule, (maker, label, probability) in RULES.items():
+                found = list(maker(document, split, rng))
+                dropped[f"{rule}: nothing found in a document of {split}"] += not found
+                for pair in rng.sample(found, min(len(found), self.per_document)):
+                    common = {"premise": pair[0], "hypothesis": pair[1], "source": rule}
+                    relation.setdefault(pair, RelationPair(label=label, **common))
+                    if probability is not None:
+                        unli.setdefault(pair, UnliPair(label=probability, **common))
+        return (
+            rng.sample(list(relation.values()), len(relation)),
+            rng.sample(list(unli.values()), len(unli)),
+        )
+
+
+def content(text: str) -> set[str]:
+    """The lower-cased words of a text that carry meaning."""
+    return {word for word in _WORD.findall(text.lower()) if word not in _EMPTY}
+
+
+def _person(document: Document) -> Person:
+    """Name and, by the text's pronouns, sex of whom the document is about."""
+    words = Counter(_WORD.findall(document.text.lower()))
+    he, she = words["he"] + words["his"], words["she"] + words["her"]
+    sex = "male" if he > she else "female" if she > he else ""
+    name = re.sub(r"\s*\([^)]*\)$", "", document.topic)
+    return Person(
+        iri="", name=name, title=name, aliases=(), sex=sex, facts={}, continent=None, group="D",
+        frequency=0,
+    )  # fmt: skip
+
+
+def _from_sentence(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
+    """The sentence that a claim was taken from, and the claim: entailment."""
+    name = content(document.topic)
+    sentences = [(text, content(text)) for text in split_sentences(document.text)]
+    for claim in document.claims or []:
+        words = content(claim.text) - name
+        best = max(sentences, key=lambda s: len(words & s[1]), default=None)
+        text = claim.source or (best and best[0])
+        if text and words and len(words & content(text)) >= COVERED * len(words):
+            yield text, claim.text
+
+
+def _to_bleached(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
+    """A claim about the person, and a statement that is true of anyone: entailment."""
+    person = _person(document)
+    for claim in document.claims or []:
+        if claim.text.startswith((person.name, "He ", "She ")):
+            yield claim.text, bleached(rng, split, person, any_voice(rng))
+
+
+def _from_bleached(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
+    """A statement that is true of anyone, and a claim that says more than the name: neutral."""
+    person = _person(document)
+    name = content(document.topic)
+    for claim in document.claims or []:
+        if len(content(claim.text) - name) >= 2:
+            told = [
+                bleached(rng, split, person, any_voice(rng, named=index == 0))
+                for index in range(rng.choices((1, 2, 3), (6, 1, 1))[0])
+            ]
+            yield " ".join(told), claim.text
+
+
+def _of_one_text(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
+    """Two claims of one text with few words in common: neutral."""
+    name = content(document.topic)
+    claims = [(c.text, content(c.text) - name) for c in document.claims or []]
+    for _ in range(6 * len(claims)):
+        (left, words), (right, others) = rng.choice(claims), rng.choice(claims)
+        least = min(len(words), len(others))
+        if least and left != right and len(words & others) <= SHARED * least:
+            yield left, right
+
+
+# Rule: what makes its pairs, their relation, and the probability for UNLI (none: no UNLI pair).
+RULES: dict[str, tuple[Callable, str, float | None]] = {
+    "distant/from_sentence": (_from_sentence, "entailment", ENTAILED),
+    "distant/to_bleached": (_to_bleached, "entailment", ENTAILED),
+    "distant/from_bleached": (_from_bleached, "neutral", SPECIFIC),
+    "distant/of_one_text": (_of_one_text, "neutral", None),
+}
+
+
+CARD = Card(
+    pretty_name="Distant pairs from documents with claims",
+    configs={
+        kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS} for kind in ("relation", "unli")
+    },
+    license="other",
+    tags=("factuality", "nli", "uncertain-nli", "distant-supervision"),
+    text="""\
+Pairs made by rules from the subclaims of texts; nobody judged them. `source` names the rule:
+
+- `distant/from_sentence`: a sentence and a claim that was taken from it (entailment);
+- `distant/to_bleached`: a claim and a statement that is true of anyone (entailment);
+- `distant/from_bleached`: the other way round (neutral; UNLI: a fixed guess of 0.03, no count);
+- `distant/of_one_text`: two claims of one text with few words in common (neutral; some may entail
+  each other all the same).
+
+Topics belong to one split, and so does the wording of the statements that are true of anyone. The
+licence is that of the texts.
+""",
+)

@@ -1,0 +1,1 @@
+"""ConflictBank's claims, each with a supporting and a conflicting context."""

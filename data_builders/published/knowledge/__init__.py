@@ -1,0 +1,1 @@
+"""FActScore's knowledge source built anew."""

@@ -1,0 +1,108 @@
+"""What two domains give to be scored: WildHallucinations' topics, ExpertQA's judged answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from data_builders.published.knowledge.sources import evidence_of, field, web_pages
+from records import BadInput, Claim, Document, Passage, iter_rows
+
+# ExpertQA's judgement of a claim (2309.07852); the two classes are those of its own
+# compute_factuality_f1.py, where "Unsure" belongs to neither.
+CORRECTNESS = {
+    "Definitely correct": "S",
+    "Probably correct": "S",
+    "Unsure": None,
+    "Likely incorrect": "NS",
+    "Definitely incorrect": "NS",
+}
+
+
+def rows(files: Sequence[Path], limit: int | None) -> Iterator[tuple[Path, int, dict]]:
+    """Every row with its file and line."""
+    every = ((path, number, row) for path in files for number, row in iter_rows(path))
+    return islice(every, limit)
+
+
+def topics(
+    files: Sequence[Path], limit: int | None, known: Container[str], dropped: Counter[str]
+) -> Iterator[dict]:
+    """WildHallucinations' entities that have a page, each once, with their category."""
+    seen: set[str] = set()
+    for path, number, row in rows(files, limit):
+        topic = row["entity"].strip()
+        texts, lost = web_pages(path, number, row)
+        dropped["web page that was not fetched or is empty"] += lost
+        if topic in seen or topic not in known:
+            continue
+        seen.add(topic)
+        yield {
+            "topic": topic,
+            "category": row.get("category"),
+            "wiki": row.get("wiki"),
+            "perplexity": row.get("perplexity"),
+            "pages": len(texts),
+        }
+
+
+def answers(files: Sequence[Path], limit: int | None, dropped: Counter[str]) -> Iterator[Document]:
+    """ExpertQA's answers: the experts' judgements are the labels, the evidence the passages."""
+    for index, (path, number, row) in enumerate(rows(files, limit)):
+        question = row["question"].strip()
+        area = (row.get("metadata") or {}).get("field")
+        for model, answer in field(path, number, row, "answers", dict).items():
+            answer = answer or {}
+            if not (answer.get("answer_string") or "").strip():
+                dropped["answer without text"] += 1
+            elif not question:
+                dropped["answer to an empty question"] += 1
+            else:
+                claims, passages = _judged(f"{path}:{number}", answer, question, dropped)
+                yield Document(
+                    id=f"expertqa-{index}-{model}",
+                    topic=question,
+                    text=answer["answer_string"],
+                    claims=claims,
+                    passages=passages,
+                    kind="normal",
+                    generator=model,
+                    field=area,
+                )
+
+
+def _judged(
+    where: str, answer: dict, question: str, dropped: Counter[str]
+) -> tuple[list[Claim], list[Passage]]:
+    claims: list[Claim] = []
+    ids: dict[str, str] = {}
+    for place, claim in enumerate(answer.get("claims") or []):
+        text = (claim.get("claim_string") or "").strip()
+        judged = claim.get("correctness")
+        if judged is not None and judged not in CORRECTNESS:
+            known = ", ".join(CORRECTNESS)
+            raise BadInput([f"{where}: correctness: expected one of {known}, got {judged!r}"])
+        if not text:
+            dropped["claim without text"] += 1
+            continue
+        own = evidence_of(claim)
+        for piece in own:
+            ids.setdefault(piece, f"e{len(ids)}")
+        claims.append(
+            Claim(
+                id=f"c{len(claims)}",
+                text=text,
+                sentence=place,
+                label=CORRECTNESS.get(judged),
+                contexts=[ids[piece] for piece in own],
+                correctness=judged,
+                support=claim.get("support"),
+            )
+        )
+    passages = [
+        Passage(id=name, title=question, text=piece, source="expertqa")
+        for piece, name in ids.items()
+    ]
+    return claims, passages

@@ -1,0 +1,1 @@
+"""The long texts that FactReasoner and its rivals are compared on."""

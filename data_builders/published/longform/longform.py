@@ -1,0 +1,207 @@
+"""``longform``: the long texts that FactReasoner and its rivals are compared on, as one dataset.
+
+FactReasoner (2502.18573, section 4) takes questions of AskHistorians and ELI5 (200 each),
+FreshBooks (20 books, 10 paragraphs each), LongFact-Objects (38 topics, 10 prompts each),
+Biographies with human atoms (157), and FACTOR News and Expert. Atoms and contexts stay in the
+records, so that every assessor sees the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+from pydantic import ValidationError
+from tqdm import tqdm
+
+from data_builders.dataset import Card, write_dataset
+from data_builders.plan import Step
+from data_builders.published.knowledge.sources import files_of
+from data_builders.published.longform.draw import draw
+from data_builders.published.longform.formats import FORMATS, Row, Source, rows_of
+from records import BadInput, Document, UserError
+
+PROMPTS = {"prompts", "longfact"}
+
+
+class LongForm:
+    """Documents with atoms and contexts, or prompts, from the published long-form sets.
+
+    Args:
+        output: folder of the dataset; each source has its own folder in it.
+        sources: the sources, each with its files, its format and what is drawn of it.
+        limit: only the first so many rows of each source, for a trial.
+        seed: of all draws; a row is drawn or not whatever the order of the file.
+
+    Raises:
+        UserError: two sources of one name, or a source without files.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        sources: list[Source],
+        limit: int | None = None,
+        seed: int = 0,
+    ):
+        if not sources:
+            raise UserError("sources: give at least one")
+        names = Counter(source.name for source in sources)
+        for source in sources:
+            _check(source, names)
+        if limit is not None and limit < 1:
+            raise UserError("limit: give at least 1")
+        self.output = Path(output)
+        self.sources = sources
+        self.limit = limit
+        self.seed = seed
+
+    def plan(self) -> list[Step]:
+        """The files of each source and how many rows are drawn."""
+        return [
+            Step(
+                f"{source.name}: {source.format}", ", ".join(source.files), _wanted(source), "rows"
+            )
+            for source in self.sources
+        ]
+
+    def build(self) -> Path:
+        """Read, draw and write; returns the manifest's path."""
+        dropped: Counter[str] = Counter()
+        inputs: list[Path] = []
+        files: dict[str, list] = {}
+        for source in self.sources:
+            own = files_of(source.files)
+            inputs += own
+            found = draw(source, self._read(source, own, dropped), self.seed, self.limit, dropped)
+            if not found:
+                raise UserError(f"{source.name}: no row is left; the files have none that fits")
+            kind = "prompts" if source.format in PROMPTS else "documents"
+            files[f"{source.name}/{kind}.jsonl"] = found
+        counts = {path: _counts(found) for path, found in files.items()}
+        configs = {path.partition("/")[0]: {"test": path} for path in files}
+        return write_dataset(
+            self.output,
+            files,
+            card=Card(
+                pretty_name="Long texts with atoms and contexts",
+                configs=configs,
+                license="other",
+                task_categories=("text-generation",),
+                tags=("factuality", "long-form", "fact-checking"),
+                text=_text(counts),
+            ),
+            clients=[],
+            dropped=dropped,
+            config={
+                "limit": self.limit,
+                "sources": [
+                    {**asdict(source), "files": [Path(p).name for p in source.files]}
+                    for source in self.sources
+                ],
+                "counts": counts,
+            },
+            seed=self.seed,
+            inputs=list(dict.fromkeys(inputs)),
+        )
+
+    def _read(
+        self, source: Source, files: list[Path], dropped: Counter[str]
+    ) -> Iterator[Document | dict]:
+        """What the rows of a source are, without those that are dropped."""
+        rows = ((path, number, row) for path in files for number, row in rows_of(path))
+        rows = tqdm(islice(rows, self.limit), desc=source.name, unit=" rows", disable=None)
+        for index, (path, number, fields) in enumerate(rows):
+            if any(str(fields.get(name)) != value for name, value in source.where.items()):
+                dropped[f"{source.name}: row that `where` leaves out"] += 1
+                continue
+            name = f"{source.name}-{index}"
+            row = Row(source, path, number, fields, name, self.seed, dropped)
+            found = _adapt(row)
+            if isinstance(found, str):
+                dropped[f"{source.name}: {found}"] += 1
+            else:
+                yield found
+
+
+def _adapt(row: Row) -> Document | dict | str:
+    """The row by its format.
+
+    Raises:
+        BadInput: it is not as its project writes it.
+    """
+    where = f"{row.path}:{row.number}"
+    try:
+        return FORMATS[row.source.format](row)
+    except KeyError as error:
+        raise BadInput([f"{where}: {error.args[0]}: field required"]) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise BadInput([f"{where}: {name}: {first['msg']}"]) from None
+    except (AttributeError, TypeError) as error:
+        raise BadInput([f"{where}: row: not as {row.source.format} writes it ({error})"]) from None
+
+
+def _check(source: Source, names: Counter[str]) -> None:
+    if names[source.name] > 1:
+        raise UserError(f"sources: two are named {source.name}; give each its own name")
+    if not source.name or not source.name.replace("_", "").replace("-", "").isalnum():
+        raise UserError(f"sources: name {source.name!r}: use letters, digits, - and _ only")
+    if source.format not in FORMATS:
+        raise UserError(f"{source.name}: format: {source.format}; known are {', '.join(FORMATS)}")
+    if not source.files:
+        raise UserError(f"{source.name}: files: give at least one")
+    if any(n is not None and n < 1 for n in (source.sample, source.per_topic, source.topics)):
+        raise UserError(
+            f"{source.name}: sample, per_topic and topics: at least 1, or leave them out"
+        )
+    if source.sample and (source.per_topic or source.topics):
+        raise UserError(f"{source.name}: give sample, or per_topic and topics, not both")
+
+
+def _wanted(source: Source) -> int | None:
+    if source.sample:
+        return source.sample
+    if source.per_topic and source.topics:
+        return source.per_topic * source.topics
+    return None
+
+
+def _counts(records: list) -> dict[str, int]:
+    """Documents or prompts, claims by label, and passages."""
+    claims = [c for r in records if isinstance(r, Document) for c in r.claims or []]
+    passages = sum(len(r.passages or []) for r in records if isinstance(r, Document))
+    labels = Counter(claim.label or "none" for claim in claims)
+    own = {label: labels[label] for label in ("S", "NS", "IR", "none")}
+    return {"rows": len(records), "claims": len(claims), **own, "passages": passages}
+
+
+def _text(counts: dict[str, dict[str, int]]) -> str:
+    header = ("file", "rows", "claims", "S", "NS", "IR", "no label", "passages")
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    lines += [
+        f"| `{path}` | {' | '.join(str(n) for n in own.values())} |" for path, own in counts.items()
+    ]
+    return TEXT.replace("TABLE", "\n".join(lines))
+
+
+TEXT = """\
+Published sets of long texts in one form, drawn by a seed.
+
+TABLE
+
+- `documents.jsonl`: texts with their `claims` (atoms) and, where the source has them, the
+  `passages` that were retrieved for them (`contexts` of a claim are their ids). Nothing needs to be
+  decomposed or retrieved again, so that assessors differ in their judgement alone.
+- `prompts.jsonl`: questions (`topic`, `prompt`) whose answers have yet to be generated.
+
+`label` is S (supported), NS (not) or IR (irrelevant); `label_source` says whose: `human`
+(FActScore's annotators), `factor` (true and false by construction), `safe` and `veriscore` (the
+answers of a language model with a search engine, **no gold labels**), `file` (as the file has it).
+
+For evaluation; do not train on it what is then compared on it. The licences are the sources'.
+"""

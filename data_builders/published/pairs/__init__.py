@@ -1,0 +1,1 @@
+"""Public NLI and UNLI sets as one file of records."""

@@ -1,0 +1,324 @@
+"""``pairs``: public NLI and UNLI sets to one file of relation or UNLI records.
+
+The papers train and judge their entailment components on mixtures of such sets. What is wrong with
+most home-made mixtures is checked here: a premise on both sides of a split, a pair twice, one pair
+with two labels, and pairs of the test files among the training data.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from tqdm import tqdm
+
+from data_builders.dataset import Card, write_dataset
+from data_builders.plan import Step
+from data_builders.published.pairs.formats import FORMATS, LABELS, Found, Target, WrongRow, detect
+from data_builders.published.pairs.store import PairStore, digest
+from data_builders.published.rows import local_files, source_name, source_rows
+from data_builders.splits import SPLITS
+from records import BadInput, RelationPair, UnliPair, UserError
+
+FILE = "{target}_{split}.jsonl"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One set of pairs.
+
+    Attributes:
+        file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
+        format: anli, atoms, citations, fever, fever_hub, hub, ours, sick, snli, unli, vitaminc or
+            wice; null finds it by the field names.
+        name: ``source`` of its records; the format by default.
+        weight: of its records in training.
+        take: at most so many of its pairs.
+    """
+
+    file: str
+    format: str | None = None
+    name: str | None = None
+    weight: float | None = None
+    take: int | None = None
+
+
+class Pairs:
+    """Public NLI and UNLI sets as one file of relation or UNLI records.
+
+    Args:
+        output: folder of the dataset.
+        sources: the sets; of a pair that stands in several the first keeps it.
+        target: ``relation`` (entailment, neutral, contradiction, not_entailment) or ``unli``
+            (probabilities; reads sources with a probability only).
+        exclude: files (or ``hub:`` names) in any of the formats whose premises and pairs must not
+            be among the records, e.g. the test sets.
+        shares: of train, dev and test; a group (page, name, else premise) is in one of them. A
+            split with share 0 is not written.
+        seed: of the order, the caps and the split.
+        limit: only the first so many rows of each source, for a trial.
+
+    Raises:
+        UserError: an option out of range, or an unknown format.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        sources: list[Source],
+        target: Target = "relation",
+        exclude: list[str] | None = None,
+        shares: tuple[int, int, int] = (1, 0, 0),
+        seed: int = 0,
+        limit: int | None = None,
+    ):
+        if not sources:
+            raise UserError("sources: give at least one, e.g. '[{file: snli_train.jsonl}]'")
+        for source in sources:
+            if source.format is not None and source.format not in FORMATS:
+                raise UserError(
+                    f"sources: {source.file}: format {source.format!r}; give one of "
+                    f"{', '.join(FORMATS)}"
+                )
+            if (source.take is not None and source.take < 1) or (source.weight or 0) < 0:
+                raise UserError(f"sources: {source.file}: take: at least 1; weight: at least 0")
+        if min(shares) < 0 or not sum(shares):
+            raise UserError("shares: give three numbers for train, dev and test, not all 0")
+        if limit is not None and limit < 1:
+            raise UserError(f"limit: {limit}; give at least 1, or leave it out")
+        self.output = Path(output)
+        self.sources = sources
+        self.target = target
+        self.exclude = exclude or []
+        self.shares = tuple(shares)
+        self.seed = seed
+        self.limit = limit
+
+    def plan(self) -> list[Step]:
+        """What a build would read."""
+        steps = [Step("rows to leave out", source_name(file), None) for file in self.exclude]
+        return steps + [
+            Step("pairs", source_name(source.file), self.limit, "rows") for source in self.sources
+        ]
+
+    def build(self) -> Path:
+        """Read, merge, split, write the folder; returns the manifest's path."""
+        dropped: Counter[str] = Counter()
+        folder = self.output / ".pairs.partial"
+        shutil.rmtree(folder, ignore_errors=True)  # what a killed build left
+        folder.mkdir(parents=True)
+        store = PairStore(folder / "pairs.sqlite", self.shares, self.seed)
+        try:
+            return self._build(store, dropped)
+        finally:
+            store.close()
+            shutil.rmtree(folder)
+
+    def _build(self, store: PairStore, dropped: Counter[str]) -> Path:
+        excluded = self._excluded()
+        formats = []
+        for index, source in enumerate(self.sources):
+            reader = _Reader(source.file, source.format, self.target, self.limit)
+            for pair in reader:
+                reason = self._reason(pair, excluded)
+                if reason:
+                    dropped[f"{source_name(source.file)}: {reason}"] += 1
+                else:
+                    store.add(index, pair)
+            formats.append(reader.format)
+            dropped[f"{source_name(source.file)}: pair that was there already"] += store.merged[
+                index
+            ]
+        dropped["pair with different labels"] = store.drop_clashes()
+        dropped["premise of a held-out pair of another group"] = store.drop_crossing()
+        for index, source in enumerate(self.sources):
+            if source.take is not None:
+                dropped[f"{source_name(source.file)}: beyond take"] += store.take(
+                    index, source.take
+                )
+        counts = store.counts()
+        if self.target == "relation":
+            print(_maps(formats), file=sys.stderr)
+        if not counts:
+            raise UserError("sources: no pair is left; see --dry_run for what is read")
+        splits = sorted({split for _, split, _, _ in counts})
+        files = {
+            FILE.format(target=self.target, split=SPLITS[s]): self._records(store, s, formats)
+            for s in splits
+        }
+        return write_dataset(
+            self.output,
+            files,
+            card=self._card(counts, splits, formats),
+            clients=[],
+            dropped=dropped,
+            config=self._config(formats),
+            seed=self.seed,
+            inputs=local_files([*(source.file for source in self.sources), *self.exclude]),
+        )
+
+    def _excluded(self) -> set[bytes]:
+        """Digests of the premises and of the pairs that must not be there."""
+        found: set[bytes] = set()
+        for file in self.exclude:
+            for pair in _Reader(file, None, "relation", None, texts_only=True):
+                found |= {digest(pair.premise), digest(pair.premise, pair.hypothesis)}
+        return found
+
+    def _reason(self, pair: Found, excluded: set[bytes]) -> str | None:
+        """Why a pair is left out; ``None`` for one that is not."""
+        if not pair.premise or not pair.hypothesis:
+            return "empty premise or hypothesis"
+        if digest(pair.premise, pair.hypothesis) in excluded:
+            return "pair of an excluded file"
+        if digest(pair.premise) in excluded:
+            return "premise of an excluded file"
+        return "no gold label" if pair.label is None else None
+
+    def _records(
+        self, store: PairStore, split: int, formats: list[str]
+    ) -> Iterator[RelationPair | UnliPair]:
+        record = RelationPair if self.target == "relation" else UnliPair
+        # One column for all rows, or none.
+        weighted = any(source.weight is not None for source in self.sources)
+        for index, pair in store.pairs(split):
+            source = self.sources[index]
+            yield record(
+                premise=pair.premise,
+                hypothesis=pair.hypothesis,
+                label=pair.label,
+                source=source.name or formats[index],
+                weight=(1.0 if source.weight is None else source.weight) if weighted else None,
+                group=pair.group,
+            )
+
+    def _config(self, formats: list[str]) -> dict[str, object]:
+        return {
+            "sources": [
+                {
+                    "file": source_name(source.file),
+                    "format": format,
+                    "name": source.name,
+                    "weight": source.weight,
+                    "take": source.take,
+                }
+                for source, format in zip(self.sources, formats, strict=True)
+            ],
+            "target": self.target,
+            "exclude": [source_name(file) for file in self.exclude],
+            "shares": list(self.shares),
+            "limit": self.limit,
+        }
+
+    def _card(
+        self, counts: list[tuple[int, int, str | float, int]], splits: list[int], formats: list[str]
+    ) -> Card:
+        rows = "\n".join(
+            f"| {source_name(self.sources[source].file)} | {SPLITS[split]} | "
+            f"{label or 'a probability'} | {number} |"
+            for source, split, label, number in counts
+        )
+        return Card(
+            pretty_name=f"Pairs of public sets ({self.target})",
+            configs={
+                self.target: {
+                    SPLITS[s]: FILE.format(target=self.target, split=SPLITS[s]) for s in splits
+                }
+            },
+            license="other",
+            tags=("factuality", "nli", *(["uncertain-nli"] if self.target == "unli" else [])),
+            text=CARD.format(rows=rows, maps=_maps(formats) if self.target == "relation" else ""),
+        )
+
+
+class _Reader:
+    """The pairs of one file, in the order of its rows.
+
+    Args:
+        file: path, or ``hub:`` name.
+        format: of ``FORMATS``; ``None`` finds it by the first row's fields.
+        target: whether relations or probabilities are asked for.
+        limit: only the first so many rows.
+        texts_only: do not look at the labels; a test file may have none.
+
+    Raises:
+        UserError: a format that cannot be told, or that has no probabilities.
+        BadInput: a row that is not as the format has it.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        format: str | None,
+        target: Target,
+        limit: int | None,
+        texts_only: bool = False,
+    ):
+        self.file = file
+        self.format = format
+        self.target = target
+        self.limit = limit
+        self.texts_only = texts_only
+
+    def __iter__(self) -> Iterator[Found]:
+        rows = islice(source_rows(self.file), self.limit)
+        told = False
+        for where, row in tqdm(rows, desc=source_name(self.file), unit=" rows", disable=None):
+            if not told:
+                self.format = self.format or self._detect(row)
+                if self.target == "unli" and self.format != "unli":
+                    raise UserError(
+                        f"{self.file}: format {self.format} has no probabilities; leave it out, "
+                        "or set target: relation"
+                    )
+                told = True
+            if self.texts_only and self.format == "unli":
+                row = {"premise": row.get("premise"), "hypothesis": row.get("hypothesis")}
+            try:
+                yield from FORMATS[self.format](row, self.target)
+            except WrongRow as error:
+                raise BadInput([f"{where}: {error}"]) from None
+        if not told:
+            raise UserError(f"{self.file}: the file is empty; expected at least one pair")
+
+    def _detect(self, row: dict) -> str:
+        # Without their labels all pairs of premise and hypothesis are alike.
+        found = detect(row, "unli" if self.texts_only else self.target)
+        if found is None:
+            raise UserError(
+                f"{self.file}: fields {', '.join(map(str, row))} are of no known format; "
+                f"name one with format: {', '.join(FORMATS)}"
+            )
+        return found
+
+
+def _maps(formats: list[str]) -> str:
+    """The label map of each format that was read, in Markdown."""
+    lines = []
+    for name in sorted(set(formats)):
+        known = LABELS.get(name, LABELS["hub"])
+        told = ", ".join(f"`{key}` {value or 'left out'}" for key, value in known.items())
+        lines.append(f"- {name}: {told}")
+    return "Labels:\n\n" + "\n".join(lines)
+
+
+CARD = """\
+Premises and hypotheses of public sets, in one shape. `source` names the set; `group` (the page, the
+name, else the premise) must not stand on both sides of a split, and does not here.
+
+| file | split | label | rows |
+|---|---|---|---|
+{rows}
+
+{maps}
+
+A pair that stands twice is kept once; one that stands with different labels is left out, and so is
+a pair whose premise is held out under another group. Order, caps and splits depend on the texts and
+the seed, not on the order of the files' rows. Licences are those of the sets; several forbid
+commercial use.
+"""

@@ -1,0 +1,385 @@
+"""``summaries``: XSum with human hallucination spans, and CNN/DailyMail, for the LSS experiments.
+
+Maynez et al. (2005.00661) had three raters mark, in the summaries of XSum articles, the spans that
+the article does not support. What a majority left unmarked is a longest supported subsequence
+(2308.12157, section 3) of the summary, with the article as its reference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from components.words import join_words, split_words
+from data_builders.dataset import Card, write_dataset
+from data_builders.plan import Step
+from data_builders.published.knowledge.sources import files_of
+from data_builders.splits import SPLITS
+from records import (
+    Annotation,
+    BadInput,
+    Claim,
+    Document,
+    LssExample,
+    Passage,
+    UserError,
+    iter_rows,
+)
+
+NO_ARTICLE = "summary whose article is not in xsum_articles"
+Span = tuple[int, int]
+Key = tuple[str, str]  # bbcid and system
+
+
+class Row(NamedTuple):
+    """A row and where it stands."""
+
+    where: str
+    fields: dict
+
+    def get(self, name: str) -> str:
+        """A field as text, without space around it."""
+        value = self.fields.get(name)
+        if value is None:
+            raise BadInput([f"{self.where}: {name}: field required"])
+        return str(value).strip()
+
+
+@dataclass
+class Rated:
+    """A summary and what its raters marked.
+
+    Attributes:
+        text: the summary.
+        spans: rater to the spans (start, end in characters) that are not supported.
+        marked: raters who marked anything.
+        lost: why some span cannot be placed, where one cannot.
+        factual: judgements of whether the summary is true, whatever the article says.
+    """
+
+    text: str
+    spans: dict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
+    marked: set[str] = field(default_factory=set)
+    lost: str | None = None
+    factual: list[bool] = field(default_factory=list)
+
+
+class Summaries:
+    """LSS and documents of XSum summaries with human ratings, and of CNN/DailyMail's.
+
+    Args:
+        output: folder of the dataset.
+        hallucinations: Maynez et al.'s ``hallucination_annotations_xsum_summaries.csv`` (or the
+            Hub's ``xsum_faithfulness`` with ``hallucinated_span_start`` and ``_end``).
+        factuality: their ``factuality_annotations_xsum_summaries.csv``.
+        xsum_articles: files or folders with XSum's ``id`` and ``document``.
+        cnndm: files or folders with CNN/DailyMail's ``id``, ``article`` and ``highlights``.
+        shares: articles of train, dev and test.
+        limit: only the first so many rows of the ratings and of CNN/DailyMail, for a trial.
+        seed: of the split.
+
+    Raises:
+        UserError: nothing to read, ratings without articles, or a share that is not positive.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        hallucinations: str | None = None,
+        factuality: str | None = None,
+        xsum_articles: list[str] | None = None,
+        cnndm: list[str] | None = None,
+        shares: tuple[int, int, int] = (8, 1, 1),
+        limit: int | None = None,
+        seed: int = 0,
+    ):
+        if not hallucinations and not cnndm:
+            raise UserError("give hallucinations with xsum_articles, or cnndm, or both")
+        if bool(hallucinations) != bool(xsum_articles) or (factuality and not hallucinations):
+            raise UserError("hallucinations, xsum_articles: give both; factuality goes with them")
+        if min(shares) < 0 or sum(shares) < 1 or (limit is not None and limit < 1):
+            raise UserError("shares: not below 0 and not all 0; limit: at least 1")
+        self.output = Path(output)
+        self.hallucinations = hallucinations
+        self.factuality = factuality
+        self.xsum_articles = xsum_articles or []
+        self.cnndm = cnndm or []
+        self.shares = tuple(shares)
+        self.limit = limit
+        self.seed = seed
+
+    def plan(self) -> list[Step]:
+        """The files that are read."""
+        return [
+            Step(f"read ({path.stat().st_size / 1e6:,.1f} MB)", str(path))
+            for path in self._inputs()
+        ]
+
+    def build(self) -> Path:
+        """Read, split by article and write; returns the manifest's path."""
+        inputs = self._inputs()
+        dropped: Counter[str] = Counter()
+        files: dict[str, Iterator] = {}
+        if self.hallucinations:
+            rated = self._rated(dropped)
+            articles = self._articles({bbcid for bbcid, _ in rated})
+            dropped[NO_ARTICLE] += sum(bbcid not in articles for bbcid, _ in rated)
+            for split in SPLITS:
+                own = {
+                    key: rating
+                    for key, rating in rated.items()
+                    if key[0] in articles and self._split(key[0]) == split
+                }
+                files[f"xsum/lss_{split}.jsonl"] = _lss(own, articles, dropped)
+                files[f"xsum/documents_{split}.jsonl"] = _documents(own, articles)
+        if self.cnndm:
+            for split in SPLITS:
+                files[f"cnndm/documents_{split}.jsonl"] = self._cnndm(split, dropped)
+                files[f"cnndm/claims_{split}.jsonl"] = self._claims(split)
+        return write_dataset(
+            self.output,
+            files,
+            card=_card(self._configs(files)),
+            clients=[],
+            dropped=dropped,
+            config={
+                **{n: v and Path(v).name for n, v in self._ratings().items()},
+                "xsum_articles": [Path(p).name for p in self.xsum_articles],
+                "cnndm": [Path(p).name for p in self.cnndm],
+                "shares": list(self.shares),
+                "limit": self.limit,
+            },
+            seed=self.seed,
+            inputs=inputs,
+        )
+
+    def _ratings(self) -> dict[str, str | None]:
+        return {"hallucinations": self.hallucinations, "factuality": self.factuality}
+
+    def _inputs(self) -> list[Path]:
+        return files_of([*filter(None, self._ratings().values()), *self.xsum_articles, *self.cnndm])
+
+    def _configs(self, files: Mapping[str, object]) -> dict[str, dict[str, str]]:
+        """A split that no article falls into has no rows, which the Hub cannot read."""
+        filled = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
+        kinds = ("xsum/lss", "xsum/documents", "cnndm/documents", "cnndm/claims")
+        return {
+            kind.replace("/", "_"): {split: f"{kind}_{split}.jsonl" for split in filled}
+            for kind in kinds
+            if f"{kind}_train.jsonl" in files
+        }
+
+    def _split(self, article: str) -> str:
+        """An article's split, by a number from the seed and its id alone."""
+        digest = hashlib.sha256(f"{self.seed}:split:{article}".encode()).digest()
+        place = int.from_bytes(digest[:8]) / 2**64 * sum(self.shares)
+        return SPLITS[(place >= self.shares[0]) + (place >= self.shares[0] + self.shares[1])]
+
+    def _rows(self, path: str | Path, limit: int | None = None) -> Iterator[Row]:
+        rows = tqdm(islice(iter_rows(path), limit), desc=Path(path).name, disable=None)
+        return (Row(f"{path}:{number}", fields) for number, fields in rows)
+
+    def _rated(self, dropped: Counter[str]) -> dict[Key, Rated]:
+        """Every rated summary; the ratings are small (2,500 summaries)."""
+        found: dict[Key, Rated] = {}
+        for row in self._rows(self.hallucinations, self.limit):
+            text = unescape(row.get("summary"))
+            rated = found.setdefault((row.get("bbcid"), row.get("system")), Rated(text))
+            own = rated.spans[row.get("worker_id")]
+            if text != rated.text:
+                raise BadInput([f"{row.where}: summary: not the one of its bbcid and system above"])
+            span = _span(row, text)
+            if span is None:
+                continue
+            rated.marked.add(row.get("worker_id"))
+            if isinstance(span, str):
+                rated.lost = span
+            else:
+                own.append(span)
+        for row in self._rows(self.factuality) if self.factuality else ():
+            rated = found.get((row.get("bbcid"), row.get("system")))
+            if rated is None:
+                dropped["factuality judgement of a summary that is not rated"] += 1
+            else:
+                rated.factual.append(_yes(row))
+        return found
+
+    def _articles(self, wanted: set[str]) -> dict[str, str]:
+        """The articles of the rated summaries."""
+        found: dict[str, str] = {}
+        for path in files_of(self.xsum_articles):
+            for row in self._rows(path):
+                if row.get("id") in wanted and row.get("document"):
+                    found.setdefault(row.get("id"), row.get("document"))
+        return found
+
+    def _news(self, split: str) -> Iterator[tuple[str, str, list[str]]]:
+        """Id, article and highlights of one split of CNN/DailyMail."""
+        rows = (row for path in files_of(self.cnndm) for row in self._rows(path))
+        for row in islice(rows, self.limit):
+            if self._split(row.get("id")) == split:
+                lines = row.get("highlights").splitlines()
+                yield row.get("id"), row.get("article"), [s.strip() for s in lines if s.strip()]
+
+    def _cnndm(self, split: str, dropped: Counter[str]) -> Iterator[Document]:
+        for name, article, highlights in self._news(split):
+            if not article or not highlights:
+                dropped["CNN/DailyMail row without an article or highlights"] += 1
+                continue
+            claims = [
+                Claim(id=f"c{i}", text=t, sentence=i, source=t, contexts=["article"])
+                for i, t in enumerate(highlights)
+            ]
+            yield Document(
+                id=f"cnndm-{name}",
+                topic=name,
+                text=" ".join(highlights),
+                claims=claims,
+                passages=[Passage(id="article", text=article, source="cnndm")],
+                kind="reference",
+            )
+
+    def _claims(self, split: str) -> Iterator[dict]:
+        """Reference and claim; nobody has annotated them."""
+        for name, article, highlights in self._news(split):
+            for index, text in enumerate(highlights if article else ()):
+                yield {
+                    "id": f"cnndm-{name}-c{index}",
+                    "reference": article,
+                    "claim": text,
+                    "group": name,
+                }
+
+
+def unescape(text: str) -> str:
+    r"""The released table writes ``\'`` for an apostrophe and ``\"`` for a quotation mark."""
+    return text.replace("\\'", "'").replace('\\"', '"')
+
+
+def _span(row: Row, text: str) -> Span | str | None:
+    """What a row marks: a span, nothing, or why it cannot be told."""
+    if row.fields.get("hallucinated_span_start") is not None:
+        # The Hub's table counts from 1, and the end is the first character behind the span.
+        try:
+            start = int(row.get("hallucinated_span_start")) - 1
+            end = int(row.get("hallucinated_span_end")) - 1
+        except ValueError:
+            raise BadInput([f"{row.where}: hallucinated_span_start: not a number"]) from None
+        if start < 0:
+            return None
+        inside = start < end <= len(text)
+        return (start, end) if inside else "span that is not in its summary"
+    marked = unescape(row.get("hallucinated_span"))
+    if marked in {"", "NULL"}:
+        return None
+    places = [i for i in range(len(text)) if text.startswith(marked, i)]
+    whole = [i for i in places if _on_words(text, i, i + len(marked))]
+    if not places:
+        return "span that is not in its summary"
+    if len(whole or places) > 1:
+        return "span that stands at several places of its summary"
+    start = (whole or places)[0]
+    return start, start + len(marked)
+
+
+def _on_words(text: str, start: int, end: int) -> bool:
+    """Whether a span begins and ends where words do."""
+    before = start == 0 or not (text[start - 1].isalnum() and text[start].isalnum())
+    return before and (end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum()))
+
+
+def _yes(row: Row) -> bool:
+    value = row.get("is_factual").lower()
+    if value not in {"yes", "no", "1", "0"}:
+        raise BadInput([f"{row.where}: is_factual: expected yes or no, got {value!r}"])
+    return value in {"yes", "1"}
+
+
+def majority_keep(text: str, spans: Sequence[Sequence[Span]]) -> list[bool]:
+    """For each word of a summary, whether at most half of the raters marked any of it."""
+    marked = [
+        sum(any(s < word.end and word.start < e for s, e in own) for own in spans)
+        for word in split_words(text)
+    ]
+    return [2 * count <= len(spans) for count in marked]
+
+
+def _lss(
+    rated: Mapping[Key, Rated], articles: Mapping[str, str], dropped: Counter[str]
+) -> Iterator[LssExample]:
+    for (bbcid, system), own in rated.items():
+        if own.lost:
+            dropped[f"LSS: {own.lost}"] += 1
+            continue
+        keep = majority_keep(own.text, list(own.spans.values()))
+        if not keep:
+            dropped["LSS: summary without words"] += 1
+            continue
+        yield LssExample(
+            id=f"xsum-{bbcid}-{system}",
+            reference=articles[bbcid],
+            claim=own.text,
+            annotations=[Annotation(lss=join_words(own.text, split_words(own.text), keep))],
+            keep=keep,
+            source="xsum_maynez",
+            group=bbcid,
+            system=system,
+            raters=len(own.spans),
+        )
+
+
+def _documents(rated: Mapping[Key, Rated], articles: Mapping[str, str]) -> Iterator[Document]:
+    """A summary is one claim; S where at most half of its raters marked anything."""
+    for (bbcid, system), own in rated.items():
+        label = "S" if 2 * len(own.marked) <= len(own.spans) else "NS"
+        votes = Counter(own.factual)
+        claim = {"id": "c0", "text": own.text, "source": own.text, "label": label}
+        yield Document(
+            id=f"xsum-{bbcid}-{system}",
+            topic=bbcid,
+            text=own.text,
+            claims=[Claim(**claim, contexts=["article"])] if own.text else [],
+            passages=[Passage(id="article", text=articles[bbcid], source="xsum")],
+            kind="summary",
+            generator=system,
+            factual=None if votes[True] == votes[False] else votes[True] > votes[False],
+            label_source="majority of raters",
+        )
+
+
+def _card(configs: Mapping[str, Mapping[str, str]]) -> Card:
+    """The card of the files that there are."""
+    return Card(
+        pretty_name="Summaries with supported subsequences",
+        configs=configs,
+        license="other",
+        task_categories=("summarization", "text-classification"),
+        tags=("factuality", "lss", "hallucination"),
+        text=TEXT,
+    )
+
+
+TEXT = """\
+Summaries and their articles. An article belongs to one split.
+
+- `xsum/lss_*`: XSum articles (`reference`) and summaries of five systems (`claim`) with the words
+  that a majority of three raters did not mark as hallucinated (`keep`, and as text in
+  `annotations`). A rater who marks a span says that the article does not support it; nobody chose a
+  subsequence, so it may read badly, and there is no rating. A summary with a span that cannot be
+  placed is left out, and counted in `manifest.json`.
+- `xsum/documents_*`: the same summaries as documents of one claim, with the article as the passage.
+  `label` is S where at most half of the raters marked anything; `factual` is the majority of the
+  separate judgements of whether the summary is true in the world, absent where there are none.
+- `cnndm/documents_*`: CNN/DailyMail's highlights as claims, with the article. No labels: they were
+  written by editors, but not checked.
+- `cnndm/claims_*`: the same as `reference` and `claim`.
+
+The ratings are CC BY 4.0; the articles are their publishers'.
+"""

@@ -1,0 +1,1 @@
+"""WAFER's citations as pairs of a claim and the page that it cites."""

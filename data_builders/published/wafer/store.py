@@ -1,0 +1,133 @@
+"""What millions of rows leave behind while they are filtered, on disk instead of in memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+
+from tqdm import tqdm
+
+from data_builders.published.wafer.citations import chunk_number
+from records import BadInput, iter_rows
+
+HASHES, BANDS = 12, 4  # of the near-duplicate index: four bands of three minima
+_MASK = (1 << 61) - 1
+_FACTORS = [((2 * i + 1) ** 15 & _MASK, i * 0x9E3779B97F4A7C15) for i in range(1, HASHES + 1)]
+
+
+def number_of(text: str) -> int:
+    """61 bits that depend on the text alone."""
+    return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big") & _MASK
+
+
+def neighbours(text: str) -> frozenset[str]:
+    """Pairs of neighbouring words of a text, lower-cased, without punctuation."""
+    words = re.findall(r"\w+", text.lower())
+    return frozenset(f"{a} {b}" for a, b in pairwise(["", *words]))
+
+
+def _bands(shingles: frozenset[str]) -> list[int]:
+    """Keys of which two texts share one, nearly surely, when most of their shingles are shared."""
+    numbers = [number_of(shingle) for shingle in sorted(shingles)]
+    minima = [min((n * factor + shift) & _MASK for n in numbers) for factor, shift in _FACTORS]
+    width = HASHES // BANDS
+    return [number_of(f"{b}:{minima[b * width : (b + 1) * width]}") for b in range(BANDS)]
+
+
+class Store:
+    """What millions of rows leave behind, on disk: pairs, splits of pages, near-duplicate index.
+
+    Args:
+        path: SQLite file; nobody reads it after the build.
+    """
+
+    def __init__(self, path: Path):
+        self.base = sqlite3.connect(path, isolation_level=None)
+        self.base.executescript(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-200000; BEGIN;"
+            "CREATE TABLE pair(place INTEGER PRIMARY KEY, split TEXT, rank INTEGER, row TEXT);"
+            "CREATE TABLE band(key INTEGER PRIMARY KEY, place INTEGER);"
+            "CREATE TABLE page(key INTEGER PRIMARY KEY, split TEXT);"
+            "CREATE TABLE passage(url TEXT, chunk TEXT, number INTEGER, text TEXT, title TEXT);"
+        )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.base.close()
+
+    def add_passages(self, path: str) -> None:
+        """Keep the passages of a file by their page's address."""
+        for number, row in tqdm(iter_rows(path), desc="passages", unit="row", disable=None):
+            for field in ("url", "text"):
+                if not isinstance(row.get(field), str) or not row[field]:
+                    raise BadInput([f"{path}:{number}: {field}: field required"])
+            chunk = str(row.get("chunk_id", ""))
+            text = " ".join(row["text"].split())
+            values = (row["url"], chunk, chunk_number(chunk), text, str(row.get("title") or ""))
+            self.base.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?)", values)
+        self.base.execute("CREATE INDEX IF NOT EXISTS by_url ON passage(url)")
+
+    def text(self, citation: dict) -> str:
+        """The cited chunks of a page, or all of them where none is named; fills in its title."""
+        query = "SELECT chunk, text, title FROM passage WHERE url = ? ORDER BY number, rowid"
+        found = self.base.execute(query, (citation["url"],)).fetchall()
+        named = {str(chunk) for chunk in citation["chunks"]}
+        found = [row for row in found if row[0] in named] or found
+        citation["reference_title"] = citation["reference_title"] or (found[0][2] if found else "")
+        return " ".join(dict.fromkeys(text for _, text, _ in found))
+
+    def splits_of(self, citation: dict) -> set[str]:
+        """The splits that have the same page or the same text already."""
+        query = "SELECT split FROM page WHERE key IN (?, ?)"
+        return {split for (split,) in self.base.execute(query, _page_keys(citation))}
+
+    def index(self, citation: dict, split: str) -> None:
+        """Remember the split of a page and of its text."""
+        rows = [(key, split) for key in _page_keys(citation)]
+        self.base.executemany("INSERT OR IGNORE INTO page VALUES (?, ?)", rows)
+
+    def near_duplicate(self, claim: str, threshold: float) -> bool:
+        """Whether an earlier claim is nearly this one; if none is, this one is remembered."""
+        shingles = neighbours(claim)
+        keys = _bands(shingles)
+        marks = ",".join("?" * len(keys))
+        query = (
+            "SELECT DISTINCT json_extract(row, '$.claim') FROM band JOIN pair USING (place) "
+            f"WHERE key IN ({marks})"
+        )
+        for (earlier,) in self.base.execute(query, keys):
+            other = neighbours(earlier)
+            if len(shingles & other) >= threshold * len(shingles | other):
+                return True
+        (last,) = self.base.execute("SELECT coalesce(max(place), 0) FROM pair").fetchone()
+        rows = [(key, last + 1) for key in keys]  # the place that `add` gives next
+        self.base.executemany("INSERT OR IGNORE INTO band VALUES (?, ?)", rows)
+        return False
+
+    def add(self, split: str, rank: int, row: dict) -> None:
+        """Keep one row."""
+        line = json.dumps(row, ensure_ascii=False)
+        values = (split, rank, line)
+        self.base.execute("INSERT INTO pair(split, rank, row) VALUES (?, ?, ?)", values)
+
+    def counts(self) -> dict[str, int]:
+        """Split to its rows."""
+        return dict(self.base.execute("SELECT split, count(*) FROM pair GROUP BY split"))
+
+    def rows(self, split: str, sample: int | None) -> Iterator[dict]:
+        """The rows of a split in the files' order, at most ``sample`` of them."""
+        query = (
+            "SELECT row FROM pair WHERE place IN (SELECT place FROM pair WHERE split = ? "
+            "ORDER BY rank, place LIMIT ?) ORDER BY place"
+        )
+        most = -1 if sample is None else sample
+        return (json.loads(row) for (row,) in self.base.execute(query, (split, most)))
+
+
+def _page_keys(citation: dict) -> tuple[int, int]:
+    return number_of(f"url:{citation['url']}"), number_of(f"text:{citation['reference'].lower()}")

@@ -1,0 +1,1 @@
+"""Datasets whose texts a model or a rule wrote."""

@@ -1,0 +1,1 @@
+"""Biographies of names that several people share."""

@@ -1,0 +1,1 @@
+"""Supported subclaims, half of them made false."""

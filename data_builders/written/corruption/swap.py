@@ -1,0 +1,280 @@
+"""The rule-based corrupter: another value of the same property, from the knowledge base.
+
+A claim's words are searched for what the knowledge base has as a value, in any of its forms
+(``French``, ``France``; ``chemist``, ``chemistry``; ``7 May 1861``), and for years, numbers,
+ordinals and months. One of the finds gives way to another value of its kind.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from data_builders.kb.facts import MONTHS, POPULATION, PROPERTIES, Person, Value, load_people
+from data_builders.kb.kb_pairs.statements import Fact, facts_of, facts_of_value, ordinal
+from data_builders.kb.kb_pairs.wording import lexicon, with_article
+from data_builders.kb.server import open_client
+from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
+
+# Dates of the knowledge base are found as years and months instead, which other dates have too.
+VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias")
+COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+RANKED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+# Countries of which one is, or once was, part of the other.
+KIN = (
+    frozenset({"United Kingdom", "Great Britain", "England", "Scotland", "Wales", "Ireland"}),
+    frozenset({"Russia", "Soviet Union", "Russian Empire", "Ukraine", "Georgia", "Lithuania"}),
+    frozenset({"Germany", "Prussia", "Austria", "Holy Roman Empire"}),
+    frozenset({"Czech Republic", "Czechoslovakia", "Slovakia", "Bohemia", "Austria", "Hungary"}),
+    frozenset({"United States", "United States of America"}),
+    frozenset({"China", "Taiwan", "Hong Kong"}),
+    frozenset({"India", "Pakistan", "Bangladesh", "British India"}),
+    frozenset({"Yugoslavia", "Serbia", "Croatia", "Slovenia", "Bosnia and Herzegovina"}),
+)
+# A year is changed by at least one and at most this many, and a decade by so many decades.
+YEARS, DECADES = 15, 3
+LAST_YEAR = 2025
+
+_YEAR = re.compile(r"(?<![\d,.])(1\d{3}|20\d{2})(s?)(?![\d,]\d|\d|\.\d)")
+_NUMBER = re.compile(r"(?<![\w,.$€£-])(\d{1,3}(?:,\d{3})+|\d{1,3}|\d{5,})(?![\w-]|[,.]\d)")
+_ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
+_MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b(?=,? \d)|(?<=\bin )({'|'.join(MONTHS)})\b")
+_DAY = re.compile(
+    rf"(?:{'|'.join(f'(?<={month} )' for month in MONTHS)})(\d\d?)\b"
+    rf"|\b(\d\d?)(?= (?:{'|'.join(MONTHS)}))"
+)
+# Lower case only: with a capital they are part of a title.
+_COUNTED = re.compile(rf"\b({'|'.join(COUNTED)})\b(?!-)")
+_RANKED = re.compile(rf"(?<=\bthe |\bher |\bhis )({'|'.join(RANKED)})\b")
+
+# A capitalised word directly beside a name makes it part of a longer name: the American Academy.
+_NAME_BEFORE = re.compile(r"[A-Z][\w.'’-]*(?: of(?: the)?| de| and)? $")
+_NAME_AFTER = re.compile(r"^(?:['’]s)? (?:of (?:the )?)?[A-Z]")
+_ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
+# After an adjective that stands for a person: "an Italian who", "an Italian."
+_NO_NOUN = re.compile(r"^(?:[.,;]|$| (?:who|and|by|from|in|but|of)\b)")
+
+
+class Find(NamedTuple):
+    """Something in a claim that another of its kind can stand for.
+
+    Attributes:
+        start, end: its place in the claim.
+        kind: a property, or ``year``, ``month``, ``day``, ``ordinal``, ``number``.
+        others: what may stand in its place, sorted.
+    """
+
+    start: int
+    end: int
+    kind: str
+    others: Sequence[str]
+
+
+class ValueSwap:
+    """Another value of the same property, from a Wikidata-shaped knowledge base.
+
+    Args:
+        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
+            service.
+        population: SPARQL patterns that bind ``?person``; their values are what is searched for.
+        user_agent: who asks, for a remote endpoint.
+        cache_dir: folder of kept answers.
+    """
+
+    source = "rule: another value"
+
+    def __init__(
+        self,
+        endpoint: str = "snapshot",
+        population: str = POPULATION,
+        user_agent: str | None = None,
+        cache_dir: Path | None = None,
+    ):
+        self.endpoint = endpoint
+        self.population = population
+        self.user_agent = user_agent
+        self.cache_dir = cache_dir
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The knowledge base and whom of it."""
+        return {
+            "corrupter": "value_swap",
+            "endpoint": self.endpoint,
+            "population": self.population,
+        }
+
+    @cached_property
+    def _values(self) -> Values:
+        url = None if self.endpoint == "snapshot" else self.endpoint
+        with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
+            return Values(load_people(client, self.population))
+
+    def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
+        """One change a claim; none where the claim holds nothing that can be exchanged."""
+        return [
+            self._values.change(claim, random.Random(f"{seed}:swap:{claim.key}"))
+            for claim in claims
+        ]
+
+
+class Values:
+    """What the knowledge base has as values, by property and form.
+
+    Args:
+        people: whose values they are.
+    """
+
+    def __init__(self, people: Sequence[Person]):
+        self._own: dict[str, set[str]] = defaultdict(set)
+        self._broader: dict[str, set[str]] = defaultdict(set)
+        # Adjectives that name a person of a country as well: an Italian, no French.
+        self._nouns: set[str] = set()
+        self._forms: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        for person in people:
+            for fact in (f for prop in VALUED for f in facts_of(person, prop)):
+                for known in (fact, *fact.coarser):
+                    self._own[person.iri].update(text for _, text in _forms(known))
+                self._keep(fact)
+            # Namesakes have all of theirs together: too few changes rather than a true one.
+            self._own[person.name] |= self._own[person.iri]
+        # Countries and occupations of which nobody here is.
+        for prop, words in (("P27", "countries"), ("P106", "occupations")):
+            for label in lexicon(words):
+                for fact in facts_of_value(prop, Value(label, None)):
+                    self._keep(fact)
+        self._found = {
+            key: re.compile(rf"\b({'|'.join(map(re.escape, sorted(texts, key=_longest)))})\b")
+            for key, texts in sorted(self._forms.items())
+        }
+
+    def _keep(self, fact: Fact) -> None:
+        self._broader[fact.value].update(broader.value for broader in fact.coarser)
+        self._nouns.update(text for form, text in fact.slots.items() if form == "one")
+        for form, text in _forms(fact):
+            self._forms[fact.prop, form].setdefault(text, fact.value)
+
+    def change(self, claim: ToChange, rng: random.Random) -> Change:
+        """The claim with one find exchanged."""
+        finds = self._distinct(claim)
+        if not finds:
+            return Change(reason=NOTHING)
+        find = rng.choice(finds)
+        old, new = claim.text[find.start : find.end], rng.choice(find.others)
+        if old[0].isupper() and find.start == 0:
+            new = new[0].upper() + new[1:]
+        before, after = claim.text[: find.start], claim.text[find.end :]
+        if article := _ARTICLE.search(before):
+            fitting = with_article(new).split()[0]
+            fitting = fitting.capitalize() if article[1][0].isupper() else fitting
+            before = before[: article.start()] + fitting + " "
+        elif find.kind == "P27" and before.endswith(" the ") and _NO_NOUN.search(after):
+            before = before.removesuffix("the ")  # of a country's own name
+        text = before + new + after
+        return Change(text=text, kind=find.kind, old=old, new=new)
+
+    def _distinct(self, claim: ToChange) -> list[Find]:
+        """The finds that overlap neither the topic's name nor a longer find before them."""
+        taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
+        finds = sorted(
+            [*self._known(claim), *_counted(claim.text)],
+            key=lambda find: (find.start - find.end, find.start, find.kind == "number", find.kind),
+        )
+        kept = []
+        for find in finds:
+            if find.others and all(find.end <= a or b <= find.start for a, b in taken):
+                kept.append(find)
+                taken.append((find.start, find.end))
+        return sorted(kept, key=lambda find: find.start)
+
+    def _related(self, value: str, other: str) -> bool:
+        """Whether both may be true at once by what they mean: a poet is a writer."""
+        if any({value, other} <= kin for kin in KIN):
+            return True
+        return value == other or other in self._broader[value] or value in self._broader[other]
+
+    def _known(self, claim: ToChange) -> Iterator[Find]:
+        """Values of the knowledge base in the claim."""
+        own = self._own.get(claim.person or claim.topic, set())
+        for (prop, form), pattern in self._found.items():
+            texts = self._forms[prop, form]
+            for match in pattern.finditer(claim.text):
+                old = match[1]
+                if old[0].isupper() and _in_longer_name(claim.text, *match.span()):
+                    continue
+                # Words such as "law" or "films" speak of an occupation only where it is known, and
+                # a name is another name of the topic.
+                if (prop == "alias" or (prop == "P106" and form != "v")) and old not in own:
+                    continue
+                noun = form == "adj" and _stands_alone(claim.text, *match.span())
+                others = [
+                    text
+                    for text, value in texts.items()
+                    if text not in own
+                    and text not in claim.text
+                    and not (text in old or old in text)
+                    and not (noun and text not in self._nouns)
+                    and not self._related(value, texts[old])
+                ]
+                yield Find(*match.span(), prop, sorted(others))
+
+
+def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
+    """The forms of a value by which it can be recognised."""
+    for form, text in fact.slots.items():
+        # A noun for a person of a country reads like its adjective.
+        if form != "one" and len(text) > 2:
+            yield form, text
+
+
+def _longest(text: str) -> tuple[int, str]:
+    return -len(text), text
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether an adjective is used as a noun, as in ``She is an Italian.``"""
+    return bool(_ARTICLE.search(text[:start]) and _NO_NOUN.search(text[end:]))
+
+
+def _in_longer_name(text: str, start: int, end: int) -> bool:
+    """Whether a capitalised find is part of a longer name: ``London School``, ``Duke of York``."""
+    before = _NAME_BEFORE.search(text[:start])
+    # The sentence's first word is a capital by rule, not by name.
+    named_before = before is not None and before.start() > 0
+    return named_before or _NAME_AFTER.search(text[end:]) is not None
+
+
+def _counted(text: str) -> Iterator[Find]:
+    """Years, months, days, ordinals and numbers, with others near them."""
+    for match in _YEAR.finditer(text):
+        year = int(match[1])
+        step, most = (10, DECADES) if match[2] else (1, YEARS)
+        near = [year + step * away for away in range(-most, most + 1)]
+        others = [str(y) for y in near if y <= max(year, LAST_YEAR) and str(y) not in text]
+        yield Find(*match.span(1), "year", others)
+    for match in _MONTH.finditer(text):
+        yield Find(*match.span(), "month", [m for m in MONTHS if m not in text])
+    for match in _DAY.finditer(text):
+        day = int(match[1] or match[2])
+        yield Find(*match.span(), "day", [str(n) for n in range(1, 29) if n != day])
+    for match in _ORDINAL.finditer(text):
+        number = int(match[1])
+        near = [n for n in range(max(1, number - 3), number + 4) if n != number]
+        yield Find(*match.span(), "ordinal", [ordinal(n) for n in near])
+    for match in _NUMBER.finditer(text):
+        number = int(match[1].replace(",", ""))
+        # A few hundred others at most; two at least, for plurals.
+        step = max(1, number // 1000)
+        away = max(3, min(number // 3, 300))
+        near = range(max(2, number - step * away), number + step * away + 1, step)
+        others = [f"{n:,}" if "," in match[1] else str(n) for n in near if n != number]
+        yield Find(*match.span(), "number", others if number > 1 else [])
+    for match in _COUNTED.finditer(text):
+        yield Find(*match.span(), "number", [word for word in COUNTED if word != match[1]])
+    for match in _RANKED.finditer(text):
+        yield Find(*match.span(), "ordinal", [word for word in RANKED if word != match[1]])

@@ -1,0 +1,1 @@
+"""LSS examples that nobody annotated."""

@@ -1,0 +1,190 @@
+"""Scored documents to results: means and counts with bootstrap intervals over topics."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from components.measures import bootstrap
+from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k, responds
+from eval.metrics.probabilities import labelled_precision, posterior_measures
+from eval.pipeline import Scored
+from records import Claim, Result, Verdict
+
+# Shown as totals of a cell; ``failed`` is a field of every result.
+_COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
+
+Row = tuple[Scored, DocumentScore]
+
+
+def expected_claims(scored: Sequence[Scored]) -> int:
+    """K of recall@K where none is given: the median number of claims of responding documents.
+
+    As VeriScore takes it (2406.19276, section 3.3). Claims count before Core, so that the same
+    number of facts is expected with and without it; 1 where there is no claim at all.
+    """
+    found = [sum(c.failed is None for c in d.claims) for d in scored if responds(d.document)]
+    return max(1, round(statistics.median(found))) if found else 1
+
+
+def summarise(
+    scored: Sequence[Scored],
+    config_hash: str,
+    domain: str,
+    components: str = "trained",
+    group: str = "all",
+    seed: int = 0,
+    k: int | None = None,
+) -> list[Result]:
+    """Results for every kind and generator among the documents, with and without Core.
+
+    Metrics, means over documents (macro) but for the last two items:
+
+    - ``factual_precision``, ``factscore``: over documents that respond and could be judged;
+    - ``recall_at_k``, ``f1_at_k``: over these and those that do not respond, which have 0; only
+      with ``k``;
+    - ``claims`` (subclaims a responding text), ``respond_ratio``; with Core ``kept_share`` (share
+      of subclaims that Core keeps) and ``empty_selection`` (share of responding texts of which
+      nothing is left);
+    - ``factual_precision_micro``: supported claims / judged claims of all documents;
+    - ``judged``, ``supported``, ``contradicted``, ``undecided``, ``irrelevant``: numbers of claims;
+      without Core also ``backed_off``: those that are their sentence, because it could not be
+      decomposed as the decomposer should (its prompt did not fit).
+
+    Of assessors that give probabilities also those of :mod:`eval.metrics.probabilities`, and where
+    claims have labels ``precision_mae``: mean over documents of |precision - S / (S + NS)|, the
+    latter of the labels of the claims that were scored.
+
+    With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
+    """
+    assessors = list(
+        dict.fromkeys(
+            (score.assessor, score.name) for d in scored for score in d.scores if score.kept
+        )
+    )
+    cells: dict[tuple, list[Row]] = {}
+    for document in scored:
+        for score in document.scores:
+            own = (score.assessor, score.name)
+            # Where nothing was judged there is one score, which counts for all of them.
+            names = [own] if own in assessors else assessors
+            for name in names if len(assessors) > 1 else [None]:
+                key = (
+                    document.document.kind or "normal",
+                    document.document.generator or "given",
+                    score.selection,
+                    name,
+                )
+                cells.setdefault(key, []).append((document, score))
+    results = []
+    for (kind, generator, selection, assessor), rows in cells.items():
+        failed = sum(score.failed for _, score in rows)
+        for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
+            results.append(
+                Result(
+                    metric=metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
+                    selection=selection,
+                    kind=kind,
+                    generator=generator,
+                    domain=domain,
+                    group=group,
+                    components=components,
+                    n=n,
+                    failed=failed,
+                    value=value,
+                    ci95=ci95,
+                    config_hash=config_hash,
+                )
+            )
+    return results
+
+
+def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
+    """Value, interval and number of topics of each metric."""
+    topics = np.asarray([document.document.topic for document, _ in rows])
+    found = {}
+    judged = [document.judged(s.assessor, s.name, s.selection) for document, s in rows]
+    errors = [_error(s, own) for (_, s), own in zip(rows, judged, strict=True)]
+    columns = _columns(rows, selection, k)
+    if any(error is not None for error in errors):
+        columns["precision_mae"] = _numbers(errors)
+    for metric, values in columns.items():
+        there = ~np.isnan(values)
+        found[metric] = _value(values[there], np.ones(there.sum()), topics[there], seed)
+    responding = np.asarray([score.responded for _, score in rows], dtype=bool)
+    counts = {
+        name: np.asarray([getattr(score, name) for _, score in rows], dtype=float)[responding]
+        for name in _COUNTS
+    }
+    own = topics[responding]
+    found["factual_precision_micro"] = _value(counts["supported"], counts["judged"], own, seed)
+    if selection == "none":
+        claims = [d.claims for d, score in rows if score.responded]
+        counts["backed_off"] = np.asarray([sum(map(_backed_off, one)) for one in claims])
+    for name, values in counts.items():
+        found[name] = (float(values.sum()), None, len(set(own.tolist())))
+    answered = [pairs for pairs, there in zip(judged, responding, strict=True) if there]
+    return found | posterior_measures(answered, own.tolist(), seed)
+
+
+def _error(score: DocumentScore, judged: Sequence[tuple[Claim, Verdict]]) -> float | None:
+    """How far the precision is from that of the labels, of a text that has both."""
+    labelled = labelled_precision([claim for claim, _ in judged])
+    themselves = score.assessor == "labels"
+    if labelled is None or score.precision is None or themselves:
+        return None
+    return abs(score.precision - labelled)
+
+
+def _backed_off(claim: Claim) -> bool:
+    return (claim.model_extra or {}).get("backed_off") is not None
+
+
+def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.ndarray]:
+    """One value a document; NaN where the document does not enter the mean."""
+
+    def column(value: Callable[[DocumentScore], float | None]) -> np.ndarray:
+        return _numbers([value(score) for _, score in rows])
+
+    found = {
+        "factual_precision": column(lambda s: s.precision),
+        "factscore": column(lambda s: s.factscore),
+        "claims": column(lambda s: s.kept if s.responded else None),
+    }
+    if k is not None:
+        found["recall_at_k"] = column(lambda s: _at_k(s, recall_at_k(s.supported, k)))
+        found["f1_at_k"] = column(lambda s: _at_k(s, f1_at_k(s.precision or 0.0, s.supported, k)))
+    if selection == "none":
+        found["respond_ratio"] = column(lambda s: s.responded)
+    else:
+        found["kept_share"] = column(lambda s: s.kept / s.claims if s.claims else None)
+        found["empty_selection"] = column(lambda s: s.empty_selection if s.responded else None)
+    return found
+
+
+def _numbers(values: Sequence[float | None]) -> np.ndarray:
+    return np.asarray([math.nan if value is None else float(value) for value in values])
+
+
+def _at_k(score: DocumentScore, value: float) -> float | None:
+    if not score.responded:
+        return 0.0
+    return None if score.precision is None else value
+
+
+def _value(
+    parts: np.ndarray, wholes: np.ndarray, topics: np.ndarray, seed: int
+) -> tuple[float | None, tuple[float, float] | None, int]:
+    """Σ parts / Σ wholes, its interval over topics, and their number; no value of nothing."""
+
+    def ratio(rows: np.ndarray) -> dict[str, float]:
+        total = wholes[rows].sum()
+        return {"ratio": float(parts[rows].sum() / total) if total else math.nan}
+
+    if not len(parts) or not wholes.sum():
+        return None, None, len(set(topics.tolist()))
+    found = bootstrap(ratio, topics.tolist(), seed=seed)["ratio"]
+    return found["value"], found["ci95"], len(set(topics.tolist()))

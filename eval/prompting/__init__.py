@@ -1,0 +1,1 @@
+"""Prompts, asking them, and reading labels out of the answers."""

@@ -1,0 +1,137 @@
+"""Longest supported subsequences by prompting a language model (2308.12157, section 6, A.6).
+
+The baseline of the paper's Tables 2 and 6, and an engine like the tagger. A language model may
+write what is no subsequence of the claim: ``counts`` says how often, and ``others`` what becomes of
+such an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from components.words import align, join_words, project, split_words
+from eval.models.chat import Answer, Writer
+from eval.models.encoder import Pair, Subsequence
+from eval.prompting.prompts import Prompt
+from records import UserError
+
+_PROMPT = Path(__file__).with_suffix(".jinja")
+_LABEL = re.compile(r"^\s*(?:\*\*)?output(?:\*\*)?\s*:(?:\*\*)?", re.IGNORECASE | re.MULTILINE)
+_QUOTES = {'"': '"', "“": "”", "«": "»", "`": "`"}
+
+
+class PromptedLss:
+    """Longest supported subsequences, or LSS*, written by a language model.
+
+    The whole reference is in the prompt; :class:`eval.models.lss.InWindows` asks about one that is
+    too long for the model part by part.
+
+    Args:
+        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``)
+            keeps half an LSS from being taken for a whole one.
+        star: ask for LSS*, which may change and add words.
+        others: what becomes of an answer that is no subsequence of the claim's words.
+            ``as_written`` keeps its text, as the paper does; ``project`` keeps the words of a
+            longest common subsequence with the claim, and takes a text that has mostly other words
+            (an excuse, a remark) for no answer; ``fail`` gives no answer. An LSS* is always kept as
+            written.
+        prompt: a prompt file of your own with the fields reference, claim and star.
+        temperature: of the sampling; 0 takes the likeliest answer.
+        max_new_tokens: of an answer.
+        seed: of the sampling.
+
+    Attributes:
+        counts: ``answers`` that the model was asked for, those of them that ``failed``, and those
+            that are ``not_subsequence``; over all calls, an answer to a repeated pair counts again.
+
+    Raises:
+        UserError: a temperature below 0, or an answer of no token.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        star: bool = False,
+        others: Literal["as_written", "project", "fail"] = "project",
+        prompt: str | None = None,
+        temperature: float = 0.0,
+        max_new_tokens: int = 256,
+        seed: int = 0,
+    ):
+        if temperature < 0 or max_new_tokens < 1:
+            raise UserError("temperature: at least 0; max_new_tokens: at least 1")
+        self.writer = writer
+        self.star = star
+        self.others = others
+        self.prompt = Prompt(prompt or _PROMPT)
+        self.temperature = temperature
+        self.max_new_tokens = max_new_tokens
+        self.seed = seed
+        self.counts: Counter[str] = Counter(answers=0, failed=0, not_subsequence=0)
+
+    def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
+        """What the references support of the claims; ``None`` where there is no answer.
+
+        Args:
+            pairs: (claim, reference).
+
+        Returns:
+            As the tagger does. ``keep`` is ``None`` for a text that is no subsequence of the claim.
+        """
+        asked = [
+            self.prompt.messages(reference=reference, claim=claim, star=self.star)
+            for claim, reference in pairs
+        ]
+        answers = self.writer.answer(
+            asked,
+            temperature=self.temperature,
+            top_p=1.0,
+            max_new_tokens=self.max_new_tokens,
+            seed=self.seed,
+        )
+        return [self._read(claim, *own) for (claim, _), own in zip(pairs, answers, strict=True)]
+
+    def _read(self, claim: str, answer: Answer) -> Subsequence | None:
+        """One answer, counted."""
+        self.counts["answers"] += 1
+        if answer.failed is not None:
+            self.counts["failed"] += 1
+            return None
+        text, words = read_answer(answer.text, claim), split_words(claim)
+        if text is None:
+            self.counts["failed"] += 1
+            return None
+        keep = align(text, words, strict=self.star)
+        if keep is None:
+            self.counts["not_subsequence"] += 1
+            if self.star or self.others == "as_written":
+                return Subsequence(None, text)
+            if self.others == "fail":
+                return None
+            keep = project(text, words)
+            if 2 * sum(keep) < len(split_words(text)):
+                return None
+        return Subsequence(keep, text if self.star else join_words(claim, words, keep))
+
+
+def read_answer(text: str, claim: str) -> str | None:
+    """The LSS in a model's answer: the paragraph after the label, or the first, without quotes.
+
+    A first paragraph that ends with a colon only announces it. ``NONE`` is the empty text, unless
+    the claim itself is that word; an answer without any word is ``None``.
+    """
+    label = _LABEL.search(text)
+    paragraphs = re.split(r"\n\s*\n", (text[label.end() :] if label else text).strip())
+    if not label and len(paragraphs) > 1 and paragraphs[0].endswith(":"):
+        del paragraphs[0]
+    body = " ".join(paragraphs[0].split())
+    if len(body) > 1 and body[-1] == _QUOTES.get(body[0]) and claim.strip()[:1] != body[0]:
+        body = body[1:-1].strip()
+    bare = body.strip(".* ")
+    if not any(map(str.isalnum, bare)):
+        return None
+    return "" if bare == "NONE" and claim.strip(".* ") != bare else body
