@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from eval.pipeline import Scored
 from eval.report.graph import Picture, picture_of
-from eval.report.lss import Run, of_verdict
+from eval.report.highlighted import Run, of_verdict
 from eval.report.tables import interval, number
 from eval.stages import Selection
 from records import Claim, Passage, Result, ResultFile, Verdict, first_fault, iter_rows

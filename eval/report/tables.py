@@ -1,64 +1,68 @@
-"""The numbers of a run as the report shows them: looked up, put in words, held against targets."""
+"""Tables as Markdown and as CSV."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from io import StringIO
 
 from records import Result
 
-COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
-_KINDS = ("normal", "uninformative", "repetitive", "sampled")
+# Between a number and what belongs to it: its spread, or the other end of its interval.
+_WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d+)?\])")
 _SHARES = {"kept_share", "respond_ratio", "empty_selection"}
 _COUNTS = {"judged", "supported", "contradicted", "undecided", "irrelevant"}
+_FIELDS = ("metric", "selection", "kind", "generator", "domain", "group")
 
 
 @dataclass(frozen=True)
-class Text:
-    """A row of the tables: a kind of text by one generator, named alone where it is the only."""
+class TextTable:
+    """A table of a page and of ``tables.md``."""
 
-    kind: str
-    generator: str
-    label: str
-
-
-@dataclass
-class Table:
-    """The results over all groups, looked up by what they are of."""
-
-    rows: Sequence[Result]
-    found: dict[tuple, Result] = field(init=False)
-    texts: list[Text] = field(init=False)
-    components: list[str] = field(init=False)
-
-    def __post_init__(self):
-        whole = [row for row in self.rows if row.group == "all"]
-        self.found = {(r.metric, r.selection, r.components, r.kind, r.generator): r for r in whole}
-        cells = list(dict.fromkeys((r.kind, r.generator) for r in whole))
-        cells.sort(key=lambda cell: kind_order(cell[0]))  # stable: else as the run has them
-        kinds = [kind for kind, _ in cells]
-        self.texts = [
-            Text(kind, generator, f"{kind} ({generator})" if kinds.count(kind) > 1 else kind)
-            for kind, generator in cells
-        ]
-        self.components = [c for c in COMPONENTS if any(r.components == c for r in whole)]
-
-    def get(self, metric: str, selection: str, text: Text, components: str) -> Result | None:
-        """The result, or none where the run has none."""
-        return self.found.get((metric, selection, components, text.kind, text.generator))
-
-    def has(self, metric: str, selection: str, components: str) -> bool:
-        """Whether any kind of text has a value."""
-        rows = (self.get(metric, selection, text, components) for text in self.texts)
-        return any(row is not None and row.value is not None for row in rows)
+    title: str
+    note: str
+    head: list[str]
+    rows: list[list[str]]
 
 
-def kind_order(kind: str) -> int:
-    """Sort key of a kind: the known ones in their order, then all others."""
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, its cells made plain."""
+    lines = [f"| {' | '.join(map(plain, line))} |" for line in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:], ""])
 
 
-# Numbers as text
+def plain(text: str) -> str:
+    """A text in one line that is neither the end of a cell nor a piece of HTML."""
+    text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unbroken(text: str) -> str:
+    """A cell of a page whose lines break beside its numbers and intervals, not within them."""
+    return _WITHIN.sub("\N{NO-BREAK SPACE}", text)
+
+
+def results_csv(results: Sequence[Result]) -> str:
+    """All results, one a line, with the ends of their intervals."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*_FIELDS, "value", "low", "high", "n", "failed"])
+    for row in results:
+        ends = row.ci95 or ("", "")
+        value = "" if row.value is None else row.value
+        names = [getattr(row, field) for field in _FIELDS]
+        writer.writerow([*names, value, *ends, row.n, row.failed])
+    return out.getvalue()
+
+
+def number_with_interval(row: Result | None, digits: int = 3) -> str:
+    """A value and its 95 % interval in brackets; a dash for none."""
+    if row is None or row.value is None:
+        return "–"
+    value, *ends = (f"{x:.{digits}f}" for x in (row.value, *(row.ci95 or ())))
+    return f"{value} [{', '.join(ends)}]" if ends else value
 
 
 def number(value: float | None, metric: str = "") -> str:
@@ -79,93 +83,3 @@ def interval(row: Result) -> str:
         return ""
     low, high = (number(end, row.metric).removesuffix(" %") for end in row.ci95)
     return f"[{low}, {high}]" + (" %" if row.metric.partition(":")[0] in _SHARES else "")
-
-
-def bound(target: dict) -> str:
-    """A target in words, e.g. ``at most 10 %``."""
-    words = {"at_most": "at most", "at_least": "at least"}
-    return ", ".join(
-        f"{words[k]} {100 * target[k]:g} %" for k in words if target.get(k) is not None
-    )
-
-
-def reached(target: dict, row: Result | None) -> str:
-    """``yes`` or ``no`` by the value; says so where the interval lies on both sides."""
-    if row is None or row.value is None:
-        return "no value"
-    low, high = target.get("at_least"), target.get("at_most")
-    met = (low is None or row.value >= low) and (high is None or row.value <= high)
-    crossed = row.ci95 is not None and any(
-        end is not None and row.ci95[0] < end < row.ci95[1] for end in (low, high)
-    )
-    return ("yes" if met else "no") + (" (its interval holds the bound)" if crossed else "")
-
-
-def targets_of(provenance: dict) -> dict[str, dict]:
-    """The bounds on the kept share by kind of text."""
-    targets = provenance.get("targets") or []
-    return {t["kind"]: t for t in targets if t.get("metric", "kept_share") == "kept_share"}
-
-
-# The summary
-
-
-def summarise(table: Table, targets: dict[str, dict], curve: dict) -> list[str]:
-    """Three sentences that say what the numbers say, for a reader in a hurry."""
-    return [_precision_line(table), _kept_line(table, targets), _curve_line(curve)]
-
-
-def _precision_line(table: Table) -> str:
-    parts = []
-    for text in sorted(table.texts, key=lambda text: text.kind == "normal"):  # adversaries first
-        none, core = (table.get("factual_precision", s, text, "trained") for s in ("none", "core"))
-        if none and core and none.value is not None and core.value is not None:
-            parts.append(
-                f"{text.label} texts score {none.value:.2f} without Core, "
-                f"{core.value:.2f} with Core"
-            )
-    return "Factual precision: " + "; ".join(parts or ["not measured in this run"]) + "."
-
-
-def _kept_line(table: Table, targets: dict[str, dict]) -> str:
-    kept = [(text, table.get("kept_share", "core", text, "trained")) for text in table.texts]
-    parts = [
-        f"{100 * row.value:.0f} % of {t.label}" for t, row in kept if row and row.value is not None
-    ]
-    line = (
-        f"Of the subclaims of a text, Core keeps {', '.join(parts)}"
-        if parts
-        else "What Core keeps was not measured in this run"
-    )
-    scores = {c: _count_reached(table, targets, c) for c in table.components}
-    if not any(total for _, total in scores.values()):
-        return line + "; no target was set."
-    for components, (met, total) in scores.items():
-        line += f"; the {COMPONENTS[components]} reach{_s(components)} {met} of {total} targets"
-    met, total = scores.get("untrained", (0, 1))
-    return line + (", so these targets do not show that training matters." if met == total else ".")
-
-
-def _s(components: str) -> str:
-    return "es" if components == "untrained" else ""
-
-
-def _count_reached(table: Table, targets: dict[str, dict], components: str) -> tuple[int, int]:
-    aimed = [text for text in table.texts if text.kind in targets]
-    rows = [(targets[t.kind], table.get("kept_share", "core", t, components)) for t in aimed]
-    met = sum(reached(target, row).startswith("yes") for target, row in rows)
-    # A target of a kind that the run has no text of is not reached.
-    return met, len(rows) + len(set(targets) - {text.kind for text in aimed})
-
-
-def _curve_line(curve: dict) -> str:
-    parts = [
-        f"from {points[0][1].value:.2f} to {points[-1][1].value:.2f} "
-        + ("with" if selection == "core" else "without")
-        + " Core"
-        for (_, selection), points in curve.items()
-    ]
-    if not parts:
-        return "Appending adversarial sentences was not measured in this run."
-    most = max(points[-1][0] for points in curve.values())
-    return f"{most} appended adversarial sentences move precision {', '.join(parts)}."

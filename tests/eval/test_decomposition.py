@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from components.measures import bootstrap
+from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
-from eval.experiments import decomposition, decomposition_values
-from eval.experiments.decomposition import Decomposition
+from eval.experiments.decomposition import decomposition
+from eval.experiments.decomposition import values as decomposition_values
+from eval.experiments.decomposition.decomposition import Decomposition
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims, tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.report.build import build_report
 from eval.verify.factscore import FActScore
 from eval.verify.nli import NLI
 from records import (

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from components.measures import bootstrap
+from eval.commands.report import build_report
 from eval.commands.score import score_resumably
 from eval.decompose.given import Given
-from eval.experiments import dfactscore, dfactscore_values
-from eval.experiments.dfactscore import DFActScore
-from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText, output_type
+from eval.experiments.dfactscore import dfactscore
+from eval.experiments.dfactscore import values as dfactscore_values
+from eval.experiments.dfactscore.dfactscore import DFActScore
+from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, output_type
 from eval.formats import write_formats
 from eval.metrics.citations import Citations
 from eval.pipeline import Pipeline
-from eval.report.build import build_report
 from eval.verify.dfactscore.local_groups import LocalGroups
 from eval.verify.dfactscore.stage import DFActScore as Verifier
 from records import BadInput, UserError, read_records, write_jsonl

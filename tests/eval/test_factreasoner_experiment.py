@@ -10,13 +10,13 @@ import pytest
 from scipy.stats import ttest_rel
 
 from components.measures import bootstrap
+from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.experiments import factreasoner, factreasoner_values
-from eval.experiments.factreasoner import FactReasoner as Experiment
-from eval.experiments.factreasoner import tables
+from eval.experiments.factreasoner import factreasoner, factreasoner_values
+from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
+from eval.experiments.factreasoner.factreasoner import tables
 from eval.metrics.paired_tests import holm, paired_t
 from eval.pipeline import Scored
-from eval.report.build import build_report
 from eval.report.graph import MAX_CLAIMS, MAX_CONTEXTS, MAX_EDGES, picture_of
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given as GivenPassages

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from eval.pipeline import Scored
 from eval.report.graph import Picture, picture_of
-from eval.report.text_tables import (
+from eval.report.tables import (
     TextTable,
     markdown_table,
     number_with_interval,

@@ -6,15 +6,15 @@ import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.experiments.dfactscore_texts import (
+from eval.experiments.decomposition.figures import bars
+from eval.experiments.dfactscore.texts import (
     TYPES,
     JudgedText,
     factual_precision,
     output_type,
     people_of,
 )
-from eval.report.decomposition_figures import bars
-from eval.report.text_tables import TextTable, markdown_table, number_with_interval, results_csv
+from eval.report.tables import TextTable, markdown_table, number_with_interval, results_csv
 from records import Result, ResultFile, read_records, read_results, write_text
 
 MAX_EXAMPLES = 30

@@ -19,10 +19,10 @@ from copy import copy
 from html import unescape
 from pathlib import Path
 
-from eval.experiments.factreasoner_values import values_of
+from eval.experiments.factreasoner.factreasoner_page import markdown, write_tables
+from eval.experiments.factreasoner.factreasoner_values import values_of
 from eval.metrics.corpus import expected_claims
 from eval.pipeline import Pipeline, Scored
-from eval.report.factreasoner import markdown, write_tables
 from eval.run.inside import identities, prompts
 from eval.run.journal import keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance

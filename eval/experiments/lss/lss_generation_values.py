@@ -9,7 +9,7 @@ import numpy as np
 
 from components.measures import Measures, bootstrap, lss_measures
 from components.words import split_words
-from eval.experiments.lss_pairs import GroundedClaim
+from eval.experiments.lss.lss_pairs import GroundedClaim
 from eval.models.encoder import Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu

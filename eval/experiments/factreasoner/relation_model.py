@@ -24,8 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from eval.experiments.relation_model_values import JudgedPair, Pair, measures_of
-from eval.report.relation_model import write_tables_and_figures
+from eval.experiments.factreasoner.relation_model_page import write_tables_and_figures
+from eval.experiments.factreasoner.relation_model_values import JudgedPair, Pair, measures_of
 from eval.run.inside import identities, prompts
 from eval.run.journal import keep_answers
 from eval.run.provenance import config_hash, inputs, provenance

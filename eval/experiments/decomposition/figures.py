@@ -8,7 +8,7 @@ from itertools import cycle
 
 import matplotlib
 
-from eval.report.drawing import (
+from eval.report.figures import (
     COLOURS,
     HATCHES,
     LINES,

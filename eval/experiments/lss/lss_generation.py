@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.measures import Measures
-from eval.experiments.lss_generation_values import (
+from eval.experiments.lss.lss_generation_values import (
     HUMAN,
     by_generator,
     by_rating,
     one_against_the_rest,
     quality,
 )
-from eval.experiments.lss_pairs import GroundedClaim
+from eval.experiments.lss.lss_pairs import GroundedClaim
+from eval.experiments.lss.page import write_tables_and_figures
 from eval.models.encoder import Subsequence
 from eval.models.lss import LssModel
 from eval.prompting.prompted_lss import PromptedLss
-from eval.report.lss import write_tables_and_figures
 from eval.run.inside import identities, parts, prompts
 from eval.run.journal import keep_answers
 from eval.run.provenance import config_hash, inputs, provenance

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from components.measures import auroc, bootstrap
-from eval.experiments.dfactscore_texts import (
+from eval.experiments.dfactscore.texts import (
     TYPES,
     JudgedText,
     Name,
@@ -33,7 +33,7 @@ from eval.experiments.dfactscore_texts import (
     penalised,
     ungrouped,
 )
-from eval.experiments.dfactscore_views import Views
+from eval.experiments.dfactscore.views import Views
 
 ALL = "all"
 

@@ -11,9 +11,9 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from eval.report.figures import BLUE, GREEN, GREY, ORANGE
 from records import Result
 
-ORANGE, BLUE, GREEN, GREY = "#D55E00", "#0072B2", "#009E73", "#7A7A7A"
 SELECTIONS = {"none": "without Core", "core": "with Core"}
 _COLOURS = {"none": ORANGE, "core": BLUE}
 _SYMBOLS = {"none": "circle", "core": "square"}

@@ -21,9 +21,10 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from eval.experiments.dfactscore_texts import JudgedText, atoms_fault, from_file, from_pipeline
-from eval.experiments.dfactscore_values import ALL, values_of
-from eval.experiments.dfactscore_views import Views
+from eval.experiments.dfactscore.page import write_tables_and_figures
+from eval.experiments.dfactscore.texts import JudgedText, atoms_fault, from_file, from_pipeline
+from eval.experiments.dfactscore.values import ALL, values_of
+from eval.experiments.dfactscore.views import Views
 from eval.metrics.citations import (
     Citations,
     CitedSentence,
@@ -33,7 +34,6 @@ from eval.metrics.citations import (
 )
 from eval.metrics.document import responds
 from eval.pipeline import Pipeline, Scored
-from eval.report.dfactscore import write_tables_and_figures
 from eval.run.inside import identities, prompts
 from eval.run.journal import CHUNK, keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance

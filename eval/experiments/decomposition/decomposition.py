@@ -22,11 +22,11 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from eval.decompose.given import Given
-from eval.experiments.decomposition_values import ALL, MACRO, Passages, values_of
+from eval.experiments.decomposition.page import write_tables_and_figures
+from eval.experiments.decomposition.values import ALL, MACRO, Passages, values_of
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
 from eval.metrics.document import DocumentScore, responds, score_document
 from eval.pipeline import Pipeline, Scored
-from eval.report.decomposition import write_tables_and_figures
 from eval.run.inside import identities, prompts
 from eval.run.journal import CHUNK, keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from eval.report import decomposition_figures as draw
-from eval.report.text_tables import markdown_table, plain
+from eval.experiments.decomposition import figures as draw
+from eval.report.tables import markdown_table, plain
 from records import Result, ResultFile, read_records, read_results, write_text
 from records.types import Record, VerdictLabel
 

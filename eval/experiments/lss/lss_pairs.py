@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from components.words import join_words, keep_targets
-from eval.experiments.lss_metrics_values import ALL
+from eval.experiments.lss.lss_metrics_values import ALL
 from records import Annotation, LssExample, UserError, iter_rows, read_records
 from records.types import Record, Text
 

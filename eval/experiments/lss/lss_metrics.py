@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from components.words import keep_targets
-from eval.experiments.lss_metrics_values import (
+from eval.experiments.lss.lss_metrics_values import (
     ALL,
     HUMAN,
     LSS,
@@ -35,7 +35,14 @@ from eval.experiments.lss_metrics_values import (
     table_rows,
     values_of,
 )
-from eval.experiments.lss_pairs import ClaimPair, Found, Measured, by_people, distinct, read_pairs
+from eval.experiments.lss.lss_pairs import (
+    ClaimPair,
+    Found,
+    Measured,
+    by_people,
+    distinct,
+    read_pairs,
+)
 from eval.models.lss import LssModel, SharedWords
 from eval.run.inside import identities, prompts
 from eval.run.journal import CHUNK, keep_answers, resumably, usage

@@ -11,9 +11,9 @@ import matplotlib
 import numpy as np
 
 from components.checkpoint import RELATIONS
-from eval.experiments.relation_model_values import CURVES, JudgedPair
-from eval.report.drawing import COLOURS, LINES, STYLE, as_svg, new_axes, plain_label
-from eval.report.text_tables import (
+from eval.experiments.factreasoner.relation_model_values import CURVES, JudgedPair
+from eval.report.figures import COLOURS, LINES, STYLE, as_svg, new_axes, plain_label
+from eval.report.tables import (
     TextTable,
     markdown_table,
     number_with_interval,

@@ -23,20 +23,27 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 from pydantic import BaseModel
 
-from eval.report import decomposition, dfactscore, factreasoner, lss, relation_model, score
-from eval.report.plots import Points, appended_curve, precision_bars, training_curve
-from eval.report.tables import (
+from eval.experiments.decomposition import page as decomposition
+from eval.experiments.dfactscore import page as dfactscore
+from eval.experiments.factreasoner import factreasoner_page, relation_model_page
+from eval.experiments.lss import page as lss
+from eval.experiments.robustness.figures import (
+    Points,
+    appended_curve,
+    precision_bars,
+    training_curve,
+)
+from eval.experiments.robustness.tables import (
     COMPONENTS,
     Table,
     bound,
-    interval,
     kind_order,
-    number,
     reached,
     summarise,
     targets_of,
 )
-from eval.report.text_tables import unbroken
+from eval.report import score
+from eval.report.tables import interval, number, unbroken
 from records import Result, ResultFile, UserError, read_records, read_results, write_text
 from records.types import Probability, Record, VerdictLabel
 
@@ -44,12 +51,13 @@ from records.types import Probability, Record, VerdictLabel
 PAGES = {
     "decomposition": decomposition,
     "dfactscore": dfactscore,
-    "factreasoner": factreasoner,
+    "factreasoner": factreasoner_page,
     "lss_generation": lss,
     "lss_metrics": lss,
-    "relation_model": relation_model,
+    "relation_model": relation_model_page,
     "score": score,
 }
+EVAL = Path(__file__).parents[1]
 MAX_DOCUMENTS = 30
 REASONS = {
     "selected": "in the best selection",
@@ -213,8 +221,11 @@ def build_report(run_folder: str | Path, document: str | None = None) -> Path:
     figures: dict[str, go.Figure] = {}
     context = _origin(file) | _context(file, folder, figures)
     context["figures"] = script_json({p: f.to_plotly_json() for p, f in figures.items()})
-    scripts = [get_plotlyjs(), (Path(__file__).parent / "page.js").read_text(encoding="utf-8")]
-    write_text(target, _render("template.html.j2", context | {"plots": set(figures)}, scripts))
+    scripts = [
+        get_plotlyjs(),
+        (EVAL / "experiments" / "robustness" / "page.js").read_text(encoding="utf-8"),
+    ]
+    write_text(target, _render("robustness.html.j2", context | {"plots": set(figures)}, scripts))
     return target
 
 
@@ -274,7 +285,7 @@ def _context(file: ResultFile, folder: Path, figures: dict[str, go.Figure]) -> d
 def _render(name: str, context: dict, scripts: list[str]) -> str:
     """A page: its template filled in. No other script than ``scripts`` runs in it."""
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader([EVAL / "report", *(EVAL / "experiments").iterdir()]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

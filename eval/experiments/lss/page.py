@@ -1,8 +1,4 @@
-"""The LSS experiments' tables, figures and pages, and the highlighted claim, from a run folder.
-
-A claim is shown whole, the words that its reference supports underlined and the others struck
-through, so that no colour is needed to tell them apart.
-"""
+"""The LSS experiments' tables, figures and pages, all from a run folder."""
 
 from __future__ import annotations
 
@@ -15,17 +11,15 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from components.words import align, split_words
-from eval.experiments.lss_metrics_values import table_rows
-from eval.report.decomposition_figures import Value, bars
-from eval.report.text_tables import TextTable, markdown_table, number_with_interval, results_csv
+from eval.experiments.decomposition.figures import Value, bars
+from eval.experiments.lss.lss_metrics_values import table_rows
+from eval.report.highlighted import Run, highlighted
+from eval.report.tables import TextTable, markdown_table, number_with_interval, results_csv
 from records import Result, ResultFile, first_fault, iter_rows, read_results, write_text
 from records.types import Annotation, Record
 
 # Shown with what every engine keeps: in all, and of one generator.
 MAX_CLAIMS, MAX_OF_GENERATOR = 60, 30
-
-# A run of the claim's characters, and whether it is kept; None for blanks between runs.
-Run = tuple[str, bool | None]
 
 # Metric's prefix to title, what it shows, and its columns: name to heading. In this order.
 _TABLES = {
@@ -120,46 +114,7 @@ class Shown:
     rows: list[tuple[str, list[Run], dict[str, float | None]]] = field(default_factory=list)
 
 
-# The highlighted claim
-
-
-def highlighted(claim: str, keep: Sequence[bool]) -> list[Run]:
-    """A claim cut into runs of kept and of dropped words, its blanks where they were.
-
-    Args:
-        claim: the claim.
-        keep: one bool a word of ``split_words(claim)``.
-
-    Returns:
-        Runs whose texts joined are the claim.
-    """
-    runs: list[Run] = []
-    end, last = 0, None
-    for word, kept in zip(split_words(claim), keep, strict=True):
-        between = claim[end : word.start]
-        if runs and kept == last:
-            runs[-1] = (runs[-1][0] + between + word.text, kept)
-        else:
-            runs += [(between, None)] if between else []
-            runs.append((word.text, kept))
-        end, last = word.end, kept
-    return runs + ([(claim[end:], None)] if claim[end:] else [])
-
-
-def of_verdict(claim: str, kept: object) -> list[Run]:
-    """The runs of a verdict's ``kept``: pairs of a word and whether it is kept.
-
-    Nothing where it is no such list. Words that are not those of the claim are put side by side.
-    """
-    if not isinstance(kept, list) or not all(
-        isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
-        for pair in kept
-    ):
-        return []
-    if [word.text for word in split_words(claim)] == [word for word, _ in kept]:
-        return highlighted(claim, [bool(keep) for _, keep in kept])
-    runs = [run for word, keep in kept for run in ((word, bool(keep)), (" ", None))]
-    return runs[:-1]
+# The claims
 
 
 def _text_or_runs(claim: str, text: str | None, keep: Sequence[bool] | None) -> list[Run]:
