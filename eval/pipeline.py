@@ -94,7 +94,7 @@ class Pipeline:
         self.revise = revise
         self.gamma = gamma
 
-    def holds(self) -> list[object | None]:
+    def holds(self) -> list[object]:
         """Its stages."""
         return [self.decompose, *self.verify, self.retrieve, self.select, self.revise]
 

@@ -18,7 +18,7 @@ from eval.prompting.prompts import PromptFile
 class Holds(Protocol):
     """Whatever is made of other parts."""
 
-    def holds(self) -> Sequence[object | None]:
+    def holds(self) -> Sequence[object]:
         """The parts that it is made of: stages, models, prompts. ``None`` is a part left out."""
 
 
