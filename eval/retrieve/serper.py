@@ -28,7 +28,7 @@ from clients.polite import (
     is_local,
     one_line,
 )
-from eval.models.cache import TextCache, answer_key
+from eval.models.cache import ANSWERS, TextCache, answer_key
 from eval.retrieve.search import GIVE_UP, Per, SearchRetriever
 from records import Passage, UserError, sha256_text
 
@@ -116,6 +116,11 @@ class Serper(SearchRetriever):
     @property
     def _asked_of(self) -> dict[str, str]:
         return {"base_url": self.base_url, "gl": self.gl, "hl": self.hl}
+
+    def keep_answers_in(self, folder: Path) -> None:
+        """Keep the answers in this folder, unless ``cache`` names another place."""
+        if self.cache_path is None:
+            self.cache_path = folder / ANSWERS
 
     @cached_property
     def _cache(self) -> TextCache | None:

@@ -47,6 +47,10 @@ class Majority:
         self.title_in_premise = title_in_premise
         self.by_prior = by_prior
 
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
+
     def __call__(
         self,
         documents: Sequence[Document],

@@ -37,6 +37,10 @@ class MiniCheck:
         self.threshold = threshold
         self.title_in_premise = title_in_premise
 
+    def holds(self) -> list[object]:
+        """The checker."""
+        return [self.checker]
+
     def __call__(
         self,
         documents: Sequence[Document],
@@ -84,6 +88,10 @@ class PromptedMiniCheck:
         self.asker = Asker(writer, 0.0, max_new_tokens, retries=0, seed=0)
         self.title_in_premise = title_in_premise
         self.prompt = Prompt(_PROMPT)
+
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
 
     def __call__(
         self,

@@ -39,6 +39,10 @@ class NLI:
         self.threshold = threshold
         self.title_in_premise = title_in_premise
 
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
+
     def __call__(
         self,
         documents: Sequence[Document],

@@ -40,6 +40,10 @@ class FromPassages:
         self.asker = asker
         self.fields = dict(fields or {})
 
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.prompt, self.asker]
+
     def __call__(
         self,
         documents: Sequence[Document],

@@ -57,6 +57,10 @@ class SupportedShare:
         self.content_words = content_words
         self.title_in_premise = title_in_premise
 
+    def holds(self) -> list[object]:
+        """What finds the LSS."""
+        return [self.lss]
+
     def __call__(
         self,
         documents: Sequence[Document],

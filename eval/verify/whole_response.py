@@ -69,6 +69,10 @@ class WholeResponse:
         self.evidence = evidence
         self.prompt = Prompt(_PROMPT)
 
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
+
     def __call__(
         self,
         documents: Sequence[Document],

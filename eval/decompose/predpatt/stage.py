@@ -58,6 +58,10 @@ class PredPatt(BySentence):
         self.max_new_tokens = max_new_tokens
         self.seed = seed
 
+    def holds(self) -> list[object]:
+        """The parser, and what words its claims."""
+        return [self.parser, self.writer, self.prompt]
+
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | Failed]:
         """A sentence for each predicate, in the order of their roots, each once."""
         sentences = [place.sentence for place in places]
