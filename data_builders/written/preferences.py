@@ -110,6 +110,7 @@ class Preferences:
         self.batch_size = batch_size
         self.limit = limit
         self.seed = seed
+        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would sample and score."""
@@ -147,7 +148,7 @@ class Preferences:
             seed=self.seed,
             inputs=self.topics,
         )
-        for journal in self.output.glob(".*.partial.jsonl"):
+        for journal in self._journals:
             journal.unlink()
         return manifest
 
@@ -188,8 +189,8 @@ class Preferences:
         """
         digests = inputs(self.generator)
         key = sha256_text(json.dumps([generator, digests, self.seed], sort_keys=True))
-        journal = self.output / f".samples.{key[:16]}.partial.jsonl"
-        with JsonlAppender(journal, key="topic") as done:
+        self._journals.append(self.output / f".samples.{key[:16]}.partial.jsonl")
+        with JsonlAppender(self._journals[-1], key="topic") as done:
             todo = [topic for topic in topics if topic not in done.done]
             for start in range(0, len(todo), TOPICS_A_WRITE):
                 batch = todo[start : start + TOPICS_A_WRITE]
@@ -211,8 +212,8 @@ class Preferences:
             for number, text in enumerate(texts[topic])
         ]
         key = sha256_text(json.dumps([key, [(d.id, d.text) for d in documents]]))
-        journal = self.output / f".scored.{key[:16]}.partial.jsonl"
-        scored = iter(score_resumably(pipeline, documents, journal, DOCUMENTS_A_WRITE))
+        self._journals.append(self.output / f".scored.{key[:16]}.partial.jsonl")
+        scored = iter(score_resumably(pipeline, documents, self._journals[-1], DOCUMENTS_A_WRITE))
         return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
 
     def _value(self, scored: Scored, dropped: Counter[str]) -> float | None:

@@ -16,11 +16,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from eval.commands.score import score_resumably
 from eval.decompose.sentences import split_sentences
 from eval.metrics.corpus import summarise
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
+from eval.run.inside import identities, prompts
+from eval.run.journal import keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance
 from records import (
     Document,
@@ -114,22 +115,26 @@ class Robustness:
         Writes ``results.json``, ``selections.jsonl``, ``samples.jsonl`` and ``training/*.csv``.
         """
         digests = inputs(config)
-        key = config_hash(config, digests)
+        asked = prompts(self)
+        key = config_hash([config, asked], digests)
+        keep_answers(self, output)
         documents = self._documents()
-        samples = self._sample(sorted({d.topic for d in documents}), output, digests)
+        topics = sorted({d.topic for d in documents})
+        sampled = output / f".samples.{self._samples_key(topics, digests)[:16]}.partial.jsonl"
+        samples = self._sample(topics, output, sampled)
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
-        results, rows = [], []
+        results, rows, journals = [], [], []
         # The control answers whether the table can fail; the given texts are enough for that.
         runs = [("trained", self.pipeline, documents + samples)]
         runs += [("untrained", self.control, documents)] if self.control else []
         for components, pipeline, texts in runs:
-            journal = output / f".{components}.{key[:16]}.partial.jsonl"
-            scored = score_resumably(pipeline, texts, journal)
+            journals.append(output / f".{components}.{key[:16]}.partial.jsonl")
+            scored = self._scored(pipeline, texts, journals[-1])
             results += summarise(scored, key, self.domain, components, seed=self.seed)
             rows += [_selection_row(s, components) for s in scored]
         for count, texts in curve.items():
-            journal = output / f".appended{count}.{key[:16]}.partial.jsonl"
-            scored = score_resumably(self.pipeline, texts, journal)
+            journals.append(output / f".appended{count}.{key[:16]}.partial.jsonl")
+            scored = self._scored(self.pipeline, texts, journals[-1])
             group = f"appended={count}"
             results += summarise(scored, key, self.domain, group=group, seed=self.seed)
         write_jsonl(output / "selections.jsonl", rows)
@@ -137,13 +142,21 @@ class Robustness:
         file = ResultFile(
             experiment="robustness",
             provenance=provenance(config, digests)
-            | {"targets": [target.model_dump(exclude_none=True) for target in self.targets]},
+            | {"targets": [target.model_dump(exclude_none=True) for target in self.targets]}
+            | {"prompts": asked, "models": identities(self), "usage": usage(self, *journals)},
             results=results,
         )
         write_results(output / "results.json", file)
-        for journal in output.glob(".*.partial.jsonl"):
-            journal.unlink()
+        for journal in [sampled, *journals]:
+            journal.unlink(missing_ok=True)
         return file
+
+    def _scored(
+        self, pipeline: Pipeline, documents: Sequence[Document], journal: Path
+    ) -> list[Scored]:
+        """Score resumably; the models of both pipelines are counted, so that usage adds up."""
+        rows = resumably(self, pipeline.score, documents, journal)
+        return [Scored.model_validate(row) for row in rows]
 
     def _documents(self) -> list[Document]:
         """The first ``per_topic`` texts of every kind and topic."""
@@ -162,15 +175,16 @@ class Robustness:
             raise UserError(f"{', '.join(self.generations)}: no generation of kind {missing[0]!r}")
         return [document for own in found.values() for document in own]
 
-    def _sample(self, topics: list[str], output: Path, digests: dict[str, str]) -> list[Document]:
+    def _samples_key(self, topics: list[str], digests: dict[str, str]) -> str:
+        """Samples depend on the adversary and its settings only, not on the pipeline."""
+        adversary = digests.get(self.adversary or "")
+        return sha256_text(json.dumps([adversary, self.sampling, self.seed, topics]))
+
+    def _sample(self, topics: list[str], output: Path, journal: Path) -> list[Document]:
         """One text a topic from the adversary, kept in a journal while it grows."""
         if self.adversary is None:
             return []
-        # Samples depend on the adversary and its settings only, not on the pipeline.
-        key = sha256_text(
-            json.dumps([digests.get(self.adversary), self.sampling, self.seed, topics])
-        )
-        with JsonlAppender(output / f".samples.{key[:16]}.partial.jsonl", key="topic") as done:
+        with JsonlAppender(journal, key="topic") as done:
             todo = [topic for topic in topics if topic not in done.done]
             model = CausalLM(self.adversary) if todo else None
             for start in range(0, len(todo), SAMPLES_A_WRITE):
