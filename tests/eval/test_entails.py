@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from data_builders.ambigbio.biographies import generations
-from eval.citations import Citations
-from eval.decomp_score import same_claims
-from eval.experiments.relation_model_values import Pair, measures_of
 
+from data_builders.written.ambigbio.biographies import generations
 from eval.decompose.given import Given
+from eval.experiments.factreasoner.relation_model_values import Pair, measures_of
+from eval.metrics.citations import Citations
+from eval.metrics.decomposition import same_claims
 from eval.models.chat import Answer
 from eval.pipeline import Pipeline
 from eval.select.core import Core

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eval.experiments.informativeness import Informativeness, Source
-from eval.models.prompts import Prompt
 
 from eval.decompose.sentences import Sentences
-from eval.experiments.robustness import Robustness
+from eval.experiments.core.informativeness import Informativeness, Source
+from eval.experiments.robustness.robustness import Robustness
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
+from eval.prompting.prompts import Prompt
 from eval.verify.factscore import FActScore
 from records import UserError, write_jsonl
 from tests.model_server import ModelServer
