@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.measures import auroc, bootstrap
+from components.statistics import auroc, bootstrap
 from eval.commands.report import build_report
 from eval.experiments.factreasoner import relation_model, relation_model_values
 from eval.experiments.factreasoner.relation_model import RelationModel, line

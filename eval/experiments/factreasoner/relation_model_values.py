@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from components.checkpoint import RELATIONS
-from components.measures import auroc, bootstrap
+from components.statistics import auroc, bootstrap
 from eval.stages import called
 from records import UserError
 from records.types import Record
