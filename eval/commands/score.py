@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
         leftover.unlink()
     file = read_results(output / "results.json")
     for row in file.results:
-        if row.metric.split(":")[0] == "factual_precision":
+        if row.metric == "factual_precision":
             print(_line(row))
     for used in file.provenance["usage"]:
         print(_used(used))
@@ -177,7 +177,7 @@ def _line(row: Result) -> str:
     """A result for the terminal."""
     value = "–" if row.value is None else f"{row.value:.3f}"
     interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    assessor = row.metric.partition(":")[2]
+    assessor = row.assessor or ""
     return (
         f"{row.kind:14} {row.generator:20} {row.selection:5} {assessor:22} "
         f"precision {value}{interval} n={row.n} failed={row.failed}"

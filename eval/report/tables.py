@@ -1,35 +1,145 @@
-"""Tables as Markdown and as CSV."""
+"""Numbers and tables as text: for a page, for Markdown, for CSV and for the terminal."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 
 from records import Result
 
+# How values are read: a share in per cent, totals, and means of so many digits.
+_DIGITS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
+_UNITS = {
+    **dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share"),
+    **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
+    "claims": "tenth",
+}
+_PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
+_NAMES = ("metric", "assessor", "variant", "against")
 # Between a number and what belongs to it: its spread, or the other end of its interval.
 _WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d+)?\])")
-_SHARES = {"kept_share", "respond_ratio", "empty_selection"}
-_COUNTS = {"judged", "supported", "contradicted", "undecided", "irrelevant"}
-_FIELDS = ("metric", "selection", "kind", "generator", "domain", "group")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value, its interval, and what it is of; a page sets them apart."""
+
+    value: str
+    interval: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.value, self.interval, self.note and f"({self.note})")))
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of a page and of ``tables.md``."""
+    """A table of a page and of ``tables.md``, or, without a ``head``, what stands above several.
+
+    Attributes:
+        figures: the drawings that a page shows with it, where they are.
+        within: it belongs to the one above it and can be folded away.
+    """
 
     title: str
-    note: str
-    head: list[str]
-    rows: list[list[str]]
+    note: str = ""
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell | str]] = field(default_factory=list)
+    figures: Sequence[str] = ()
+    within: bool = False
 
 
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+# Values
+
+
+def unit_of(metric: str) -> str:
+    """How a metric of ``score`` and of the robustness experiment is read."""
+    return _UNITS.get(metric, "score")
+
+
+def number(value: float | None, unit: str = "score") -> str:
+    """A value as its unit is read; a dash for no value."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f} %" if unit == "share" else f"{value:{_DIGITS[unit]}}"
+
+
+def interval(row: Result, unit: str = "score") -> str:
+    """The 95 % interval in brackets, in the unit of the value; nothing without one."""
+    if row.ci95 is None:
+        return ""
+    low, high = (number(end, unit).removesuffix(" %") for end in row.ci95)
+    return f"[{low}, {high}]"
+
+
+def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
+    """A result in a table; a dash for none.
+
+    Args:
+        note: what is said of it, with the fields of the result in braces.
+    """
+    if row is None:
+        return Cell("–")
+    return Cell(number(row.value, unit), interval(row, unit), note.format_map(dict(row)))
+
+
+def unbroken(text: object) -> str:
+    """A cell of a page whose lines break beside its numbers and intervals, not within them."""
+    return _WITHIN.sub("\N{NO-BREAK SPACE}", str(text))
+
+
+# Tables
+
+
+def by(rows: Iterable[Result], *fields: str) -> dict:
+    """Results by one of their fields, or by several."""
+    if len(fields) == 1:
+        return {getattr(row, fields[0]): row for row in rows}
+    return {tuple(getattr(row, name) for name in fields): row for row in rows}
+
+
+def side_by_side(
+    title: str,
+    note: str,
+    own: Mapping[tuple, Result],
+    names: Mapping[object, str],
+    first: Sequence[str],
+    said: str = "",
+) -> TextTable:
+    """A row a place and a column a name; columns and rows that are empty throughout are left out.
+
+    Args:
+        own: name, then place, to result.
+        names: name to the head of its column.
+        first: heads of the columns that say the place.
+        said: the note of each cell.
+    """
+    shown = {name: head for name, head in names.items() if any(key[0] == name for key in own)}
+    places = dict.fromkeys(key[1:] for key in own if key[0] in shown)
+    rows = [
+        [*map(str, place), *(cell(own.get((name, *place)), note=said) for name in shown)]
+        for place in places
+    ]
+    return TextTable(title, note, [*first, *shown.values()], rows)
+
+
+def markdown(tables: Iterable[TextTable], first: str) -> str:
+    """Tables one below the other, ``first`` above them."""
+    parts = [f"{first}\n"]
+    for table in tables:
+        text = [f"##{'#' * table.within} {plain(table.title)}", table.note]
+        if table.head:
+            text.append(markdown_table(table.head, table.rows))
+        parts.append("\n\n".join(filter(None, text)) + ("" if table.head else "\n"))
+    return "\n".join(parts)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
     """A table, its cells made plain."""
-    lines = [f"| {' | '.join(map(plain, line))} |" for line in (head, *rows)]
+    lines = [f"| {' | '.join(plain(str(part)) for part in line)} |" for line in (head, *rows)]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:], ""])
 
 
@@ -39,47 +149,42 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def unbroken(text: str) -> str:
-    """A cell of a page whose lines break beside its numbers and intervals, not within them."""
-    return _WITHIN.sub("\N{NO-BREAK SPACE}", text)
-
-
 def results_csv(results: Sequence[Result]) -> str:
     """All results, one a line, with the ends of their intervals."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*_FIELDS, "value", "low", "high", "n", "failed"])
+    rows = []
     for row in results:
-        ends = row.ci95 or ("", "")
-        value = "" if row.value is None else row.value
-        names = [getattr(row, field) for field in _FIELDS]
-        writer.writerow([*names, value, *ends, row.n, row.failed])
+        low, high = row.ci95 or ("", "")
+        names = {name: getattr(row, name) for name in (*_NAMES, *_PLACES)}
+        rows.append(names | {"value": row.value, "low": low, "high": high} | _counts(row))
+    return as_csv(rows)
+
+
+def _counts(row: Result) -> dict:
+    return {"n": row.n, "failed": row.failed}
+
+
+def as_csv(rows: Sequence[Mapping]) -> str:
+    """Rows with a column a name that any of them has; nothing for ``None``."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    out = StringIO()
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return out.getvalue()
 
 
-def number_with_interval(row: Result | None, digits: int = 3) -> str:
-    """A value and its 95 % interval in brackets; a dash for none."""
-    if row is None or row.value is None:
-        return "–"
-    value, *ends = (f"{x:.{digits}f}" for x in (row.value, *(row.ci95 or ())))
-    return f"{value} [{', '.join(ends)}]" if ends else value
-
-
-def number(value: float | None, metric: str = "") -> str:
-    """A value with the digits and the unit that its metric is read in; a dash for no value."""
-    if value is None:
-        return "–"
-    name = metric.partition(":")[0]  # of several assessors
-    if name in _SHARES:
-        return f"{100 * value:.1f} %"
-    if name in _COUNTS:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if name == "claims" else f"{value:.3f}"
-
-
-def interval(row: Result) -> str:
-    """The 95 % interval in brackets, in the unit of the value."""
-    if row.ci95 is None:
-        return ""
-    low, high = (number(end, row.metric).removesuffix(" %") for end in row.ci95)
-    return f"[{low}, {high}]" + (" %" if row.metric.partition(":")[0] in _SHARES else "")
+def terminal(rows: Sequence[Result]) -> str:
+    """Results one a line; what is the same of all of them is left out."""
+    kept = [
+        name
+        for name in ("metric", *_PLACES, *_NAMES[1:])
+        if name == "metric" or len({getattr(row, name) for row in rows}) > 1
+    ]
+    names = [["" if (v := getattr(row, n)) is None else str(v) for n in kept] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*names, strict=True)]
+    lines = []
+    for row, own in zip(rows, names, strict=True):
+        place = " ".join(name.ljust(width) for name, width in zip(own, widths, strict=True))
+        value = f"{number(row.value)} {interval(row)}".strip()
+        lines.append(f"{place} {value} n={row.n} failed={row.failed}")
+    return "\n".join(lines)

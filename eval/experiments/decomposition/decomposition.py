@@ -13,35 +13,29 @@ generators. There is no length penalty. Passages that do not respond are left ou
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 from pydantic import BaseModel
 
 from eval.decompose.given import Given
-from eval.experiments.decomposition.page import write_tables_and_figures
+from eval.experiments.decomposition.page import DecompositionPage
 from eval.experiments.decomposition.values import ALL, MACRO, Passages, values_of
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    by_generator,
+    drawn,
+    natural,
+)
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
 from eval.metrics.document import DocumentScore, responds, score_document
 from eval.pipeline import Pipeline, Scored
-from eval.run.inside import identities, prompts
-from eval.run.journal import CHUNK, keep_answers, resumably, usage
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
-from records import (
-    Document,
-    Result,
-    ResultFile,
-    UserError,
-    Verdict,
-    read_records,
-    sha256_text,
-    write_jsonl,
-    write_results,
-)
+from records import Document, UserError, Verdict, read_records
 
 
 class Judged(BaseModel):
@@ -60,7 +54,7 @@ class Judged(BaseModel):
     filtered: dict[str, list[DocumentScore]]
 
 
-class Decomposition:
+class Decomposition(Experiment):
     """The experiment.
 
     Args:
@@ -85,6 +79,9 @@ class Decomposition:
         UserError: no decomposer or judge, or a negative number of topics.
     """
 
+    name = "decomposition"
+    page = DecompositionPage()
+
     def __init__(
         self,
         documents: dict[str, str] | list[str],
@@ -100,15 +97,12 @@ class Decomposition:
         domain: str = "biographies",
         seed: int = 0,
     ):
-        for name, given in (("documents", documents), ("decomposers", decomposers)):
-            if not given:
-                raise UserError(f"{name}: none; give at least one")
+        at_least_one(documents=documents, decomposers=decomposers)
+        natural(topics=topics)
         if not judges:
             raise UserError("judges: none; give one, e.g. {nli: {class_path: eval.verify.nli.NLI}}")
         if entail_threshold is not None and not 0 < entail_threshold <= 1:
             raise UserError(f"entail_threshold: {entail_threshold}; give a probability in (0, 1]")
-        if topics < 0:
-            raise UserError(f"topics: {topics}; give a number, or 0 for all")
         self.documents = documents
         self.decomposers = decomposers
         self.verify = verify
@@ -122,63 +116,36 @@ class Decomposition:
         self.domain = domain
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Run, resuming what a killed run left in ``output``.
+    def holds(self) -> list[object]:
+        """Decomposers, judges and verifiers with what these need."""
+        stages = [self.entailment, *self.verify, self.retrieve, self.select]
+        return [*self.decomposers.values(), *self.judges.values(), *stages]
 
-        Writes ``results.json``, ``subclaims.jsonl`` (every passage and decomposer),
-        ``sentences.jsonl`` (empty without ``sentences``), and of these ``tables.md``,
-        ``tables.csv`` and ``figures/*.svg``.
+    def measure(self, run: Run) -> Found:
+        """Judge every passage by every decomposer.
+
+        Beside the results ``subclaims.jsonl`` (every passage and decomposer) and
+        ``sentences.jsonl`` (empty without ``sentences``).
         """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
         documents, left_out = self._read()
-        ends = f"{key[:16]}.partial.jsonl"
-        judged = {}
-        for name, decomposer in self.decomposers.items():
-            journal = output / f".{sha256_text(name)[:12]}.{ends}"
-            judged[name] = self._resumably(decomposer, self.verify, documents, journal)
-        rows = [_row(name, one) for name, own in judged.items() for one in own]
-        write_jsonl(output / "subclaims.jsonl", rows)
-        write_jsonl(output / "sentences.jsonl", self._side_by_side(output, ends))
+        judged = {
+            name: run.documents(name, partial(self._judge, own, self.verify), documents, Judged)
+            for name, own in self.decomposers.items()
+        }
+        files = {
+            "subclaims.jsonl": [_row(name, one) for name, own in judged.items() for one in own],
+            "sentences.jsonl": self._side_by_side(run),
+        }
         found = values_of({name: _passages(own) for name, own in judged.items()}, self.seed)
-        shared = {"domain": self.domain, "config_hash": key}
-        file = ResultFile(
-            experiment="decomposition",
-            provenance=provenance(config, digests)
-            | {"prompts": asked, "models": identities(self), "left_out": left_out}
-            | {"usage": usage(self, *sorted(output.glob(f".*.{ends}")))},
-            results=[Result(**row, **shared) for row in found],
-        )
-        write_results(output / "results.json", file)
-        write_tables_and_figures(output)
-        for journal in output.glob(f".*.{ends}"):
-            journal.unlink()
-        return file
+        return Found(found, files, {"left_out": left_out})
 
     def _read(self) -> tuple[list[Document], dict[str, int]]:
         """The passages that enter, and how many of the others there are, by the reason."""
-        if isinstance(self.documents, dict):
-            files = list(self.documents.items())
-        else:
-            files = [(None, path) for path in self.documents]
-        found: list[Document] = []
-        for name, path in files:
-            for record in read_records(path, Document):
-                generator = name or record.generator or "given"
-                own = {"id": f"{generator}/{record.id}", "generator": generator}
-                found.append(record.model_copy(update=own))
+        found = by_generator(self.documents, _read_file)
         for name in sorted({document.generator for document in found} & {MACRO, ALL}):
             raise UserError(f"documents: no generator can be called {name!r}; give another name")
-        ids = Counter(document.id for document in found)
-        if ids.most_common(1)[0][1] > 1:
-            raise UserError(f"document id {ids.most_common(1)[0][0]!r} occurs more than once")
-        drawn = sorted({document.topic for document in found})
-        if self.topics:
-            rng = random.Random(self.seed)
-            drawn = rng.sample(drawn, min(self.topics, len(drawn)))
-        found = [document for document in found if document.topic in set(drawn)]
+        topics = drawn((document.topic for document in found), self.topics, self.seed)
+        found = [document for document in found if document.topic in topics]
         givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         for document in found:
@@ -191,18 +158,6 @@ class Decomposition:
         if not kept:
             raise UserError(f"documents: no passage is left of {len(found)} ({dict(left_out)})")
         return kept, dict(left_out)
-
-    def _resumably(
-        self,
-        decomposer: Decomposer,
-        verify: list[Verifier],
-        documents: Sequence[Document],
-        journal: Path,
-    ) -> list[Judged]:
-        """Judge the passages chunk by chunk, keeping what is done in ``journal``."""
-        work = partial(self._judge, decomposer, verify)
-        rows = resumably(self, work, documents, journal, CHUNK)
-        return [Judged.model_validate(row) for row in rows]
 
     def _judge(
         self, decomposer: Decomposer, verify: list[Verifier], documents: Sequence[Document]
@@ -235,18 +190,26 @@ class Decomposition:
             for row, one in enumerate(scored)
         ]
 
-    def _side_by_side(self, output: Path, ends: str) -> list[dict]:
+    def _side_by_side(self, run: Run) -> list[dict]:
         """Every decomposer's subclaims of every given sentence, with the judges' decisions."""
         documents = read_records(self.sentences, Document) if self.sentences else []
         rows = []
         for name, decomposer in self.decomposers.items():
+            own = documents
             if isinstance(decomposer, Given):
                 own = [document for document in documents if decomposer.has(document)]
-            else:
-                own = documents
-            journal = output / f".sentences-{sha256_text(name)[:12]}.{ends}"
-            rows += [_row(name, one) for one in self._resumably(decomposer, [], own, journal)]
+            work = partial(self._judge, decomposer, [])
+            judged = run.documents(f"sentences of {name}", work, own, Judged)
+            rows += [_row(name, one) for one in judged]
         return rows
+
+
+def _read_file(path: str, name: str | None) -> Iterator[Document]:
+    """The passages of a file, their ids ``generator/id``."""
+    for record in read_records(path, Document):
+        generator = name or record.generator or "given"
+        own = {"id": f"{generator}/{record.id}", "generator": generator}
+        yield record.model_copy(update=own)
 
 
 def _filtered(
@@ -321,13 +284,3 @@ def _row(decomposer: str, one: Judged) -> dict:
             for claim in one.scored.claims
         ],
     }
-
-
-def line(row: Result) -> str | None:
-    """A result for the terminal: what is over all generators."""
-    if row.generator not in {MACRO, ALL}:
-        return None
-    value = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    name = f"{row.kind:18} {row.metric:36} {row.selection:5}"
-    return f"{name} {value}{interval} n={row.n} failed={row.failed}"

@@ -1,46 +1,56 @@
 """The decomposition experiment's tables, figures and page, all from its run folder.
 
-One table a quantity: rows are decomposers, columns generators and the mean over them. The figures
-are SVG files, in which every text is a text of the drawing; the page shows them as images, where
-nothing in them can run.
+One table a quantity: rows are decomposers, columns generators and the mean over them.
 """
 
 from __future__ import annotations
 
-import base64
-import csv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from itertools import cycle
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from eval.experiments.decomposition import figures as draw
-from eval.report.tables import markdown_table, plain
-from records import Result, ResultFile, read_records, read_results, write_text
+from eval.report.figures import (
+    COLOURS,
+    MARKERS,
+    Drawing,
+    Line,
+    as_svg,
+    bars,
+    drawing,
+    lines,
+    new_axes,
+    plain_label,
+)
+from eval.report.page import Page
+from eval.report.tables import TextTable, cell
+from records import Result, ResultFile, read_records
 from records.types import Record, VerdictLabel
 
 MACRO, ALL = "macro", "all"
 MAX_SENTENCES = 50  # shown with every decomposer's subclaims
+MOST = 30  # larger numbers of subclaims count as this in a drawing
 
-# Metric, without what stands behind its colon: title, what it is, and how it is read.
+# Metric: title, what it is, and how it is read.
 TITLES = {
-    "subclaims": ("Subclaims a passage", "Mean number of subclaims.", "count"),
+    "subclaims": ("Subclaims a passage", "Mean number of subclaims.", "mean"),
     "subclaims_distinct": (
         "Distinct subclaims a passage",
         "Mean number of subclaims, those that entail each other counted once.",
-        "count",
+        "mean",
     ),
     "decomp_score": (
         "DecompScore",
         "Mean number of subclaims a passage that their source sentence supports (section 3.2).",
-        "count",
+        "mean",
     ),
     "decomp_score_distinct": (
         "DecompScore without duplicates",
         "DecompScore with one of each set of subclaims that entail each other.",
-        "count",
+        "mean",
     ),
     "coherence": (
         "Coherence",
@@ -80,7 +90,8 @@ TITLES = {
         "score",
     ),
 }
-_DIGITS = {"count": 2, "score": 3}
+_PRECISIONS = ("factual_precision", "factual_precision_supported_only")
+_COLUMNS = {MACRO: "mean over generators", ALL: "all passages"}
 
 
 class Subclaim(BaseModel):
@@ -110,7 +121,7 @@ class Grid:
     Attributes:
         metric, selection: as in the results.
         title, note: what it shows.
-        unit: how its values are read: ``count``, ``share`` or ``score``.
+        unit: how its values are read.
         columns: generators, the mean over them last.
         rows: decomposer and one result a column; ``None`` where there is none.
     """
@@ -123,86 +134,53 @@ class Grid:
     columns: list[str]
     rows: list[tuple[str, list[Result | None]]]
 
+    @property
+    def heads(self) -> list[str]:
+        """The columns' headings."""
+        return [_COLUMNS.get(column, column) for column in self.columns]
+
 
 def grids_of(results: Sequence[Result]) -> list[Grid]:
-    """One table a metric and selection, in the order of ``TITLES``."""
+    """One table a quantity, in the order of ``TITLES``."""
+    parts: dict[tuple, list[Result]] = {}
+    for row in results:
+        key = (row.metric, row.assessor, row.against, row.variant, row.selection)
+        parts.setdefault(key, []).append(row)
     order = list(TITLES)
-    keys = list(dict.fromkeys((r.metric, r.selection) for r in results))
-    keys.sort(key=lambda key: order.index(key[0].partition(":")[0]))  # stable
     grids = []
-    for metric, selection in keys:
-        own = [r for r in results if (r.metric, r.selection) == (metric, selection)]
-        base, _, of = metric.partition(":")
-        title, note, unit = TITLES[base]
-        more = [of] if of else []
-        more += ["with Core"] if selection == "core" else []
+    for _, own in sorted(parts.items(), key=lambda part: order.index(part[0][0])):  # stable
+        title, note, unit = TITLES[own[0].metric]
         columns = list(dict.fromkeys(r.generator for r in own))
         found = {(r.kind, r.generator): r for r in own}
         names = dict.fromkeys(r.kind for r in own)
-        grids.append(
-            Grid(
-                metric=metric,
-                selection=selection,
-                title=title + (f" ({', '.join(more)})" if more else ""),
-                note=note,
-                unit=unit,
-                columns=columns,
-                rows=[(name, [found.get((name, column)) for column in columns]) for name in names],
-            )
-        )
+        rows = [(name, [found.get((name, c)) for c in columns]) for name in names]
+        place = (own[0].metric, own[0].selection)
+        grids.append(Grid(*place, title + _of(own[0]), note, unit, columns, rows))
     return grids
 
 
-def column_name(generator: str) -> str:
-    """A column's heading."""
-    return {MACRO: "mean over generators", ALL: "all passages"}.get(generator, generator)
+def _of(row: Result) -> str:
+    """Whose judgements a quantity is of."""
+    whose = row.assessor if row.against is None else f"{row.assessor}~{row.against}"
+    whose = ":".join(filter(None, (row.variant, whose)))
+    parts = [*filter(None, [whose]), *(["with Core"] if row.selection == "core" else [])]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
-def value_text(value: float | None, unit: str) -> str:
-    """A value as its unit is read; a dash for none."""
-    if value is None:
-        return "–"
-    return f"{100 * value:.1f} %" if unit == "share" else f"{value:.{_DIGITS[unit]}f}"
-
-
-def interval_text(row: Result, unit: str) -> str:
-    """The 95 % interval in brackets; nothing without one."""
-    if row.ci95 is None:
-        return ""
-    low, high = (value_text(end, unit).removesuffix(" %") for end in row.ci95)
-    return f"[{low}, {high}]"
-
-
-def rankings(grids: Sequence[Grid]) -> list[tuple[str, list[tuple[str, str]]]]:
+def rankings(grids: Sequence[Grid]) -> list[TextTable]:
     """How each decomposer orders the generators by factual precision, the best first."""
     found = []
     for grid in grids:
-        if not grid.metric.startswith("factual_precision") or len(grid.columns) < 3:
+        if grid.metric not in _PRECISIONS or len(grid.columns) < 3:
             continue
         rows = []
         for name, cells in grid.rows:
             there = [c for c in cells if c and c.generator != MACRO and c.value is not None]
-            there.sort(key=lambda cell: -cell.value)
-            rows.append((name, " > ".join(cell.generator for cell in there)))
-        found.append((grid.title, rows))
+            there.sort(key=lambda own: -own.value)
+            rows.append([name, " > ".join(own.generator for own in there)])
+        title = f"Order by {grid.title[0].lower()}{grid.title[1:]}"
+        found.append(TextTable(title, "", ["decomposer", "generators, the best first"], rows))
     return found
-
-
-# Files beside the results
-
-
-def write_tables_and_figures(folder: Path) -> None:
-    """Write ``tables.md``, ``tables.csv`` and ``figures/*.svg`` into a run folder."""
-    results = read_results(folder / "results.json").results
-    grids = grids_of(results)
-    write_text(folder / "tables.md", markdown(grids, read_passages(folder / "sentences.jsonl")))
-    write_text(folder / "tables.csv", table_csv(grids))
-    drawn = figures_of(grids, read_passages(folder / "subclaims.jsonl"))
-    for old in (folder / "figures").glob("*.svg"):  # of a run with other options
-        if old.stem not in drawn:
-            old.unlink()
-    for name, (_, svg) in drawn.items():
-        write_text(folder / "figures" / f"{name}.svg", svg)
 
 
 def read_passages(path: Path) -> list[PassageRow]:
@@ -212,32 +190,8 @@ def read_passages(path: Path) -> list[PassageRow]:
     return read_records(path, PassageRow)
 
 
-def markdown(grids: Sequence[Grid], sentences: Sequence[PassageRow]) -> str:
-    """All tables as Markdown."""
-    parts = ["n counts topics; brackets hold 95 % bootstrap intervals over topics.\n"]
-    for grid in grids:
-        head = ["decomposer", *map(column_name, grid.columns)]
-        rows = [[name, *(_cell_text(c, grid.unit) for c in cells)] for name, cells in grid.rows]
-        parts.append(f"## {plain(grid.title)}\n\n{grid.note}\n\n{markdown_table(head, rows)}")
-    for title, ranked in rankings(grids):
-        table = markdown_table(["decomposer", "generators, the best first"], ranked)
-        parts.append(f"## Order by {plain(title[0].lower() + title[1:])}\n\n{table}")
-    for text, rows in side_by_side(sentences):
-        table = markdown_table(["decomposer", "subclaims"], [[n, _listed(c)] for n, c in rows])
-        parts.append(f"## {plain(text)}\n\n{table}")
-    return "\n".join(parts)
-
-
-def _cell_text(row: Result | None, unit: str) -> str:
-    if row is None:
-        return "–"
-    value = f"{value_text(row.value, unit)} {interval_text(row, unit)}".strip()
-    return f"{value} (n = {row.n}, failed {row.failed})"
-
-
 def _listed(claims: Sequence[Subclaim]) -> str:
-    marks = [f"{claim.text} {marks_of(claim)}".strip() for claim in claims]
-    return " / ".join(marks)
+    return " / ".join(f"{claim.text} {marks_of(claim)}".strip() for claim in claims)
 
 
 def marks_of(claim: Subclaim) -> str:
@@ -246,22 +200,6 @@ def marks_of(claim: Subclaim) -> str:
         return f"[failed: {claim.failed}]"
     said = [f"{name}: {label.replace('_', ' ')}" for name, label in claim.support.items()]
     return f"[{', '.join(said)}]" if said else ""
-
-
-def table_csv(grids: Sequence[Grid]) -> str:
-    """All values, one a line."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    fields = ("metric", "selection", "decomposer", "generator", "value", "low", "high")
-    writer.writerow([*fields, "n", "failed"])
-    for grid in grids:
-        for name, cells in grid.rows:
-            for row in filter(None, cells):
-                ends = row.ci95 or ("", "")
-                value = "" if row.value is None else row.value
-                own = [row.metric, row.selection, name, row.generator, value]
-                writer.writerow([*own, *ends, row.n, row.failed])
-    return out.getvalue()
 
 
 def side_by_side(
@@ -277,29 +215,8 @@ def side_by_side(
 # Figures
 
 
-def figures_of(grids: Sequence[Grid], passages: Sequence[PassageRow]) -> dict[str, tuple[str, str]]:
-    """File name without its ending to a title and the SVG."""
-    found = {}
-    for number, grid in enumerate(g for g in grids if MACRO in g.columns):
-        bars = {
-            name: [(c.value, c.ci95) if c else (None, None) for c in cells]
-            for name, cells in grid.rows
-        }
-        columns = [column_name(column) for column in grid.columns]
-        base = grid.metric.partition(":")[0]
-        name = f"{number + 1:02}_{base}" + ("_core" if grid.selection == "core" else "")
-        found[name] = (grid.title, draw.bars(bars, columns, grid.title))
-    for name, title, counts in _distributions(passages):
-        found[name] = (title, draw.distributions(counts, title))
-    for number, (title, points, x, y) in enumerate(_scatters(grids), 1):
-        found[f"decomp_score_and_precision_{number}"] = (title, draw.scatter(points, x, y))
-    return found
-
-
-def _distributions(
-    passages: Sequence[PassageRow],
-) -> list[tuple[str, str, dict[str, list[int]]]]:
-    """Subclaims of each sentence that has some, and of each passage, by decomposer."""
+def _distributions(passages: Sequence[PassageRow]) -> dict[str, Drawing]:
+    """Subclaims of each sentence that has some, and of each passage: a line a decomposer."""
     sentences: dict[str, list[int]] = {}
     wholes: dict[str, list[int]] = {}
     for row in passages:
@@ -309,52 +226,113 @@ def _distributions(
             counts[claim.sentence] = counts.get(claim.sentence, 0) + 1
         sentences.setdefault(row.decomposer, []).extend(counts.values())
         wholes.setdefault(row.decomposer, []).append(len(usable))
-    if not passages:
-        return []
-    return [
-        ("subclaims_of_sentences", "Subclaims of a sentence that has some", sentences),
-        ("subclaims_of_passages", "Subclaims of a passage", wholes),
-    ]
+    named = {
+        "subclaims_of_sentences": ("Subclaims of a sentence that has some", sentences),
+        "subclaims_of_passages": ("Subclaims of a passage", wholes),
+    }
+    return {
+        name: Drawing(title, distributions(counts, title))
+        for name, (title, counts) in named.items()
+        if passages
+    }
 
 
-def _scatters(
-    grids: Sequence[Grid],
-) -> list[tuple[str, Mapping[str, tuple[float, float]], str, str]]:
+def distributions(counts: Mapping[str, Sequence[int]], label: str) -> str:
+    """Share of the sentences, or passages, with so many subclaims."""
+    series = {}
+    for name, own in counts.items():
+        seen = Counter(min(count, MOST) for count in own)
+        places = range(max(seen, default=0) + 1)
+        series[name] = Line([(place, seen[place] / max(1, len(own))) for place in places])
+    return lines(series, f"{plain_label(label)} ({MOST}: as many or more)", "share")
+
+
+def _scatters(grids: Sequence[Grid]) -> dict[str, Drawing]:
     """DecompScore against factual precision, a point a decomposer, means over generators."""
-    found = []
-    for precision in (g for g in grids if g.metric.startswith("factual_precision")):
-        if precision.selection == "core" or "supported_only" in precision.metric:
-            continue
-        for score in (g for g in grids if g.metric.startswith("decomp_score:")):
-            ours, theirs = _macro(score), _macro(precision)
-            points = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
-            title = f"{precision.title} against {score.title}"
-            found.append((title, points, score.title, precision.title))
+    found = {}
+    for precision in (g for g in grids if g.metric == "factual_precision"):
+        for score in (g for g in grids if g.metric == "decomp_score"):
+            if precision.selection == "none":
+                ours, theirs = _macro(score), _macro(precision)
+                points = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
+                svg = scatter(points, score.title, precision.title)
+                name = f"decomp_score_and_precision_{len(found) + 1}"
+                found[name] = Drawing(f"{precision.title} against {score.title}", svg)
     return found
 
 
 def _macro(grid: Grid) -> dict[str, float]:
     cells = ((name, c) for name, cells in grid.rows for c in cells if c and c.generator == MACRO)
-    return {name: cell.value for name, cell in cells if cell.value is not None}
+    return {name: own.value for name, own in cells if own.value is not None}
 
 
-# The page
+def scatter(points: Mapping[str, tuple[float, float]], x: str, y: str) -> str:
+    """A point a decomposer."""
+    with drawing():
+        figure, axes = new_axes(width=6, ylabel=y)
+        axes.set_xlabel(plain_label(x))
+        looks = zip(points.items(), cycle(COLOURS), cycle(MARKERS), strict=False)
+        for (name, (left, up)), colour, marker in looks:
+            axes.scatter([left], [up], label=plain_label(name), color=colour, marker=marker)
+        return as_svg(figure, axes)
 
 
-def page_context(file: ResultFile, folder: Path) -> dict:
-    """What the page's template shows."""
-    grids = grids_of(file.results)
-    drawn = figures_of(grids, read_passages(folder / "subclaims.jsonl"))
+class DecompositionPage(Page):
+    """How much does the decomposer decide?"""
+
+    template = "experiments/decomposition/decomposition.html.j2"
+    question = "How much does the decomposer decide?"
+
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """A table a quantity, and the orders of the generators."""
+        grids = grids_of(file.results)
+        drawn = _named(grids)
+        found = []
+        for grid in grids:
+            rows = [
+                [name, *(cell(c, grid.unit, "n = {n}, failed {failed}") for c in cells)]
+                for name, cells in grid.rows
+            ]
+            figures = [name for name, own in drawn.items() if own is grid]
+            head = ["decomposer", *grid.heads]
+            found.append(TextTable(grid.title, grid.note, head, rows, figures))
+        return [*found, *rankings(grids)]
+
+    def appendix(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """Sentences with every decomposer's subclaims."""
+        return [
+            TextTable(text, "", ["decomposer", "subclaims"], [[n, _listed(c)] for n, c in rows])
+            for text, rows in side_by_side(read_passages(folder / "sentences.jsonl"))
+        ]
+
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """The same sentences."""
+        sentences = side_by_side(read_passages(folder / "sentences.jsonl"))
+        return {"sentences": sentences, "marks_of": marks_of}
+
+    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
+        """Bars of every quantity, distributions of subclaims, DecompScore against precision."""
+        grids = grids_of(file.results)
+        found = {name: Drawing(grid.title, _bars(grid)) for name, grid in _named(grids).items()}
+        passages = read_passages(folder / "subclaims.jsonl")
+        return found | _distributions(passages) | _scatters(grids)
+
+    def in_terminal(self, row: Result) -> bool:
+        """What is over all generators."""
+        return row.generator in {MACRO, ALL}
+
+
+def _named(grids: Sequence[Grid]) -> dict[str, Grid]:
+    """The tables that are drawn, by the names of their files."""
+    drawn = [grid for grid in grids if MACRO in grid.columns]
     return {
-        "grids": grids,
-        "rankings": rankings(grids),
-        "sentences": side_by_side(read_passages(folder / "sentences.jsonl")),
-        "left_out": {k: v for k, v in (file.provenance.get("left_out") or {}).items() if v},
-        "images": {
-            title: base64.b64encode(svg.encode("utf-8")).decode() for title, svg in drawn.values()
-        },
-        "column_name": column_name,
-        "value_text": value_text,
-        "interval_text": interval_text,
-        "marks_of": marks_of,
+        f"{number:02}_{grid.metric}" + ("_core" if grid.selection == "core" else ""): grid
+        for number, grid in enumerate(drawn, 1)
     }
+
+
+def _bars(grid: Grid) -> str:
+    values = {
+        name: [(c.value, c.ci95) if c else (None, None) for c in cells] for name, cells in grid.rows
+    }
+    return bars(values, grid.heads, grid.title)

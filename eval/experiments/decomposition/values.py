@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from components.statistics import bootstrap, kappa, pearson, spearman
+from eval.metrics.corpus import named
 from eval.metrics.decomposition import FAILED, Tally, one_of_each, tally
 from eval.metrics.document import DocumentScore
 
@@ -40,6 +41,15 @@ class Passages(NamedTuple):
     classes: Sequence[Sequence[int]] | None
     scores: Sequence[Sequence[DocumentScore]]
     filtered: Mapping[str, Sequence[Sequence[DocumentScore]]]
+
+
+class Quantity(NamedTuple):
+    """Which number of a decomposer and a generator it is: fields of a result."""
+
+    metric: str
+    assessor: str | None = None
+    selection: str = "none"
+    variant: str | None = None
 
 
 class Column(NamedTuple):
@@ -69,24 +79,23 @@ def values_of(by_decomposer: Mapping[str, Passages], seed: int) -> list[dict]:
 # Means of one decomposer
 
 
-def columns_of(own: Passages) -> dict[tuple[str, str], Column]:
-    """Metric and selection to what its values are made of."""
+def columns_of(own: Passages) -> dict[Quantity, Column]:
+    """What each quantity's values are made of."""
     lost = np.asarray(own.failed)
     whole = [Tally(u, 0, f).scored for u, f in zip(own.usable, own.failed, strict=True)]
-    found = {"subclaims": Column(np.asarray(own.usable), np.asarray(whole), lost)}
+    found = {Quantity("subclaims"): Column(np.asarray(own.usable), np.asarray(whole), lost)}
     if own.classes is not None:
         distinct = np.asarray([len(set(classes)) for classes in own.classes])
-        found["subclaims_distinct"] = Column(distinct, np.asarray(whole), lost)
+        found[Quantity("subclaims_distinct")] = Column(distinct, np.asarray(whole), lost)
     for judge, decisions in own.decisions.items():
-        found[f"decomp_score:{judge}"], found[f"coherence:{judge}"] = _supported(decisions, lost)
+        scores = _supported(decisions, lost)
+        found[Quantity("decomp_score", judge)], found[Quantity("coherence", judge)] = scores
         if own.classes is not None:
             once = [one_of_each(d, c) for d, c in zip(decisions, own.classes, strict=True)]
             # What failed is what failed before one of each class was taken.
-            _, _, failed = found[f"decomp_score:{judge}"]
-            score, _ = _supported(once, lost)
-            found[f"decomp_score_distinct:{judge}"] = score._replace(failed=failed)
-    plain = {(metric, "none"): column for metric, column in found.items()}
-    return plain | _precision(own)
+            distinct = _supported(once, lost)[0]._replace(failed=scores[0].failed)
+            found[Quantity("decomp_score_distinct", judge)] = distinct
+    return found | _precision(own)
 
 
 def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, Column]:
@@ -99,7 +108,7 @@ def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Co
     return Column(supported, scored, failed), Column(supported, judged, failed)
 
 
-def _precision(own: Passages) -> dict[tuple[str, str], Column]:
+def _precision(own: Passages) -> dict[Quantity, Column]:
     """Factual precision by each verifier, over all claims and over the supported ones."""
     assessors = list(
         dict.fromkeys((s.assessor, s.name) for row in own.scores for s in row if s.assessor)
@@ -107,14 +116,15 @@ def _precision(own: Passages) -> dict[tuple[str, str], Column]:
     several = len(assessors) > 1
     found = {}
     for assessor in assessors:
-        name = ":" + ".".join(assessor) if several else ""
+        name = named(*assessor) if several else None
         for selection in dict.fromkeys(score.selection for row in own.scores for score in row):
             # A text without a claim has no assessor's name, and a precision of 0.
             mine = [_score_of(row, (assessor, ("", "default")), selection) for row in own.scores]
-            found["factual_precision" + name, selection] = _mean(mine)
+            found[Quantity("factual_precision", name, selection)] = _mean(mine)
         for judge, rows in own.filtered.items():
             mine = [_score_of(row, (assessor,), "none") for row in rows]
-            found[f"factual_precision_supported_only:{judge}{name}", "none"] = _mean(mine)
+            quantity = Quantity("factual_precision_supported_only", name, variant=judge)
+            found[quantity] = _mean(mine)
     return found
 
 
@@ -150,28 +160,20 @@ def _means(decomposer: str, own: Passages, seed: int) -> list[dict]:
                 values.append(above[rows].sum(axis=0) / below[rows].sum(axis=0))
         values.append(np.mean(values, axis=0))
         return {
-            (metric, name): float(value)
+            (quantity, name): float(value)
             for name, row in zip([*names, MACRO], values, strict=True)
-            for metric, value in zip(columns, row, strict=True)
+            for quantity, value in zip(columns, row, strict=True)
         }
 
     found = bootstrap(statistics, own.topics, seed=seed)
     rows = []
-    for (metric, name), value in found.items():
-        place = list(columns).index(metric)
+    for (quantity, name), value in found.items():
+        place = list(columns).index(quantity)
         mine = np.ones(len(topics), bool) if name == MACRO else generator == names.index(name)
         entered = mine & (below[:, place] > 0)
-        rows.append(
-            {
-                "metric": metric[0],
-                "selection": metric[1],
-                "kind": decomposer,
-                "generator": name,
-                "n": len(set(topics[entered])),
-                "failed": int(failed[mine, place].sum()),
-                **value,
-            }
-        )
+        counts = {"n": len(set(topics[entered])), "failed": int(failed[mine, place].sum())}
+        own_place = {"kind": decomposer, "generator": name}
+        rows.append({**quantity._asdict(), **own_place, **counts, **value})
     return rows
 
 
@@ -191,17 +193,9 @@ def _agreement(decomposer: str, parts: Sequence[Passages], seed: int) -> list[di
     for pair in combinations(parts[0].decisions, 2):
         found, failed = _compare(pair, parts, seed)
         for metric, value in found.items():
-            rows.append(
-                {
-                    "metric": f"{metric}:{pair[0]}~{pair[1]}",
-                    "selection": "none",
-                    "kind": decomposer,
-                    "generator": ALL,
-                    "n": len(set(parts[0].topics)),
-                    "failed": failed,
-                    **value,
-                }
-            )
+            judges = {"metric": metric, "assessor": pair[0], "against": pair[1]}
+            place = {"kind": decomposer, "generator": ALL, "n": len(set(parts[0].topics))}
+            rows.append({**judges, **place, "failed": failed, **value})
     return rows
 
 

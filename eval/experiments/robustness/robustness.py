@@ -7,34 +7,23 @@ precision (section 5.3). A control pipeline with untrained components runs the s
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from eval.decompose.sentences import split_sentences
+from eval.experiments.experiment import Experiment, Found
+from eval.experiments.robustness.page import RobustnessPage
 from eval.metrics.corpus import summarise
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
-from eval.run.inside import identities, prompts
-from eval.run.journal import keep_answers, resumably, usage
-from eval.run.provenance import config_hash, inputs, provenance
-from records import (
-    Document,
-    Generation,
-    JsonlAppender,
-    Result,
-    ResultFile,
-    UserError,
-    read_records,
-    sha256_text,
-    write_jsonl,
-    write_results,
-)
+from eval.run.run import Run
+from records import Document, Generation, UserError, read_records
 
 SAMPLED = "sampled"
 
@@ -53,7 +42,11 @@ class Target(BaseModel):
     at_least: float | None = None
 
 
-class Robustness:
+class _Topic(NamedTuple):
+    id: str
+
+
+class Robustness(Experiment):
     """The experiment.
 
     Args:
@@ -72,6 +65,9 @@ class Robustness:
         domain: named in the results.
         seed: seed of sampling and bootstrap.
     """
+
+    name = "robustness"
+    page = RobustnessPage()
 
     def __init__(
         self,
@@ -109,54 +105,35 @@ class Robustness:
         self.domain = domain
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Run, resuming what a killed run left in ``output``.
+    def holds(self) -> list[object]:
+        """Both pipelines."""
+        return [self.pipeline, self.control]
 
-        Writes ``results.json``, ``selections.jsonl``, ``samples.jsonl`` and ``training/*.csv``.
+    def measure(self, run: Run) -> Found:
+        """Score the given texts, the adversary's samples, and texts with sentences appended.
+
+        Beside the results ``selections.jsonl``, ``samples.jsonl`` and ``training/*.csv``.
         """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
         documents = self._documents()
-        topics = sorted({d.topic for d in documents})
-        sampled = output / f".samples.{self._samples_key(topics, digests)[:16]}.partial.jsonl"
-        samples = self._sample(topics, output, sampled)
+        samples = self._sample(sorted({d.topic for d in documents}), run)
+        sampled = [_document(row, SAMPLED, index) for index, row in enumerate(samples)]
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
-        results, rows, journals = [], [], []
+        values, rows = [], []
         # The control answers whether the table can fail; the given texts are enough for that.
-        runs = [("trained", self.pipeline, documents + samples)]
+        runs = [("trained", self.pipeline, documents + sampled)]
         runs += [("untrained", self.control, documents)] if self.control else []
-        for components, pipeline, texts in runs:
-            journals.append(output / f".{components}.{key[:16]}.partial.jsonl")
-            scored = self._scored(pipeline, texts, journals[-1])
-            results += summarise(scored, key, self.domain, components, seed=self.seed)
-            rows += [_selection_row(s, components) for s in scored]
+        for variant, pipeline, texts in runs:
+            scored = run.documents(variant, pipeline.score, texts, Scored)
+            values += summarise(scored, run.key, self.domain, variant, self.seed)
+            rows += [_selection_row(one, variant) for one in scored]
         for count, texts in curve.items():
-            journals.append(output / f".appended{count}.{key[:16]}.partial.jsonl")
-            scored = self._scored(self.pipeline, texts, journals[-1])
-            group = f"appended={count}"
-            results += summarise(scored, key, self.domain, group=group, seed=self.seed)
-        write_jsonl(output / "selections.jsonl", rows)
-        self._training_curves(output)
-        file = ResultFile(
-            experiment="robustness",
-            provenance=provenance(config, digests)
-            | {"targets": [target.model_dump(exclude_none=True) for target in self.targets]}
-            | {"prompts": asked, "models": identities(self), "usage": usage(self, *journals)},
-            results=results,
-        )
-        write_results(output / "results.json", file)
-        for journal in [sampled, *journals]:
-            journal.unlink(missing_ok=True)
-        return file
-
-    def _scored(
-        self, pipeline: Pipeline, documents: Sequence[Document], journal: Path
-    ) -> list[Scored]:
-        """Score resumably; the models of both pipelines are counted, so that usage adds up."""
-        rows = resumably(self, pipeline.score, documents, journal)
-        return [Scored.model_validate(row) for row in rows]
+            scored = run.documents(f"appended{count}", self.pipeline.score, texts, Scored)
+            values += summarise(scored, run.key, self.domain, count, self.seed)
+        self._training_curves(run.output)
+        targets = [target.model_dump(exclude_none=True) for target in self.targets]
+        files = {"selections.jsonl": rows}
+        files |= {"samples.jsonl": samples} if self.adversary else {}
+        return Found(values, files, {"targets": targets})
 
     def _documents(self) -> list[Document]:
         """The first ``per_topic`` texts of every kind and topic."""
@@ -175,31 +152,26 @@ class Robustness:
             raise UserError(f"{', '.join(self.generations)}: no generation of kind {missing[0]!r}")
         return [document for own in found.values() for document in own]
 
-    def _samples_key(self, topics: list[str], digests: dict[str, str]) -> str:
-        """Samples depend on the adversary and its settings only, not on the pipeline."""
-        adversary = digests.get(self.adversary or "")
-        return sha256_text(json.dumps([adversary, self.sampling, self.seed, topics]))
-
-    def _sample(self, topics: list[str], output: Path, journal: Path) -> list[Document]:
-        """One text a topic from the adversary, kept in a journal while it grows."""
+    def _sample(self, topics: Sequence[str], run: Run) -> list[Generation]:
+        """One text a topic from the adversary."""
         if self.adversary is None:
             return []
-        with JsonlAppender(journal, key="topic") as done:
-            todo = [topic for topic in topics if topic not in done.done]
-            model = CausalLM(self.adversary) if todo else None
-            for start in range(0, len(todo), SAMPLES_A_WRITE):
-                batch = todo[start : start + SAMPLES_A_WRITE]
-                texts = model.sample(batch, n=1, seed=self.seed, **self.sampling)
-                done.append(
-                    {"topic": topic, "text": found[0], "kind": SAMPLED, "generator": "adversary"}
-                    for topic, found in zip(batch, texts, strict=True)
-                )
-            rows = [Generation.model_validate(done.done[topic]) for topic in topics]
-        write_jsonl(output / "samples.jsonl", rows)
-        return [_document(row, SAMPLED, index) for index, row in enumerate(rows)]
+        adversary = cache(lambda: CausalLM(self.adversary))  # loaded where one is left to sample
+
+        def sampled(own: Sequence[_Topic]) -> list[Generation]:
+            asked = [topic.id for topic in own]
+            texts = adversary().sample(asked, n=1, seed=self.seed, **self.sampling)
+            return [
+                Generation(topic=topic, text=found[0], kind=SAMPLED, generator="adversary")
+                for topic, found in zip(asked, texts, strict=True)
+            ]
+
+        return run.documents(
+            "samples", sampled, [*map(_Topic, topics)], Generation, SAMPLES_A_WRITE
+        )
 
     def _curve(
-        self, base: Sequence[Document], samples: Sequence[Document]
+        self, base: Sequence[Document], samples: Sequence[Generation]
     ) -> dict[int, list[Document]]:
         """For each number k, the base texts with k of their topic's sampled sentences behind."""
         if not samples:
@@ -266,13 +238,3 @@ def _selection_row(scored: Scored, components: str) -> dict:
             if claim.id in chosen
         ],
     }
-
-
-def line(row: Result) -> str | None:
-    """A result for the terminal; those of groups are in the file only."""
-    if row.metric not in {"factual_precision", "kept_share"} or row.group != "all":
-        return None
-    value = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    name = f"{row.components:10} {row.metric:18} {row.kind:14} {row.selection:5}"
-    return f"{name} {value}{interval} n={row.n} failed={row.failed}"

@@ -1,18 +1,22 @@
-"""The numbers of a run as the report shows them: looked up, put in words, held against targets."""
+"""The numbers of a robustness run: looked up, held against targets, and said in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from records import Result
 
 COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
+SELECTIONS = {"none": "without Core", "core": "with Core"}
 _KINDS = ("normal", "uninformative", "repetitive", "sampled")
 
+# (generator, selection) to (number appended, result), in ascending order.
+Curve = dict[tuple[str, str], list[tuple[int, Result]]]
 
-@dataclass(frozen=True)
-class Text:
+
+class Text(NamedTuple):
     """A row of the tables: a kind of text by one generator, named alone where it is the only."""
 
     kind: str
@@ -22,7 +26,7 @@ class Text:
 
 @dataclass
 class Table:
-    """The results over all groups, looked up by what they are of."""
+    """The results of whole texts, without sentences appended, looked up by what they are of."""
 
     rows: Sequence[Result]
     found: dict[tuple, Result] = field(init=False)
@@ -30,24 +34,25 @@ class Table:
     components: list[str] = field(init=False)
 
     def __post_init__(self):
-        whole = [row for row in self.rows if row.group == "all"]
-        self.found = {(r.metric, r.selection, r.components, r.kind, r.generator): r for r in whole}
+        own = [row for row in self.rows if row.variant in COMPONENTS]
+        whole = [row for row in own if (row.group, row.bin) == ("all", "all")]
+        self.found = {(r.metric, r.selection, r.variant, r.kind, r.generator): r for r in whole}
         cells = list(dict.fromkeys((r.kind, r.generator) for r in whole))
-        cells.sort(key=lambda cell: kind_order(cell[0]))  # stable: else as the run has them
+        cells.sort(key=lambda place: kind_order(place[0]))  # stable: else as the run has them
         kinds = [kind for kind, _ in cells]
         self.texts = [
             Text(kind, generator, f"{kind} ({generator})" if kinds.count(kind) > 1 else kind)
             for kind, generator in cells
         ]
-        self.components = [c for c in COMPONENTS if any(r.components == c for r in whole)]
+        self.components = [name for name in COMPONENTS if any(r.variant == name for r in whole)]
 
     def get(self, metric: str, selection: str, text: Text, components: str) -> Result | None:
         """The result, or none where the run has none."""
         return self.found.get((metric, selection, components, text.kind, text.generator))
 
-    def has(self, metric: str, selection: str, components: str) -> bool:
+    def has(self, metric: str, selection: str, *components: str) -> bool:
         """Whether any kind of text has a value."""
-        rows = (self.get(metric, selection, text, components) for text in self.texts)
+        rows = (self.get(metric, selection, t, c) for t in self.texts for c in components)
         return any(row is not None and row.value is not None for row in rows)
 
 
@@ -56,7 +61,26 @@ def kind_order(kind: str) -> int:
     return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
 
 
+def read_curve(rows: Iterable[Result]) -> Curve:
+    """The points of the curve of section 5.3."""
+    series: Curve = {}
+    for row in rows:
+        whole = (row.metric, row.group, row.bin) == ("factual_precision", "all", "all")
+        if whole and isinstance(row.variant, int) and row.value is not None:
+            series.setdefault((row.generator, row.selection), []).append((row.variant, row))
+    found = {key: sorted(points, key=lambda point: point[0]) for key, points in series.items()}
+    # One point is no curve.
+    found = {key: points for key, points in found.items() if len(points) > 1}
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1] == "core")))
+
+
 # Targets
+
+
+def targets_of(provenance: dict) -> dict[str, dict]:
+    """The bounds on the kept share by kind of text."""
+    targets = provenance.get("targets") or []
+    return {t["kind"]: t for t in targets if t.get("metric", "kept_share") == "kept_share"}
 
 
 def bound(target: dict) -> str:
@@ -72,23 +96,24 @@ def reached(target: dict, row: Result | None) -> str:
     if row is None or row.value is None:
         return "no value"
     low, high = target.get("at_least"), target.get("at_most")
-    met = (low is None or row.value >= low) and (high is None or row.value <= high)
     crossed = row.ci95 is not None and any(
         end is not None and row.ci95[0] < end < row.ci95[1] for end in (low, high)
     )
-    return ("yes" if met else "no") + (" (its interval holds the bound)" if crossed else "")
+    met = "yes" if _met(target, row) else "no"
+    return met + (" (its interval holds the bound)" if crossed else "")
 
 
-def targets_of(provenance: dict) -> dict[str, dict]:
-    """The bounds on the kept share by kind of text."""
-    targets = provenance.get("targets") or []
-    return {t["kind"]: t for t in targets if t.get("metric", "kept_share") == "kept_share"}
+def _met(target: dict, row: Result | None) -> bool:
+    if row is None or row.value is None:
+        return False
+    low, high = target.get("at_least"), target.get("at_most")
+    return (low is None or row.value >= low) and (high is None or row.value <= high)
 
 
 # The summary
 
 
-def summarise(table: Table, targets: dict[str, dict], curve: dict) -> list[str]:
+def summary_of(table: Table, targets: dict[str, dict], curve: Curve) -> list[str]:
     """Three sentences that say what the numbers say, for a reader in a hurry."""
     return [_precision_line(table), _kept_line(table, targets), _curve_line(curve)]
 
@@ -96,7 +121,7 @@ def summarise(table: Table, targets: dict[str, dict], curve: dict) -> list[str]:
 def _precision_line(table: Table) -> str:
     parts = []
     for text in sorted(table.texts, key=lambda text: text.kind == "normal"):  # adversaries first
-        none, core = (table.get("factual_precision", s, text, "trained") for s in ("none", "core"))
+        none, core = (table.get("factual_precision", s, text, "trained") for s in SELECTIONS)
         if none and core and none.value is not None and core.value is not None:
             parts.append(
                 f"{text.label} texts score {none.value:.2f} without Core, "
@@ -115,32 +140,27 @@ def _kept_line(table: Table, targets: dict[str, dict]) -> str:
         if parts
         else "What Core keeps was not measured in this run"
     )
-    scores = {c: _count_reached(table, targets, c) for c in table.components}
+    scores = {c: _count_met(table, targets, c) for c in table.components}
     if not any(total for _, total in scores.values()):
         return line + "; no target was set."
-    for components, (met, total) in scores.items():
-        line += f"; the {COMPONENTS[components]} reach{_s(components)} {met} of {total} targets"
+    verbs = {"trained": "reach", "untrained": "reaches"}
+    for name, (met, total) in scores.items():
+        line += f"; the {COMPONENTS[name]} {verbs[name]} {met} of {total} targets"
     met, total = scores.get("untrained", (0, 1))
     return line + (", so these targets do not show that training matters." if met == total else ".")
 
 
-def _s(components: str) -> str:
-    return "es" if components == "untrained" else ""
-
-
-def _count_reached(table: Table, targets: dict[str, dict], components: str) -> tuple[int, int]:
+def _count_met(table: Table, targets: dict[str, dict], components: str) -> tuple[int, int]:
     aimed = [text for text in table.texts if text.kind in targets]
     rows = [(targets[t.kind], table.get("kept_share", "core", t, components)) for t in aimed]
-    met = sum(reached(target, row).startswith("yes") for target, row in rows)
     # A target of a kind that the run has no text of is not reached.
-    return met, len(rows) + len(set(targets) - {text.kind for text in aimed})
+    absent = len(set(targets) - {text.kind for text in aimed})
+    return sum(_met(target, row) for target, row in rows), len(rows) + absent
 
 
-def _curve_line(curve: dict) -> str:
+def _curve_line(curve: Curve) -> str:
     parts = [
-        f"from {points[0][1].value:.2f} to {points[-1][1].value:.2f} "
-        + ("with" if selection == "core" else "without")
-        + " Core"
+        f"from {points[0][1].value:.2f} to {points[-1][1].value:.2f} {SELECTIONS[selection]}"
         for (_, selection), points in curve.items()
     ]
     if not parts:
