@@ -106,10 +106,10 @@ def natural(**given: int) -> None:
             raise UserError(f"{name}: {count}; give a number, or 0 for all")
 
 
-def drawn(names: Iterable[str], most: int, seed: int) -> set[str]:
+def drawn(names: Iterable[str], most: int, draw: random.Random) -> set[str]:
     """At most so many of some names, drawn at random; all of them where ``most`` is 0."""
     every = sorted(set(names))
-    return set(random.Random(seed).sample(every, min(most, len(every))) if most else every)
+    return set(draw.sample(every, min(most, len(every))) if most else every)
 
 
 def by_generator(

@@ -9,23 +9,21 @@ further pair says whether the other classes are in order as well.
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from components.statistics import auroc, bootstrap
 from eval.decompose.sentences import split_sentences
-from eval.run.inside import identities, prompts
-from eval.run.journal import CHUNK, keep_answers, resumably, usage
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.experiments.core.page import InformativenessPage
+from eval.experiments.experiment import Experiment, Found
+from eval.run.run import Run
 from eval.select.judgements import likelihoods
 from eval.select.weights import about, load_bleached
 from eval.stages import UnliModel
-from records import Claim, Document, Result, ResultFile, UserError, read_records, write_results
+from records import Claim, Document, UserError, read_records
 
 
 class Source(BaseModel):
@@ -55,7 +53,7 @@ class JudgedTopic(BaseModel):
     likelihoods: dict[str, list[float]]
 
 
-class Informativeness:
+class Informativeness(Experiment):
     """The experiment.
 
     Args:
@@ -71,6 +69,9 @@ class Informativeness:
     Raises:
         UserError: fewer than two classes, or a class without a claim.
     """
+
+    name = "informativeness"
+    page = InformativenessPage()
 
     def __init__(
         self,
@@ -91,36 +92,25 @@ class Informativeness:
         self.domain = domain
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Judge all claims, resuming what a killed run left; writes ``results.json``."""
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
+    def holds(self) -> list[object]:
+        """The models."""
+        return [*self.models.values()]
+
+    def measure(self, run: Run) -> Found:
+        """Judge all claims, topic by topic."""
         rows = [row for name in self.claims for row in self._rows(name)]
-        journal = output / f".topics.{key[:16]}.partial.jsonl"
-        done = resumably(self, self._judge, _by_topic(rows), journal, CHUNK)
         scores = {name: np.zeros(len(rows)) for name in self.models}
-        for one in map(JudgedTopic.model_validate, done):
+        for one in run.documents("topics", self._judge, _by_topic(rows), JudgedTopic):
             for name, own in one.likelihoods.items():
                 scores[name][one.topic.places] = own
-        results = []
+        classes, values = list(self.claims), []
         for name, score in scores.items():
-            results += self._results(measures_of(list(self.claims), rows, [score], self.seed), name)
+            found = measures_of(classes, rows, [score], self.seed)
+            values += _values(found, variant=name)
         if len(scores) == 2:
-            found = measures_of(list(self.claims), rows, list(scores.values()), self.seed)
-            results += self._results(found, "trained", "difference of ")
-        for row in results:
-            row["config_hash"] = key
-        file = ResultFile(
-            experiment="informativeness",
-            provenance=provenance(config, digests)
-            | {"prompts": asked, "models": identities(self), "usage": usage(self, journal)},
-            results=[Result(**row) for row in results],
-        )
-        write_results(output / "results.json", file)
-        journal.unlink()
-        return file
+            found = measures_of(classes, rows, list(scores.values()), self.seed)
+            values += _values(found, variant="trained", against="untrained")
+        return Found(values)
 
     def _judge(self, topics: Sequence[Topic]) -> list[JudgedTopic]:
         rows = [row for topic in topics for row in topic.rows]
@@ -153,22 +143,10 @@ class Informativeness:
             raise UserError(f"{source.file}: no claim of kind {source.kind!r} for class {name!r}")
         return rows
 
-    def _results(self, found: dict, components: str, prefix: str = "") -> list[dict]:
-        return [
-            {
-                "metric": prefix + metric,
-                "selection": "none",
-                "kind": kind,
-                "generator": "given",
-                "domain": self.domain,
-                "components": components,
-                "n": topics,
-                "failed": 0,
-                "value": value["value"],
-                "ci95": value["ci95"],
-            }
-            for (metric, kind), (topics, value) in found.items()
-        ]
+
+def _values(found: dict, **shared: str) -> Iterator[dict]:
+    for (metric, kind), (topics, value) in found.items():
+        yield {"metric": metric, "kind": kind, "n": topics, "failed": 0, **value, **shared}
 
 
 def _relevant(claims: Sequence[Claim]) -> list[str]:
@@ -225,6 +203,8 @@ def measures_of(
     topics, topic = np.unique(np.asarray([t for _, t, _ in rows]), return_inverse=True)
     kind = np.asarray([classes.index(c) for c, _, _ in rows])
     pairs = list(combinations(range(len(classes)), 2))
+    names = {(i, j): f"{classes[i]} > {classes[j]}" for i, j in pairs}
+    first = f"{classes[0]} > {' + '.join(classes[1:])}"
     rows_of_topic = np.bincount(topic)
     ordered = [[_pairs_in_order(kind, topic, score, i, j) for i, j in pairs] for score in scores]
 
@@ -232,11 +212,11 @@ def measures_of(
         k, s = kind[chosen], score[chosen]
         found = {}
         if len(classes) > 2:
-            found["auroc", f"{classes[0]} > {' + '.join(classes[1:])}"] = auroc(s, k == 0)
+            found["auroc", first] = auroc(s, k == 0)
         # A topic that is drawn twice has twice its rows, and twice its pairs.
         drawn = np.bincount(topic[chosen], minlength=len(topics)) / rows_of_topic
         for (i, j), counts in zip(pairs, right, strict=True):
-            two, name = (k == i) | (k == j), f"{classes[i]} > {classes[j]}"
+            two, name = (k == i) | (k == j), names[i, j]
             found["auroc", name] = auroc(s[two], k[two] == i)
             in_order, all_pairs = drawn @ counts
             found["in_order", name] = in_order / all_pairs if all_pairs else float("nan")
@@ -250,12 +230,11 @@ def measures_of(
             return found[0]
         return {name: value - found[1][name] for name, value in found[0].items()}
 
-    found = {}
-    for name, value in bootstrap(statistics, topic, seed=seed).items():
-        named = set(re.split(r" [>+] ", name[1]))
-        entered = {t for c, t, _ in rows if c in named}
-        found[name] = (len(entered), value)
-    return found
+    compared = {name: {classes[i], classes[j]} for (i, j), name in names.items()}
+    compared |= {first: set(classes)} | {name: {name} for name in classes}
+    entered = {name: {t for c, t, _ in rows if c in own} for name, own in compared.items()}
+    values = bootstrap(statistics, topic, seed=seed)
+    return {name: (len(entered[name[1]]), value) for name, value in values.items()}
 
 
 def _pairs_in_order(
@@ -268,10 +247,3 @@ def _pairs_in_order(
         more = left[:, None] - right[None, :]
         found[number] = (more > 0).sum() + 0.5 * (more == 0).sum(), more.size
     return found
-
-
-def line(row: Result) -> str:
-    """A result for the terminal."""
-    value = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    return f"{row.components:10} {row.metric:12} {row.kind:42} {value}{interval} n={row.n}"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
+from random import Random
 
 from pydantic import BaseModel
 
@@ -144,7 +145,7 @@ class Decomposition(Experiment):
         found = by_generator(self.documents, _read_file)
         for name in sorted({document.generator for document in found} & {MACRO, ALL}):
             raise UserError(f"documents: no generator can be called {name!r}; give another name")
-        topics = drawn((document.topic for document in found), self.topics, self.seed)
+        topics = drawn((document.topic for document in found), self.topics, Random(self.seed))
         found = [document for document in found if document.topic in topics]
         givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})

@@ -14,17 +14,24 @@ in the results as well.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from random import Random
 
 from pydantic import BaseModel
 
-from eval.experiments.dfactscore.page import write_tables_and_figures
+from eval.experiments.dfactscore.page import DFActScorePage
 from eval.experiments.dfactscore.texts import JudgedText, atoms_fault, from_file, from_pipeline
 from eval.experiments.dfactscore.values import ALL, values_of
 from eval.experiments.dfactscore.views import Views
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    by_generator,
+    drawn,
+    natural,
+)
 from eval.metrics.citations import (
     Citations,
     CitedSentence,
@@ -34,20 +41,9 @@ from eval.metrics.citations import (
 )
 from eval.metrics.document import responds
 from eval.pipeline import Pipeline, Scored
-from eval.run.inside import identities, prompts
-from eval.run.journal import CHUNK, keep_answers, resumably, usage
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.run.run import Run
 from eval.stages import Decomposer, Retriever, Reviser, Verifier
-from records import (
-    BadInput,
-    Document,
-    Result,
-    ResultFile,
-    UserError,
-    read_records,
-    write_jsonl,
-    write_results,
-)
+from records import BadInput, Document, UserError, read_records
 
 
 class Judged(BaseModel):
@@ -57,7 +53,7 @@ class Judged(BaseModel):
     citations: list[CitedSentence] | None
 
 
-class DFActScore:
+class DFActScore(Experiment):
     """The experiment.
 
     Args:
@@ -80,6 +76,9 @@ class DFActScore:
         UserError: no document, or a negative number of names.
     """
 
+    name = "dfactscore"
+    page = DFActScorePage()
+
     def __init__(
         self,
         documents: dict[str, str] | list[str],
@@ -94,10 +93,8 @@ class DFActScore:
         domain: str = "biographies",
         seed: int = 0,
     ):
-        if not documents:
-            raise UserError("documents: none; give at least one file")
-        if names < 0:
-            raise UserError(f"names: {names}; give a number, or 0 for all")
+        at_least_one(documents=documents)
+        natural(names=names)
         self.documents = documents
         self.pipeline = Pipeline(decompose, [verify], retrieve, revise=revise, gamma=0)
         self.citations = citations
@@ -107,23 +104,18 @@ class DFActScore:
         self.domain = domain
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Run, resuming what a killed run left in ``output``.
+    def holds(self) -> list[object]:
+        """The stages, and the judge of citations."""
+        return [self.pipeline, self.citations]
 
-        Writes ``results.json``, ``texts.jsonl`` (every text by every source), and of these
-        ``tables.md``, ``tables.csv`` and ``figures/*.svg``.
-        """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
+    def measure(self, run: Run) -> Found:
+        """Judge every text; beside the results ``texts.jsonl``, every text by every source."""
         views = Views(self.views) if self.views else None
         every = read_texts(self.documents)
-        documents = self._drawn(every)
+        topics = drawn((document.topic for document in every), self.names, Random(self.seed))
+        documents = [document for document in every if document.topic in topics]
         judgements = self._judgements(every, documents)
-        journal = output / f".texts.{key[:16]}.partial.jsonl"
-        done = resumably(self, self._judge, documents, journal, CHUNK)
-        judged = [Judged.model_validate(row) for row in done]
+        judged = run.documents("texts", self._judge, documents, Judged)
         texts = [from_pipeline(one.scored, one.citations) for one in judged]
         known = (from_file(one.scored.document, one.citations) for one in judged)
         texts += [*filter(None, known), *judgements]
@@ -132,25 +124,7 @@ class DFActScore:
             raise UserError(
                 "verify: no verdict named `grouped`; give eval.verify.dfactscore.stage.DFActScore"
             )
-        write_jsonl(output / "texts.jsonl", texts)
-        shared = {"domain": self.domain, "config_hash": key}
-        file = ResultFile(
-            experiment="dfactscore",
-            provenance=provenance(config, digests)
-            | {"prompts": asked, "models": identities(self), "usage": usage(self, journal)},
-            results=[Result(**row, **shared) for row in values_of(texts, views, self.seed)],
-        )
-        write_results(output / "results.json", file)
-        write_tables_and_figures(output)
-        journal.unlink()
-        return file
-
-    def _drawn(self, documents: Sequence[Document]) -> list[Document]:
-        topics = sorted({document.topic for document in documents})
-        if self.names:
-            rng = random.Random(self.seed)
-            topics = rng.sample(topics, min(self.names, len(topics)))
-        return [document for document in documents if document.topic in set(topics)]
+        return Found(values_of(texts, views, self.seed), {"texts.jsonl": texts})
 
     def _judgements(self, every: Sequence[Document], drawn: Sequence[Document]) -> list[JudgedText]:
         """What people said of the drawn texts.
@@ -194,22 +168,7 @@ def read_texts(documents: dict[str, str] | list[str]) -> list[Document]:
         UserError: an id that occurs twice, or a generator that cannot be called so.
         BadInput: verdicts or citations of a file that are not as AmbigBio's.
     """
-    if isinstance(documents, dict):
-        files = list(documents.items())
-    else:
-        files = [(None, path) for path in documents]
-    found = []
-    for name, path in files:
-        for record in read_records(path, Document):
-            if fault := atoms_fault(record) or citations_fault(record):
-                raise BadInput([f"{path}: document {record.id!r}: {fault}"])
-            generator = name or record.generator or "given"
-            bare = without_numbers(record.text)
-            own = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
-            told = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
-            if bare != record.text and not told:
-                own["cited_text"] = record.text
-            found.append(Document.model_validate({**record.model_dump(), **own}))
+    found = by_generator(documents, _read_file)
     if any(document.generator == ALL for document in found):
         raise UserError(f"documents: no generator can be called {ALL!r}; give another name")
     twice, times = (Counter(document.id for document in found).most_common(1) or [("", 0)])[0]
@@ -218,11 +177,14 @@ def read_texts(documents: dict[str, str] | list[str]) -> list[Document]:
     return found
 
 
-def line(row: Result) -> str | None:
-    """A result for the terminal: what the tables show, not every comparison."""
-    if row.metric.startswith(("factscore:", "claims", "pearson:")):
-        return None
-    value = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    name = f"{row.generator:36} {row.kind:26} {row.metric:42}"
-    return f"{name} {value}{interval} n={row.n} failed={row.failed}"
+def _read_file(path: str, name: str | None) -> Iterator[Document]:
+    for record in read_records(path, Document):
+        if fault := atoms_fault(record) or citations_fault(record):
+            raise BadInput([f"{path}: document {record.id!r}: {fault}"])
+        generator = name or record.generator or "given"
+        bare = without_numbers(record.text)
+        own = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
+        told = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
+        if bare != record.text and not told:
+            own["cited_text"] = record.text
+        yield Document.model_validate({**record.model_dump(), **own})

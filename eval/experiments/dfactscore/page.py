@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.experiments.decomposition.figures import bars
 from eval.experiments.dfactscore.texts import (
     TYPES,
     JudgedText,
@@ -14,171 +12,152 @@ from eval.experiments.dfactscore.texts import (
     output_type,
     people_of,
 )
-from eval.report.tables import TextTable, markdown_table, number_with_interval, results_csv
-from records import Result, ResultFile, read_records, read_results, write_text
+from eval.report.figures import Drawing, Value, bars
+from eval.report.page import Page
+from eval.report.tables import Cell, TextTable, by, cell
+from records import Result, ResultFile, read_records
 
 MAX_EXAMPLES = 30
 MARKS = {True: "✓", False: "✗", None: "?"}
 
-# Metric to the head of its column.
+# Metric and variant to the head of its column.
+_SCORES = {
+    ("factual_precision", "independent"): "FActScore",
+    ("factual_precision", "grouped"): "D-FActScore",
+}
+_PEOPLE = {
+    ("gap", None): "difference",
+    ("biographies", None): "biographies",
+    ("entities", None): "entities",
+    ("linked_people", None): "linked people",
+}
+_RECALL = {("citation_recall", None): "citation recall"}
 _VALUES = {
-    "factual_precision:independent": "FActScore",
-    "factual_precision:grouped": "D-FActScore",
-    "gap": "difference",
-    "biographies": "biographies",
-    "entities": "entities",
-    "linked_people": "linked people",
-    "respond_ratio": "respond ratio",
-    "citation_recall": "citation recall",
-    "citation_precision": "citation precision",
+    **_SCORES,
+    **_PEOPLE,
+    ("respond_ratio", None): "respond ratio",
+    **_RECALL,
+    ("citation_precision", None): "citation precision",
 }
-_TYPES = {f"output_type:{name}": name for name in TYPES}
+_TYPES = {("output_type", name): name for name in TYPES}
 _VERDICTS = {
-    "balanced_accuracy:independent": "FActScore’s verdicts",
-    "balanced_accuracy:grouped": "D-FActScore’s verdicts",
-    "balanced_accuracy:several_people": "several people",
-    "linked_alike": "title alike",
-    "citation_auroc": "citations, AUROC",
-    "citation_accuracy": "citations, accuracy",
-}
-_CORRELATIONS = {
-    "factual_precision:independent": "FActScore",
-    "factual_precision:grouped": "D-FActScore",
-    "gap": "difference",
-    "biographies": "biographies",
-    "entities": "entities",
-    "linked_people": "linked people",
-    "citation_recall": "citation recall",
+    ("balanced_accuracy", "independent"): "FActScore’s verdicts",
+    ("balanced_accuracy", "grouped"): "D-FActScore’s verdicts",
+    ("balanced_accuracy", "several_people"): "several people",
+    ("linked_alike", None): "title alike",
+    ("citation_auroc", None): "citations, AUROC",
+    ("citation_accuracy", None): "citations, accuracy",
 }
 _VIEWS = {
-    "most_viewed": "tells most of the most-viewed person",
-    "most_viewed_by_chance": "by chance",
-    "views_of_the_person": "log10(1 + views)",
-    "spearman:grouped_and_views": "views and D-FActScore",
-    "spearman:gap_and_views": "views and difference",
+    ("most_viewed", None, None): "tells most of the most-viewed person",
+    ("most_viewed_by_chance", None, None): "by chance",
+    ("views_of_the_person", None, None): "log10(1 + views)",
+    ("spearman_of_factual_precision", "grouped", "views"): "views and D-FActScore",
+    ("spearman_of_gap", None, "views"): "views and difference",
 }
-
-
-Cells = Mapping[tuple[str, str, str], Result]
+_PEARSON = {f"pearson_of_{metric}" for metric, _ in _SCORES | _PEOPLE | _RECALL}
+_WHOSE = {"file": "the file’s", "people": "people’s"}
 
 
 def tables_of(results: Sequence[Result]) -> list[TextTable]:
     """The tables that have a value, in reading order."""
-    own = {(row.metric, row.kind, row.generator): row for row in results}
+    own = by(results, "metric", "variant", "against", "kind", "generator")
     found = [
         _by_source(
             own,
-            _VALUES,
+            _with(_VALUES),
             "FActScore, D-FActScore, people and citations",
             "Tables 3, 4 and 6 of the paper. Automatic: this run’s verifier. File: the verdicts "
             "that the texts came with. Biographies: groups of claims. Entities: distinct pages "
             "where each claim is linked by itself. Linked people: distinct pages of the groups.",
+            ["01_scores"],
         ),
         _by_source(
             own,
-            _TYPES,
+            _with(_TYPES),
             "Types of output",
             "Shares of the texts that respond (section 2.4). Merged: one biography whose claims "
             "only several people’s pages support. Kept apart: several biographies, several people. "
             "Split: several biographies of one person. Nobody: no claim is supported.",
+            ["02_output_types"],
         ),
     ]
-    for source in ("file", "people"):
-        verdicts = {f"{name}~{source}": head for name, head in _VERDICTS.items()}
+    for source, whose in _WHOSE.items():
         found.append(
             _by_source(
                 own,
-                verdicts,
-                f"Automatic verdicts against {_whose(source)}",
+                _with(_VERDICTS, source),
+                f"Automatic verdicts against {whose}",
                 "Balanced accuracy, but for the last three columns: share of the claims that are "
                 "supported there whose page is the same here; AUROC and accuracy of the citations’ "
                 "entailment.",
             )
         )
-        for kind, name in (("pearson", "Pearson"), ("spearman", "Spearman")):
-            columns = {f"{kind}:{m}~{source}": head for m, head in _CORRELATIONS.items()}
-            title = f"{name} correlation with {_whose(source)}, text by text"
-            found.append(_by_source(own, columns, title, "Of the values of the texts."))
-    found.append(
-        _by_source(
-            own,
-            _VIEWS,
-            "Page views",
-            "Section 5.3. Of texts whose main person’s page has views; failed counts the others. "
-            "The last two columns are Spearman correlations.",
-        )
+        for name in ("pearson", "spearman"):
+            compared = _SCORES | _PEOPLE | _RECALL
+            columns = {(f"{name}_of_{m}", v): head for (m, v), head in compared.items()}
+            title = f"{name.capitalize()} correlation with {whose}, text by text"
+            note = "Of the values of the texts."
+            found.append(_by_source(own, _with(columns, source), title, note))
+    note = (
+        "Section 5.3. Of texts whose main person’s page has views; failed counts the others. "
+        "The last two columns are Spearman correlations."
     )
+    found.append(_by_source(own, _VIEWS, "Page views", note))
     return [table for table in found if table.rows]
 
 
-def _whose(source: str) -> str:
-    return "the file’s" if source == "file" else "people’s"
+def _with(columns: Mapping[tuple, str], against: str | None = None) -> dict[tuple, str]:
+    return {(*name, against): head for name, head in columns.items()}
 
 
-def _by_source(own: Cells, columns: Mapping[str, str], title: str, note: str) -> TextTable:
+def _by_source(
+    own: Mapping[tuple, Result],
+    columns: Mapping[tuple, str],
+    title: str,
+    note: str,
+    figures: Sequence[str] = (),
+) -> TextTable:
     """A row a generator and source; columns that are empty throughout are left out."""
-    shown = {m: head for m, head in columns.items() if any(name == m for name, _, _ in own)}
-    keys = dict.fromkeys((g, kind) for metric, kind, g in own if metric in shown)
+    shown = {name: head for name, head in columns.items() if any(key[:3] == name for key in own)}
+    keys = dict.fromkeys((key[4], key[3]) for key in own if key[:3] in shown)
     rows = []
-    for generator in dict.fromkeys(g for g, _ in keys):
-        for kind in (kind for g, kind in keys if g == generator):
-            cells = [own.get((metric, kind, generator)) for metric in shown]
+    for generator in dict.fromkeys(generator for generator, _ in keys):
+        for kind in (kind for own_generator, kind in keys if own_generator == generator):
+            cells = [own.get((*name, kind, generator)) for name in shown]
             rows.append([generator, kind, *map(_cell, cells)])
-    return TextTable(title, note, ["generator", "source", *shown.values()], rows)
+    return TextTable(title, note, ["generator", "source", *shown.values()], rows, figures)
 
 
-def _cell(row: Result | None) -> str:
-    if row is None:
-        return "–"
-    lost = f", {row.failed} failed" if row.failed else ""
-    return f"{number_with_interval(row)} (n = {row.n}{lost})"
+def _cell(row: Result | None) -> Cell:
+    return cell(row, note="n = {n}, {failed} failed" if row and row.failed else "n = {n}")
 
 
-# Figures
-
-
-def figures_of(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
-    """File name without its ending to a title and the SVG."""
-    own = {(row.metric, row.kind, row.generator): row for row in results}
+def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
+    """FActScore and D-FActScore, and the types of output, by generator."""
+    own = by(
+        [row for row in results if row.against is None], "metric", "variant", "kind", "generator"
+    )
     generators = list(dict.fromkeys(r.generator for r in results if r.kind == "automatic"))
-    found = {}
-    scores = {}
-    for kind in ("automatic", "file", "people"):
-        for metric in ("factual_precision:independent", "factual_precision:grouped"):
-            cells = [own.get((metric, kind, generator)) for generator in generators]
+    found, scores = {}, {}
+    for kind in ("automatic", *_WHOSE):
+        for name, head in _SCORES.items():
+            cells = [own.get((*name, kind, generator)) for generator in generators]
             if any(cells):
-                scores[f"{_VALUES[metric]}, {kind}"] = [_value(cell) for cell in cells]
-    title = "FActScore and D-FActScore by generator"
+                scores[f"{head}, {kind}"] = [_value(one) for one in cells]
     if scores:
-        found["01_scores"] = (title, bars(scores, generators, "supported claims"))
+        title = "FActScore and D-FActScore by generator"
+        found["01_scores"] = Drawing(title, bars(scores, generators, "supported claims"))
     shares = {
-        generator: [_value(own.get((metric, "automatic", generator))) for metric in _TYPES]
+        generator: [_value(own.get((*name, "automatic", generator))) for name in _TYPES]
         for generator in generators
     }
-    title = "Types of output by generator"
-    found["02_output_types"] = (title, bars(shares, list(TYPES), "share of the texts"))
-    return found
+    svg = bars(shares, list(_TYPES.values()), "share of the texts")
+    return found | {"02_output_types": Drawing("Types of output by generator", svg)}
 
 
-def _value(row: Result | None) -> tuple[float | None, tuple[float, float] | None]:
+def _value(row: Result | None) -> Value:
     return (None, None) if row is None else (row.value, row.ci95)
-
-
-# Files and the page
-
-
-def write_tables_and_figures(folder: Path) -> None:
-    """Write ``tables.md``, ``tables.csv`` and ``figures/*.svg`` into a run folder."""
-    results = read_results(folder / "results.json").results
-    parts = ["n counts names; brackets hold 95 % bootstrap intervals over names.\n"]
-    for table in tables_of(results):
-        parts.append(
-            f"## {table.title}\n\n{table.note}\n\n{markdown_table(table.head, table.rows)}"
-        )
-    write_text(folder / "tables.md", "\n".join(parts))
-    write_text(folder / "tables.csv", results_csv(results))
-    for name, (_, svg) in figures_of(results).items():
-        write_text(folder / "figures" / f"{name}.svg", svg)
 
 
 def examples_of(texts: Sequence[JudgedText]) -> list[tuple[JudgedText, list]]:
@@ -197,18 +176,32 @@ def _share(text: JudgedText, name: str) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def page_context(file: ResultFile, folder: Path) -> dict:
-    """What the page's template shows."""
-    there = (folder / "texts.jsonl").is_file()
-    texts = read_records(folder / "texts.jsonl", JudgedText) if there else []
-    drawn = figures_of(file.results)
-    return {
-        "tables": tables_of(file.results),
-        "examples": examples_of(texts),
-        "precision": _share,
-        "type_of": output_type,
-        "marks": MARKS,
-        "images": {
-            title: base64.b64encode(svg.encode("utf-8")).decode() for title, svg in drawn.values()
-        },
-    }
+class DFActScorePage(Page):
+    """Whose facts are these?"""
+
+    template = "experiments/dfactscore/dfactscore.html.j2"
+    question = "Whose facts are these?"
+    counted = "n counts names; brackets hold 95 % bootstrap intervals over names."
+
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """By source, and of one source against another."""
+        return tables_of(file.results)
+
+    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
+        """Scores and types of output."""
+        return figures_of(file.results)
+
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """The texts that lose most."""
+        there = (folder / "texts.jsonl").is_file()
+        texts = read_records(folder / "texts.jsonl", JudgedText) if there else []
+        return {
+            "examples": examples_of(texts),
+            "precision": _share,
+            "type_of": output_type,
+            "marks": MARKS,
+        }
+
+    def in_terminal(self, row: Result) -> bool:
+        """What the tables show first, not every comparison."""
+        return row.metric not in {"factscore", "claims", *_PEARSON}

@@ -1,14 +1,15 @@
 """The values of the D-FActScore experiment, with bootstrap intervals over topics (names).
 
 A result's ``kind`` is the source (``automatic``, ``file``, ``people``); ``automatic on people's
-texts`` are the automatic values over the texts that people judged, where those are fewer. Metrics
-of a source against another are named ``metric~source``.
+texts`` are the automatic values over the texts that people judged, where those are fewer. The
+source that the automatic verdicts are compared with is ``against``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,32 +45,77 @@ from eval.experiments.dfactscore.views import Views
 ALL = "all"
 
 
-# Metric to the value of a text; ``None`` where the text does not enter the mean.
-VALUES: dict[str, Callable[[JudgedText], float | None]] = {
-    "factual_precision:independent": lambda t: factual_precision(t, "independent"),
-    "factual_precision:grouped": lambda t: factual_precision(t, "grouped"),
-    "gap": gap,
-    "factscore:independent": lambda t: penalised(t, "independent"),
-    "factscore:grouped": lambda t: penalised(t, "grouped"),
-    "biographies": lambda t: biographies(t) if t.responded else None,
-    "entities": lambda t: entities(t) if t.responded else None,
-    "linked_people": lambda t: linked_people(t) if t.responded else None,
-    "claims": lambda t: len(t.claims) if t.responded else None,
-    "respond_ratio": lambda t: float(t.responded),
-    "citation_recall": lambda t: citation_recall(t) if t.responded else None,
-    "citation_precision": lambda t: citation_precision(t) if t.responded else None,
+class Measure(NamedTuple):
+    """Fields of a result."""
+
+    metric: str
+    variant: str | None = None
+
+
+class TextValue(NamedTuple):
+    """How a text enters a mean.
+
+    Attributes:
+        value: of a text; ``None`` where it does not enter.
+        lost: how many of its claims, sentences or citations the value lacks.
+    """
+
+    value: Callable[[JudgedText], float | None]
+    lost: Callable[[JudgedText], int]
+
+
+def _lacks(*names: Name) -> Callable[[JudgedText], int]:
+    return lambda text: failures(text, names)
+
+
+def _cited(text: JudgedText) -> int:
+    return sum(sentence.failed for sentence in text.citations or [])
+
+
+def _is(kind: str) -> Callable[[JudgedText], float | None]:
+    def value(text: JudgedText) -> float | None:
+        own = output_type(text) if text.responded else None
+        return None if own is None else float(own == kind)
+
+    return value
+
+
+def _responding(value: Callable[[JudgedText], float | None]) -> Callable:
+    return lambda text: value(text) if text.responded else None
+
+
+FACTSCORE = Measure("factual_precision", "independent")
+D_FACTSCORE = Measure("factual_precision", "grouped")
+GAP = Measure("gap")
+VALUES: dict[Measure, TextValue] = {
+    FACTSCORE: TextValue(lambda t: factual_precision(t, "independent"), _lacks("independent")),
+    D_FACTSCORE: TextValue(lambda t: factual_precision(t, "grouped"), _lacks("grouped")),
+    GAP: TextValue(gap, _lacks("independent", "grouped")),
+    Measure("factscore", "independent"): TextValue(
+        lambda t: penalised(t, "independent"), _lacks("independent")
+    ),
+    Measure("factscore", "grouped"): TextValue(
+        lambda t: penalised(t, "grouped"), _lacks("grouped")
+    ),
+    Measure("biographies"): TextValue(_responding(biographies), lambda t: t.failed + ungrouped(t)),
+    Measure("entities"): TextValue(_responding(entities), _lacks("independent")),
+    Measure("linked_people"): TextValue(_responding(linked_people), _lacks("grouped")),
+    Measure("claims"): TextValue(_responding(lambda t: len(t.claims)), _lacks()),
+    Measure("respond_ratio"): TextValue(lambda t: float(t.responded), lambda t: 0),
+    Measure("citation_recall"): TextValue(_responding(citation_recall), _cited),
+    Measure("citation_precision"): TextValue(_responding(citation_precision), _cited),
+    **{
+        Measure("output_type", name): TextValue(_is(name), _lacks("independent", "grouped"))
+        for name in TYPES
+    },
 }
 # What is compared between sources text by text.
 COMPARED = (
-    "factual_precision:independent",
-    "factual_precision:grouped",
-    "gap",
-    "biographies",
-    "entities",
-    "linked_people",
-    "citation_recall",
+    *(FACTSCORE, D_FACTSCORE, GAP),
+    *map(Measure, ("biographies", "entities", "linked_people", "citation_recall")),
 )
-CITATIONS = ("citation_auroc", "citation_accuracy")
+_VERDICTS: tuple[Name, ...] = ("independent", "grouped")
+_CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
 def values_of(texts: Sequence[JudgedText], views: Views | None, seed: int) -> list[dict]:
@@ -110,51 +156,30 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
 def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
     rows = []
     for generator, own in _parts(texts):
-        columns = {metric: _numbers(map(value, own)) for metric, value in VALUES.items()}
-        kinds = [output_type(text) if text.responded else None for text in own]
-        for name in TYPES:
-            shares = [math.nan if k is None else float(k == name) for k in kinds]
-            columns[f"output_type:{name}"] = np.asarray(shares)
+        columns = {name: _numbers(map(text.value, own)) for name, text in VALUES.items()}
 
-        def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[str, float]:
-            return {metric: mean_known(values[chosen]) for metric, values in columns.items()}
+        def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[Measure, float]:
+            return {measure: mean_known(values[chosen]) for measure, values in columns.items()}
 
         topics = [text.topic for text in own]
-        for metric, value in bootstrap(statistics, topics, seed=seed).items():
-            lost = _failures(metric, own)
+        for measure, value in bootstrap(statistics, topics, seed=seed).items():
+            lost = sum(map(VALUES[measure].lost, own))
             if value["value"] is not None or (lost and kind == "automatic"):
-                n = _topics(topics, columns[metric])
-                rows.append(_row(metric, kind, generator, n, lost, value))
+                n = _topics(topics, ~np.isnan(columns[measure]))
+                rows.append(_row(measure, kind, generator, n, lost, value))
     return rows
 
 
-def _topics(topics: Sequence[str], values: np.ndarray) -> int:
-    """How many topics have a value."""
-    return len({topic for topic, value in zip(topics, values, strict=True) if value == value})
+def _topics(topics: Sequence[str], there: np.ndarray) -> int:
+    """How many topics enter."""
+    return len({topic for topic, own in zip(topics, there, strict=True) if own})
 
 
-def _failures(metric: str, texts: Sequence[JudgedText]) -> int:
-    """What a metric lacks: sentences with their citations, or claims."""
-    if metric.startswith("citation"):
-        return sum(sentence.failed for text in texts for sentence in text.citations or [])
-    if metric == "respond_ratio":
-        return 0
-    if metric == "biographies":
-        return sum(text.failed + ungrouped(text) for text in texts)
-    if metric == "claims":
-        needed: Sequence[Name] = ()
-    elif metric == "gap" or metric.startswith("output_type"):
-        needed = ("independent", "grouped")
-    elif metric == "entities" or metric.endswith(":independent"):
-        needed = ("independent",)
-    else:
-        needed = ("grouped",)
-    return sum(failures(text, needed) for text in texts)
-
-
-def _row(metric: str, kind: str, generator: str, n: int, failed: int, value: Mapping) -> dict:
-    own = {"metric": metric, "selection": "none", "kind": kind, "generator": generator}
-    return {**own, "n": n, "failed": failed, **value}
+def _row(
+    measure: Measure, kind: str, generator: str, n: int, failed: int, value: Mapping, **more: object
+) -> dict:
+    place = {**measure._asdict(), "kind": kind, "generator": generator}
+    return {**place, "n": n, "failed": failed, **value, **more}
 
 
 # Two sources
@@ -165,13 +190,13 @@ def _comparison(
 ) -> list[dict]:
     """The automatic verdicts against a source's.
 
-    - ``balanced_accuracy:independent``, ``…:grouped``: of the verdicts on claims of the same text;
-      claims of the source that the automatic side lacks or has no verdict on count as failed;
-    - ``balanced_accuracy:several_people``: of "more than one person is linked" (distinct titles of
-      the supported claims), texts;
+    - ``balanced_accuracy``, variants ``independent`` and ``grouped``: of the verdicts on claims of
+      the same text; claims of the source that the automatic side lacks or has no verdict on count
+      as failed; ``several_people``: of "more than one person is linked" (distinct titles of the
+      supported claims), texts;
     - ``linked_alike``: share of the claims that the source finds supported whose person's title is
       the source's; of claims that have a verdict here, the others count as failed;
-    - ``pearson:…``, ``spearman:…``: of the values of the texts;
+    - ``pearson_of_…``, ``spearman_of_…``: of the values of the texts;
     - ``citation_auroc``, ``citation_accuracy``: of the sentences' citations.
     """
     rows = []
@@ -180,12 +205,12 @@ def _comparison(
         pairs = [(ours[theirs.id], theirs) for theirs in own]
         table = _Table(pairs)
         found = bootstrap(table.statistics, [theirs.topic for theirs in own], seed=seed)
-        for metric, value in found.items():
+        for measure, value in found.items():
             if value["value"] is not None:
-                there = zip(own, table.there(metric), strict=True)
-                n = len({text.topic for text, enters in there if enters})
-                lost = table.lost.get(metric, 0)
-                rows.append(_row(f"{metric}~{source}", "automatic", generator, n, lost, value))
+                n = _topics([theirs.topic for theirs in own], table.there[measure])
+                lost = table.lost.get(measure, 0)
+                row = _row(measure, "automatic", generator, n, lost, value, against=source)
+                rows.append(row)
     return rows
 
 
@@ -197,41 +222,39 @@ class _Table:
     """
 
     def __init__(self, pairs: Sequence[tuple[JudgedText, JudgedText]]):
-        self.lost: dict[str, int] = {}
-        self.cells: dict[str, np.ndarray] = {}  # (n, 2, 2): theirs, ours
-        for name in ("independent", "grouped"):
+        self.lost: dict[Measure, int] = {}
+        self.there: dict[Measure, np.ndarray] = {}  # which texts enter, shape (n,)
+        self.cells: dict[Measure, np.ndarray] = {}  # (n, 2, 2): theirs, ours
+        for name in _VERDICTS:
             self._verdicts(name, pairs)
         several = [(linked_people(mine), linked_people(theirs)) for mine, theirs in pairs]
-        self.cells["several_people"] = np.asarray(
+        self.cells[Measure("balanced_accuracy", "several_people")] = np.asarray(
             [_cell([] if None in two else [(two[1] > 1, two[0] > 1)]) for two in several]
         )
         self.linked = np.asarray([self._linked(*two) for two in pairs])  # (n, 2): alike, all
-        self.lost["linked_alike"] = sum(
+        alike = Measure("linked_alike")
+        self.lost[alike] = sum(
             sum(c.grouped is True and c.entity is not None for c in theirs.claims)
             for _, theirs in pairs
         ) - int(self.linked[:, 1].sum())
+        self.there |= {measure: own.any(axis=(1, 2)) for measure, own in self.cells.items()}
+        self.there[alike] = self.linked[:, 1] > 0
         self.values = {
-            metric: np.stack(
-                [_numbers(map(VALUES[metric], side)) for side in zip(*pairs, strict=True)]
+            measure: np.stack(
+                [_numbers(map(VALUES[measure].value, side)) for side in zip(*pairs, strict=True)]
             )
-            for metric in COMPARED
+            for measure in COMPARED
         }
+        for measure, values in self.values.items():
+            for name in _CORRELATIONS:
+                self.there[_of(name, measure)] = ~np.isnan(values).any(axis=0)
         self.sentences = [self._sentences(*two) for two in pairs]
         cited = [s for mine, theirs in pairs if theirs.citations for s in mine.citations or []]
-        self.lost |= dict.fromkeys(CITATIONS, sum(s.recalled is None for s in cited))
+        for name in ("citation_auroc", "citation_accuracy"):
+            self.lost[Measure(name)] = sum(s.recalled is None for s in cited)
+            self.there[Measure(name)] = np.asarray([len(own) > 0 for own in self.sentences])
 
-    def there(self, metric: str) -> np.ndarray:
-        """Which texts enter a metric, shape (n,)."""
-        kind, _, name = metric.partition(":")
-        if kind == "balanced_accuracy":
-            return self.cells[name].any(axis=(1, 2))
-        if kind in ("pearson", "spearman"):
-            return ~np.isnan(self.values[name]).any(axis=0)
-        if metric in CITATIONS:
-            return np.asarray([len(own) > 0 for own in self.sentences])
-        return self.linked[:, 1] > 0
-
-    def _verdicts(self, name: str, pairs: Sequence[tuple[JudgedText, JudgedText]]) -> None:
+    def _verdicts(self, name: Name, pairs: Sequence[tuple[JudgedText, JudgedText]]) -> None:
         cells, lost = [], 0
         for mine, theirs in pairs:
             claims, unmatched = matched(mine, theirs)
@@ -240,8 +263,8 @@ class _Table:
             known = [(t, m) for t, m in due if m is not None]
             lost += len(due) - len(known) + unmatched
             cells.append(_cell(known))
-        self.cells[name] = np.asarray(cells)
-        self.lost[f"balanced_accuracy:{name}"] = lost
+        self.cells[Measure("balanced_accuracy", name)] = np.asarray(cells)
+        self.lost[Measure("balanced_accuracy", name)] = lost
 
     @staticmethod
     def _linked(mine: JudgedText, theirs: JudgedText) -> tuple[int, int]:
@@ -258,23 +281,28 @@ class _Table:
         found = [(t.recalled, m.recalled, m.p) for m, t in two if m.p is not None and m.text]
         return np.asarray(found, dtype=float).reshape(-1, 3)
 
-    def statistics(self, rows: np.ndarray) -> dict[str, float]:
+    def statistics(self, rows: np.ndarray) -> dict[Measure, float]:
         found = {
-            f"balanced_accuracy:{name}": balanced_accuracy(cells[rows].sum(axis=0))
-            for name, cells in self.cells.items()
+            measure: balanced_accuracy(cells[rows].sum(axis=0))
+            for measure, cells in self.cells.items()
         }
         alike, due = self.linked[rows].sum(axis=0)
-        found["linked_alike"] = alike / due if due else math.nan
-        for metric, (mine, theirs) in self.values.items():
+        found[Measure("linked_alike")] = alike / due if due else math.nan
+        for measure, (mine, theirs) in self.values.items():
             both = _both_known(mine[rows], theirs[rows])
-            found[f"pearson:{metric}"] = pearson(*both)
-            found[f"spearman:{metric}"] = spearman(*both)
+            for name, correlation in _CORRELATIONS.items():
+                found[_of(name, measure)] = correlation(*both)
         cited = np.concatenate([self.sentences[row] for row in rows])
         label = cited[:, 0] > 0
-        found["citation_auroc"] = auroc(cited[:, 2], label)
+        found[Measure("citation_auroc")] = auroc(cited[:, 2], label)
         alike = label == (cited[:, 1] > 0)
-        found["citation_accuracy"] = float(alike.mean()) if len(alike) else math.nan
+        found[Measure("citation_accuracy")] = float(alike.mean()) if len(alike) else math.nan
         return found
+
+
+def _of(correlation: str, measure: Measure) -> Measure:
+    """The measure that a correlation of another one is."""
+    return measure._replace(metric=f"{correlation}_of_{measure.metric}")
 
 
 def _cell(pairs: Sequence[tuple[bool, bool]]) -> np.ndarray:
@@ -295,33 +323,39 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
       has the most-viewed page of the people who share the name, where at least two have views;
       ``most_viewed_by_chance``: what drawing one of them gives;
     - ``views_of_the_person``: mean decimal logarithm of 1 + views of the main person's page;
-    - ``spearman:grouped_and_views``, ``spearman:gap_and_views``: of these with D-FActScore and with
-      FActScore - D-FActScore.
+    - ``spearman_of_…`` D-FActScore and FActScore - D-FActScore: with these, ``against`` views.
     """
     rows = []
     for generator, own in _parts([text for text in texts if text.responded]):
         columns = _view_columns(own, views)
+        measures = {  # to the column that decides who enters, and what the value is against
+            Measure("most_viewed"): ("first", None),
+            Measure("most_viewed_by_chance"): ("chance", None),
+            Measure("views_of_the_person"): ("seen", None),
+            _of("spearman", D_FACTSCORE): ("grouped", "views"),
+            _of("spearman", GAP): ("gap", "views"),
+        }
 
-        def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[str, float]:
+        def statistics(
+            chosen: np.ndarray, columns: dict = columns, measures: dict = measures
+        ) -> dict[Measure, float]:
             drawn = {name: values[chosen] for name, values in columns.items()}
             return {
-                "most_viewed": mean_known(drawn["first"]),
-                "most_viewed_by_chance": mean_known(drawn["chance"]),
-                "views_of_the_person": mean_known(drawn["seen"]),
-                "spearman:grouped_and_views": spearman(
-                    *_both_known(drawn["seen"], drawn["grouped"])
-                ),
-                "spearman:gap_and_views": spearman(*_both_known(drawn["seen"], drawn["gap"])),
+                measure: mean_known(drawn[name])
+                if against is None
+                else spearman(*_both_known(drawn["seen"], drawn[name]))
+                for measure, (name, against) in measures.items()
             }
 
         topics = [text.topic for text in own]
-        for metric, value in bootstrap(statistics, topics, seed=seed).items():
+        for measure, value in bootstrap(statistics, topics, seed=seed).items():
             if value["value"] is not None:
-                known = columns["first" if metric.startswith("most") else "seen"]
+                name, against = measures[measure]
+                known = ~np.isnan(columns["seen" if against else name])
                 # Texts without a person, or whose person's views nobody gave.
-                lost = int(np.isnan(known).sum())
-                n = _topics(topics, known)
-                rows.append(_row(metric, "automatic", generator, n, lost, value))
+                lost, n = int((~known).sum()), _topics(topics, known)
+                row = _row(measure, "automatic", generator, n, lost, value, against=against)
+                rows.append(row)
     return rows
 
 
@@ -331,7 +365,7 @@ def _view_columns(texts: Sequence[JudgedText], views: Views) -> dict[str, np.nda
         "seen": _numbers([views.logarithm(title) for title, _ in people]),
         "first": _numbers([views.is_first(*person) for person in people]),
         "chance": _numbers([views.chance(*person) for person in people]),
-        "grouped": _numbers(map(VALUES["factual_precision:grouped"], texts)),
+        "grouped": _numbers(map(VALUES[D_FACTSCORE].value, texts)),
         "gap": _numbers(map(gap, texts)),
     }
 

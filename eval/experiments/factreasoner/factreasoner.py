@@ -7,8 +7,8 @@ F1@K and the E-measure, against labels F1 of the class supported and MAE, each a
 deviation; and one-sided paired t-tests between assessors (Tables 4, 20–27), Holm-corrected beside.
 ``relations`` swaps the relation model (Table 8).
 
-In ``results.json`` a result's ``domain`` is the set, its ``group`` the source of evidence, and its
-``kind`` the assessor. There is no length penalty.
+In ``results.json`` a result's ``domain`` is the set and its ``group`` the source of evidence. There
+is no length penalty.
 """
 
 from __future__ import annotations
@@ -16,34 +16,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
-from html import unescape
-from pathlib import Path
 
-from eval.experiments.factreasoner.factreasoner_page import markdown, write_tables
+from eval.experiments.experiment import Experiment, Found, at_least_one
+from eval.experiments.factreasoner.factreasoner_page import GIVEN, FactReasonerPage
 from eval.experiments.factreasoner.factreasoner_values import values_of
 from eval.metrics.corpus import expected_claims
 from eval.pipeline import Pipeline, Scored
-from eval.run.inside import identities, prompts
-from eval.run.journal import keep_answers, resumably, usage
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
-from records import (
-    Claim,
-    Document,
-    Passage,
-    Result,
-    ResultFile,
-    UserError,
-    Verdict,
-    read_records,
-    sha256_text,
-    write_jsonl,
-    write_results,
-)
+from records import Claim, Document, Passage, UserError, Verdict, read_records
 
 # Pairs of a document are many: a kill loses little.
 CHUNK = 16
-GIVEN = "given"
 
 
 class Named:
@@ -70,7 +54,7 @@ class Named:
         return [[v.model_copy(update={"assessor": self.name}) for v in own] for own in found]
 
 
-class FactReasoner:
+class FactReasoner(Experiment):
     """The experiment.
 
     Args:
@@ -97,6 +81,9 @@ class FactReasoner:
         UserError: no set or assessor, a challenger that is none, or ``k`` below 1.
     """
 
+    name = "factreasoner"
+    page = FactReasonerPage()
+
     def __init__(
         self,
         documents: dict[str, str],
@@ -109,9 +96,7 @@ class FactReasoner:
         k: int | None = None,
         seed: int = 0,
     ):
-        for name, given in (("documents", documents), ("assessors", assessors)):
-            if not given:
-                raise UserError(f"{name}: none; give at least one")
+        at_least_one(documents=documents, assessors=assessors)
         for name in challengers:
             if name not in assessors:
                 raise UserError(f"challengers: {name!r} is no assessor ({', '.join(assessors)})")
@@ -127,55 +112,34 @@ class FactReasoner:
         self.k = k
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Run, resuming what a killed run left in ``output``.
+    def holds(self) -> list[object]:
+        """Assessors, relation models, and the stages before them."""
+        models = [*self.relations.values(), *self.assessors.values()]
+        return [self.decompose, self.revise, *self.retrieve.values(), *models]
 
-        Writes ``results.json``, ``scored.jsonl`` (every document of every set, with its verdicts)
-        and the tables, ``tables.md`` and ``tables.csv``.
+    def measure(self, run: Run) -> Found:
+        """Judge every set by every source of evidence.
+
+        Beside the results ``scored.jsonl``: every document of every set, with its verdicts.
         """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
         variants = list(self._variants())
         verify = [Named(name, verifier) for _, name, verifier in variants]
         challengers = [name for own, name, _ in variants if own in self.challengers]
-        results, rows, ks, journals = [], [], {}, []
+        values, rows, ks = [], [], {}
         for domain, path in self.documents.items():
             documents = read_records(path, Document)
             for group, retrieve in (self.retrieve or {GIVEN: None}).items():
-                place = sha256_text(f"{domain}\n{group}")[:12]
-                journals.append(output / f".{place}.{key[:16]}.partial.jsonl")
                 pipeline = Pipeline(self.decompose, verify, retrieve, revise=self.revise, gamma=0)
-                scored = self._resumably(pipeline, documents, journals[-1])
+                part = f"{domain}\n{group}"
+                scored = run.documents(part, pipeline.score, documents, Scored, CHUNK)
                 k = ks[domain if group == GIVEN else f"{domain}, {group}"] = (
                     self.k or expected_claims(scored)
                 )
-                shared = {"domain": domain, "group": group, "selection": "none"}
-                shared |= {"generator": _generator(documents), "config_hash": key}
-                found = values_of(scored, k, challengers, self.seed)
-                results += [Result(**row, **shared) for row in found]
+                shared = {"domain": domain, "group": group, "generator": _generator(documents)}
+                values += [shared | row for row in values_of(scored, k, challengers, self.seed)]
                 names = {"set": domain, "evidence": group}
                 rows += [names | one.model_dump(mode="json", exclude_none=True) for one in scored]
-        write_jsonl(output / "scored.jsonl", rows)
-        file = ResultFile(
-            experiment="factreasoner",
-            provenance=provenance(config, digests)
-            | {"k": ks, "prompts": asked, "models": identities(self)}
-            | {"usage": usage(self, *journals)},
-            results=results,
-        )
-        write_results(output / "results.json", file)
-        write_tables(output)
-        for journal in journals:
-            journal.unlink()
-        return file
-
-    def _resumably(
-        self, pipeline: Pipeline, documents: Sequence[Document], journal: Path
-    ) -> list[Scored]:
-        rows = resumably(self, pipeline.score, documents, journal, CHUNK)
-        return [Scored.model_validate(row) for row in rows]
+        return Found(values, {"scored.jsonl": rows}, {"k": ks})
 
     def _variants(self) -> Iterator[tuple[str, str, Verifier]]:
         """The assessors, once with each relation model where they have one.
@@ -196,8 +160,3 @@ def _generator(documents: Sequence[Document]) -> str:
     """Who wrote the texts, if they all have one writer."""
     found = Counter(document.generator or "given" for document in documents)
     return next(iter(found)) if len(found) == 1 else "several"
-
-
-def tables(file: ResultFile) -> str:
-    """The tables for the terminal."""
-    return unescape(markdown(file))

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from eval.pipeline import Scored
 from eval.report.graph import Picture, picture_of
-from eval.report.tables import (
-    TextTable,
-    markdown_table,
-    number_with_interval,
-    plain,
-    results_csv,
-)
-from records import (
-    Result,
-    ResultFile,
-    UserError,
-    first_fault,
-    iter_rows,
-    read_results,
-    write_text,
-)
+from eval.report.page import Page
+from eval.report.tables import Cell, TextTable, by, cell, interval, markdown, number
+from records import Result, ResultFile, UserError, first_fault, iter_rows
 
 # Titles, what stands below them, and metrics with the heading of their column.
 _SCORES = {
@@ -70,107 +57,73 @@ _NOTES = {
     "that one of the two could not judge.",
 }
 _NAMES = _SCORES | _AGAINST_LABELS | _PROBABILITIES
-_DIGITS = {"supported": 1, "not_supported": 1, "contradicted": 1, "undecided": 1}
+GIVEN = "given"
+_COUNTS = ("supported", "not_supported", "contradicted", "undecided")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One set of documents with one source of evidence: its tables and its tests."""
-
-    title: str
-    tables: list[TextTable]
-    tests: list[TextTable]
-
-
-def parts_of(file: ResultFile) -> list[Part]:
-    """A part a set and source of evidence, in the order of the results."""
+def tables_of(file: ResultFile) -> list[TextTable]:
+    """Those of each set and source of evidence, in the order of the results; its tests last."""
     found = []
     ks = file.provenance.get("k") or {}
     for domain, group in dict.fromkeys((row.domain, row.group) for row in file.results):
-        own = {
-            (r.metric, r.kind): r for r in file.results if (r.domain, r.group) == (domain, group)
-        }
+        rows = [row for row in file.results if (row.domain, row.group) == (domain, group)]
+        own = by(rows, "metric", "assessor", "against", "variant")
         # The documents' own passages need no name.
-        place = domain if group == "given" else f"{domain}, {group}"
+        place = domain if group == GIVEN else f"{domain}, {group}"
         k = f" K = {ks[place]}." if place in ks else ""
         tables = [
             _table(f"Scores, {place}", _NOTES["scores"] + k, _SCORES, own),
             _table(f"Against labels, {place}", _NOTES["labels"], _AGAINST_LABELS, own),
             _table(f"Probabilities, {place}", _NOTES["probabilities"], _PROBABILITIES, own),
         ]
-        tests = [_tests(metric, place, own) for metric in _NAMES]
-        found.append(Part(place, [t for t in tables if t.rows], [t for t in tests if t.rows]))
+        tests = [table for metric in _NAMES if (table := _tests(metric, place, own)).rows]
+        head = [TextTable(f"Tests, {place}", _NOTES["tests"])] if tests else []
+        found += [*(table for table in tables if table.rows), *head, *tests]
     return found
 
 
 def _table(
-    title: str, note: str, names: Mapping[str, str], own: Mapping[tuple[str, str], Result]
+    title: str, note: str, names: Mapping[str, str], own: Mapping[tuple, Result]
 ) -> TextTable:
     """Assessors in rows, those metrics in columns that any of them has."""
-    columns = [metric for metric in names if any(metric == name for name, _ in own)]
-    assessors = list(dict.fromkeys(kind for name, kind in own if name in columns))
-    head = ["assessor", *(names[metric] for metric in columns), "n", "failed"]
+    means = {key[:2]: row for key, row in own.items() if key[2:] == (None, None)}
+    columns = [metric for metric in names if any(metric == name for name, _ in means)]
     rows = []
-    for kind in assessors:
-        cells = [own.get((metric, kind)) for metric in columns]
-        spreads = [own.get((f"sd:{metric}", kind)) for metric in columns]
-        there = [cell for cell in cells if cell is not None]
+    for assessor in dict.fromkeys(whose for name, whose in means if name in columns):
+        cells = [means.get((metric, assessor)) for metric in columns]
+        spreads = [own.get((metric, assessor, None, "sd")) for metric in columns]
+        there = [row for row in cells if row is not None]
         numbers = [row.n for row in spreads if row is not None] or [row.n for row in there]
-        texts = [
-            _cell(metric, cell, spread)
-            for metric, cell, spread in zip(columns, cells, spreads, strict=True)
-        ]
-        rows.append([kind, *texts, str(max(numbers)), str(max(row.failed for row in there))])
+        shown = [_cell(*three) for three in zip(columns, cells, spreads, strict=True)]
+        counts = [str(max(numbers)), str(max(row.failed for row in there))]
+        rows.append([assessor, *shown, *counts])
+    head = ["assessor", *(names[metric] for metric in columns), "n", "failed"]
     return TextTable(title, note, head, rows)
 
 
-def _cell(metric: str, row: Result | None, spread: Result | None) -> str:
-    digits = _DIGITS.get(metric, 3)
-    value, _, ends = number_with_interval(row, digits).partition(" ")
-    sd = f"± {spread.value:.{digits}f}" if spread is not None and spread.value is not None else ""
-    return " ".join(filter(None, (value, sd, ends)))
+def _cell(metric: str, row: Result | None, spread: Result | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    unit = "tenth" if metric in _COUNTS else "score"
+    sd = f" ± {number(spread.value, unit)}" if spread and spread.value is not None else ""
+    return Cell(number(row.value, unit) + sd, interval(row, unit))
 
 
-def _tests(metric: str, place: str, own: Mapping[tuple[str, str], Result]) -> TextTable:
+def _tests(metric: str, place: str, own: Mapping[tuple, Result]) -> TextTable:
     rows = []
-    for (name, kind), row in own.items():
-        if name == f"difference:{metric}":
-            ps = [own.get((f"{title}:{metric}", kind)) for title in ("p", "p_holm")]
-            cells = [number_with_interval(row), *map(_p, ps), str(row.n), str(row.failed)]
-            rows.append([kind, *cells])
+    for (name, one, other, variant), row in own.items():
+        if (name, variant) == (metric, None) and other is not None:
+            ps = [own.get((metric, one, other, title)) for title in ("p", "p_holm")]
+            counts = [str(row.n), str(row.failed)]
+            rows.append([f"{one} > {other}", cell(row), *map(_p, ps), *counts])
     head = ["A > B", "difference", "p", "Holm’s p", "n", "dropped"]
-    return TextTable(f"{_NAMES[metric]}, {place}", "", head, rows)
+    return TextTable(f"{_NAMES[metric]}, {place}", "", head, rows, within=True)
 
 
 def _p(row: Result | None) -> str:
     if row is None or row.value is None:
         return "–"
     return f"{row.value:.4f}" if row.value >= 1e-4 else f"{row.value:.1e}"
-
-
-# Files and the page
-
-
-def markdown(file: ResultFile) -> str:
-    """All tables as Markdown."""
-    head = "n counts documents; brackets hold 95 % bootstrap intervals over topics. failed counts "
-    lines = [head + "claims that could not be judged; they are in no value.\n"]
-    for part in parts_of(file):
-        for table in part.tables:
-            rows = markdown_table(table.head, table.rows)
-            lines.append(f"## {plain(table.title)}\n\n{table.note}\n\n{rows}")
-        if part.tests:
-            lines.append(f"## Tests, {plain(part.title)}\n\n{_NOTES['tests']}\n")
-        for table in part.tests:
-            lines.append(f"### {plain(table.title)}\n\n{markdown_table(table.head, table.rows)}")
-    return "\n".join(lines)
-
-
-def write_tables(folder: Path) -> None:
-    """Write ``tables.md`` and ``tables.csv`` into a run folder."""
-    file = read_results(folder / "results.json")
-    write_text(folder / "tables.md", markdown(file))
-    write_text(folder / "tables.csv", results_csv(file.results))
 
 
 def read_picture(path: Path, document: str | None) -> tuple[str, Picture] | None:
@@ -194,18 +147,26 @@ def read_picture(path: Path, document: str | None) -> tuple[str, Picture] | None
     return None
 
 
-def page_context(file: ResultFile, folder: Path, document: str | None = None) -> dict:
-    """What the page's template shows.
+class FactReasonerPage(Page):
+    """FactReasoner and other assessors."""
 
-    Args:
-        file: the results.
-        folder: of the run.
-        document: id of the document whose graph is drawn; by default the first that has one.
-    """
-    topic, picture = read_picture(folder / "scored.jsonl", document) or (None, None)
-    return {
-        "parts": parts_of(file),
-        "test_note": _NOTES["tests"],
-        "topic": topic,
-        "picture": picture,
-    }
+    template = "experiments/factreasoner/factreasoner.html.j2"
+    question = "FactReasoner and other assessors"
+    counted = (
+        "n counts documents; brackets hold 95 % bootstrap intervals over topics. failed counts "
+        "claims that could not be judged; they are in no value."
+    )
+    draws_documents = True
+
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """Of every set and source of evidence."""
+        return tables_of(file)
+
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """The graph of one document."""
+        topic, picture = read_picture(folder / "scored.jsonl", document) or (None, None)
+        return {"topic": topic, "picture": picture}
+
+    def told(self, file: ResultFile) -> str:
+        """The tables."""
+        return unescape(markdown(tables_of(file), self.counted))

@@ -142,17 +142,19 @@ def values_of(
 
     Of each assessor:
 
-    - the mean of every column over the documents, with its interval over topics, and ``sd:…``, the
-      standard deviation over documents (n - 1), whose n counts documents;
+    - the mean of every column over the documents, with its interval over topics, and as variant
+      ``sd`` the standard deviation over documents (n - 1), whose n counts documents;
     - ``f1_micro``, ``balanced_accuracy``, ``accuracy_micro`` over the claims of all documents, and
       ``brier`` and ``ece``.
 
-    Of every two assessors, the first of which is tested to be better (``kind`` is "A > B"):
+    Of every two assessors, the first of which is tested to be better than the one that it is
+    ``against``:
 
-    - ``difference:…`` of the means of ``TESTED`` over the documents that both have, ``p:…`` of the
-      one-sided paired t-test and ``p_holm:…``, corrected over all tests of the metric; ``failed``
-      counts the documents that were dropped since one of the two has no value;
-    - ``difference:balanced_accuracy`` and ``difference:brier`` over the claims that both judged;
+    - differences of the means of ``TESTED`` over the documents that both have, as variant ``p`` the
+      p-value of the one-sided paired t-test, and as ``p_holm`` the one corrected over all tests of
+      the metric; ``failed`` counts the documents that were dropped since one of the two has no
+      value;
+    - differences of ``balanced_accuracy`` and ``brier`` over the claims that both judged;
       ``failed`` counts the labelled claims that only one of them judged.
 
     Args:
@@ -182,14 +184,14 @@ def _of_assessor(
     key: Key, row: Row, columns: Mapping[str, np.ndarray], topics: Sequence[str], seed: int
 ) -> list[dict]:
     failed = sum(score.failed for score in row.scores if score is not None)
-    shared = {"kind": row_name(key), "failed": failed}
+    shared = {"assessor": row_name(key), "failed": failed}
     found = []
     for metric, value, entered in _means(columns, topics, seed):
         own = columns[metric][entered]
         sd = float(np.std(own, ddof=1)) if len(own) > 1 else None
         spread = {"value": sd, "ci95": None, "n": len(own)}
         found.append({"metric": metric, "n": _distinct(topics, entered), **value, **shared})
-        found.append({"metric": f"sd:{metric}", **spread, **shared})
+        found.append({"metric": metric, "variant": "sd", **spread, **shared})
     cells = np.asarray([confusion(judged) for judged in row.judged], dtype=float).reshape(-1, 4)
     if cells.sum():
         pooled = bootstrap(lambda rows: _pooled(cells[rows].sum(axis=0)), topics, seed=seed)
@@ -252,16 +254,17 @@ def _tests(
         tests = [paired_t(columns[a][metric], columns[b][metric], better) for _, a, b in own]
         corrected = holm([test.p for test in tests])
         for name, test, p_holm in zip(own, tests, corrected, strict=True):
-            shared = {"kind": better_than(name[1], name[2]), "n": test.n, "failed": test.dropped}
-            found.append({"metric": f"difference:{metric}", **means[name], **shared})
+            shared = {"metric": metric, "n": test.n, "failed": test.dropped}
+            shared |= _sides(name[1], name[2])
+            found.append(means[name] | shared)
             for title, p in (("p", test.p), ("p_holm", p_holm)):
-                found.append({"metric": f"{title}:{metric}", "value": p, "ci95": None, **shared})
+                found.append({"variant": title, "value": p, "ci95": None, **shared})
     return found
 
 
-def better_than(one: Key, other: Key) -> str:
-    """How a test is named."""
-    return f"{row_name(one)} > {row_name(other)}"
+def _sides(one: Key, other: Key) -> dict[str, str]:
+    """Who is tested to be better than whom."""
+    return {"assessor": row_name(one), "against": row_name(other)}
 
 
 def _pooled_difference(
@@ -280,13 +283,13 @@ def _pooled_difference(
         one, other = (table[chosen].sum(axis=0) for table in tables)
         measures = (_pooled(one[:4]), _pooled(other[:4]))
         name = "balanced_accuracy"
-        found = {f"difference:{name}": measures[0][name] - measures[1][name]}
+        found = {name: measures[0][name] - measures[1][name]}
         both = one[5] and one[5] == other[5]
         brier = one[4] / one[5] - other[4] / other[5] if both else math.nan
-        return found | {"difference:brier": brier}
+        return found | {"brier": brier}
 
     n = _distinct(topics, tables[0][:, :4].sum(axis=1) > 0)
-    shared = {"kind": better_than(*names), "n": n, "failed": alone}
+    shared = {**_sides(*names), "n": n, "failed": alone}
     found = bootstrap(statistics, topics, seed=seed)
     return [
         {"metric": metric, **value, **shared}

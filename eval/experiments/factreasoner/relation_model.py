@@ -19,25 +19,16 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from eval.experiments.factreasoner.relation_model_page import write_tables_and_figures
+from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.factreasoner.relation_model_page import RelationModelPage
 from eval.experiments.factreasoner.relation_model_values import JudgedPair, Pair, measures_of
-from eval.run.inside import identities, prompts
-from eval.run.journal import keep_answers
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.run.run import Run
 from eval.stages import EntailmentModel
-from records import (
-    Result,
-    ResultFile,
-    UserError,
-    read_records,
-    write_jsonl,
-    write_results,
-)
+from records import UserError, read_records
 from records.types import Record
 
 
@@ -63,7 +54,7 @@ class FactorRow(Record):
         return [text.strip() for text in every if text.strip()]
 
 
-class RelationModel:
+class RelationModel(Experiment):
     """The experiment.
 
     Args:
@@ -79,6 +70,9 @@ class RelationModel:
         UserError: no file or model, or a threshold that is no probability.
     """
 
+    name = "relation_model"
+    page = RelationModelPage()
+
     def __init__(
         self,
         factor: dict[str, str],
@@ -88,13 +82,10 @@ class RelationModel:
         documents: int = 0,
         seed: int = 0,
     ):
-        for name, given in (("factor", factor), ("relations", relations)):
-            if not given:
-                raise UserError(f"{name}: none; give at least one")
+        at_least_one(factor=factor, relations=relations)
+        natural(documents=documents)
         if not all(0 < threshold < 1 for threshold in thresholds):
             raise UserError(f"thresholds: {thresholds}; give probabilities between 0 and 1")
-        if documents < 0:
-            raise UserError(f"documents: {documents}; give a number, or 0 for all")
         self.factor = factor
         self.relations = relations
         self.premise = premise
@@ -102,17 +93,13 @@ class RelationModel:
         self.documents = documents
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Judge all pairs.
+    def holds(self) -> list[object]:
+        """The relation models."""
+        return [*self.relations.values()]
 
-        Writes ``results.json``, ``pairs.jsonl``, and of these ``tables.md``, ``tables.csv`` and
-        ``figures/*.svg``.
-        """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
-        results, judged, left_out = [], [], Counter()
+    def measure(self, run: Run) -> Found:
+        """Judge all pairs; beside the results ``pairs.jsonl``."""
+        values, judged, left_out = [], [], Counter()
         for name, path in self.factor.items():
             pairs = self._pairs(path, left_out)
             found = {
@@ -124,28 +111,17 @@ class RelationModel:
                 for model, table in found.items()
                 for pair, row in zip(pairs, np.asarray(table, dtype=float).tolist(), strict=True)
             ]
-            results += measures_of(pairs, found, self.thresholds, self.seed, name)
-        write_jsonl(output / "pairs.jsonl", judged)
-        file = ResultFile(
-            experiment="relation_model",
-            provenance=provenance(config, digests)
-            | {"prompts": asked, "models": identities(self), "left_out": dict(left_out)},
-            results=[Result(**row, config_hash=key) for row in results],
-        )
-        write_results(output / "results.json", file)
-        write_tables_and_figures(output)
-        return file
+            values += measures_of(pairs, found, self.thresholds, self.seed, name)
+        return Found(values, {"pairs.jsonl": judged}, {"left_out": dict(left_out)})
 
     def _pairs(self, path: str, left_out: Counter) -> list[Pair]:
         """The pairs of a file; rows without a true or without a false sentence are left out."""
         rows = read_records(path, FactorRow)
         whole = [row for row in rows if row.completion.strip() and row.false_ones]
         left_out["rows without a true or a false sentence"] += len(rows) - len(whole)
-        names = sorted({str(row.doc_id) for row in whole})
         rng = random.Random(self.seed)
-        if self.documents:
-            names = rng.sample(names, min(self.documents, len(names)))
-        whole = [row for row in whole if str(row.doc_id) in set(names)]
+        names = drawn((str(row.doc_id) for row in whole), self.documents, rng)
+        whole = [row for row in whole if str(row.doc_id) in names]
         if not whole:
             raise UserError(f"{path}: no row has a true and a false sentence")
         by_document: dict[str, list[str]] = {}
@@ -173,12 +149,3 @@ def _judged(file: str, model: str, pair: Pair, row: Sequence[float]) -> JudgedPa
     """Rounded: a curve does not need more, and equal runs are equal files."""
     p = None if any(map(math.isnan, row)) else tuple(round(value, 6) for value in row)
     return JudgedPair(file=file, document=pair.document, label=pair.label, model=model, p=p)
-
-
-def line(row: Result) -> str | None:
-    """A result for the terminal; the rates at thresholds are in the tables."""
-    if "@" in row.metric:
-        return None
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    name = f"{row.domain:10} {row.metric:16} {row.kind:28} {row.generator:24}"
-    return f"{name} {row.value:.3f}{interval} n={row.n} failed={row.failed}"

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
 from components.checkpoint import RELATIONS
-from eval.experiments.factreasoner.relation_model_values import CURVES, JudgedPair
-from eval.report.figures import COLOURS, LINES, STYLE, as_svg, new_axes, plain_label
-from eval.report.tables import (
-    TextTable,
-    markdown_table,
-    number_with_interval,
-    plain,
-    results_csv,
+from eval.experiments.factreasoner.relation_model_values import CURVES, Curve, JudgedPair
+from eval.report.figures import (
+    COLOURS,
+    LINES,
+    Drawing,
+    as_svg,
+    drawing,
+    new_axes,
+    plain_label,
 )
-from records import Result, ResultFile, read_records, read_results, write_text
+from eval.report.page import Page
+from eval.report.tables import TextTable, by, cell
+from records import Result, ResultFile, read_records
 
 MAX_CORNERS = 400  # of a curve in a drawing
 _NOTES = {
@@ -30,54 +31,55 @@ _NOTES = {
     "rates": "Share of the positives, and of the negatives, at or above a probability.",
     "called_so": "Share of the pairs of a kind whose likeliest relation it is.",
 }
+_KINDS = [curve.name for curve in CURVES]
+
+Own = Mapping[tuple, Result]  # metric, kind, assessor, against, variant
 
 
-def tables_of(results: Sequence[Result]) -> list[TextTable]:
-    """The tables of every file, in the order of the results."""
+def tables_of(results: Sequence[Result], drawn: Mapping[str, Sequence[str]]) -> list[TextTable]:
+    """The tables of every file, in the order of the results.
+
+    Args:
+        drawn: file to the names of its curves' drawings.
+    """
     found = []
     for domain in dict.fromkeys(row.domain for row in results):
-        own = {(r.metric, r.kind, r.generator): r for r in results if r.domain == domain}
-        first = next(iter(own.values()))
-        counts = f"n = {first.n} documents, {first.failed} pairs failed."
-        for metric, title in (
-            ("auroc", "AUROC"),
-            ("auroc_difference", "Differences of AUROC"),
-            ("called_so", "Likeliest relation"),
+        rows = [row for row in results if row.domain == domain]
+        own = by(rows, "metric", "kind", "assessor", "against", "variant")
+        counts = f"n = {rows[0].n} documents, {rows[0].failed} pairs failed."
+        models = [("auroc", *key[2:4]) for key in own if key[0] == "auroc"]
+        single = dict.fromkeys(key for key in models if key[2] is None)
+        couples = dict.fromkeys(key for key in models if key[2] is not None)
+        said = dict.fromkeys(("called_so", *key[2:4]) for key in own if key[0] == "called_so")
+        for name, title, places, kinds in (
+            ("auroc", "AUROC", single, _KINDS),
+            ("auroc_difference", "Differences of AUROC", couples, _KINDS),
+            ("called_so", "Likeliest relation", said, RELATIONS),
         ):
-            columns = list(RELATIONS) if metric == "called_so" else list(CURVES)
-            rows = _rows(own, metric, columns)
-            if rows:
-                head = ["model", *columns]
-                note = f"{_NOTES[metric]} {counts}"
-                found.append(TextTable(f"{title}, {domain}", note, head, rows))
-        rows = _rates(own)
-        if rows:
-            head = ["model", "curve", "probability", "true positives", "false positives"]
-            note = f"{_NOTES['rates']} {counts}"
-            found.append(TextTable(f"Thresholds, {domain}", note, head, rows))
-    return found
+            note = f"{_NOTES[name]} {counts}"
+            lines = [
+                [_model(*key[1:]), *(cell(own.get((key[0], k, *key[1:], None))) for k in kinds)]
+                for key in places
+            ]
+            figures = drawn.get(domain, ()) if name == "auroc" else ()
+            title = f"{title}, {domain}"
+            found.append(TextTable(title, note, ["model", *kinds], lines, figures))
+        head = ["model", "curve", "probability", "true positives", "false positives"]
+        note = f"{_NOTES['rates']} {counts}"
+        found.append(TextTable(f"Thresholds, {domain}", note, head, _rates(own)))
+    return [table for table in found if table.rows]
 
 
-def _rows(
-    own: Mapping[tuple[str, str, str], Result], metric: str, columns: Sequence[str]
-) -> list[list[str]]:
-    models = dict.fromkeys(model for name, _, model in own if name == metric)
-    return [
-        [model, *(number_with_interval(own.get((metric, column, model))) for column in columns)]
-        for model in models
-    ]
+def _model(one: str, other: str | None) -> str:
+    return one if other is None else f"{one} − {other}"
 
 
-def _rates(own: Mapping[tuple[str, str, str], Result]) -> list[list[str]]:
+def _rates(own: Own) -> list[list]:
     rows = []
-    for metric, curve, model in own:
-        name, _, threshold = metric.partition("@")
-        if name == "true_positive_rate":
-            cells = (
-                own[metric, curve, model],
-                own[f"false_positive_rate@{threshold}", curve, model],
-            )
-            rows.append([model, curve, threshold, *map(number_with_interval, cells)])
+    for (metric, curve, model, against, threshold), row in own.items():
+        if metric == "true_positive_rate":
+            other = own["false_positive_rate", curve, model, against, threshold]
+            rows.append([model, curve, f"{threshold:g}", cell(row), cell(other)])
     return rows
 
 
@@ -99,12 +101,12 @@ def roc(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.append(0.0, false), np.append(0.0, true)
 
 
-def curves_of(pairs: Sequence[JudgedPair]) -> dict[tuple[str, str], dict[str, tuple]]:
+def curves_of(pairs: Sequence[JudgedPair]) -> dict[tuple[str, Curve], dict[str, tuple]]:
     """File and curve to each model's false and true positive rates.
 
     Pairs that a model failed on are left out for all models, as in the results.
     """
-    found: dict[tuple[str, str], dict[str, tuple]] = {}
+    found: dict[tuple[str, Curve], dict[str, tuple]] = {}
     for file in dict.fromkeys(pair.file for pair in pairs):
         by_model: dict[str, list[JudgedPair]] = {}
         for pair in pairs:
@@ -113,38 +115,40 @@ def curves_of(pairs: Sequence[JudgedPair]) -> dict[tuple[str, str], dict[str, tu
         every = list(zip(*by_model.values(), strict=True))
         whole = [row for row in every if all(pair.p is not None for pair in row)]
         kinds = np.asarray([row[0].label for row in whole])
-        for curve, (relation, others) in CURVES.items():
-            chosen = np.isin(kinds, (relation, *others))
-            positive = kinds[chosen] == relation
+        for curve in CURVES:
+            chosen = np.isin(kinds, (curve.relation, *curve.others))
+            positive = kinds[chosen] == curve.relation
             if not positive.any() or positive.all():
                 continue
-            place = RELATIONS.index(relation)
+            place = RELATIONS.index(curve.relation)
             for column, model in enumerate(by_model):
                 score = np.asarray([row[column].p[place] for row in whole])[chosen]
                 found.setdefault((file, curve), {})[model] = roc(score, positive)
     return found
 
 
-def figures_of(
-    pairs: Sequence[JudgedPair], results: Sequence[Result]
-) -> dict[str, tuple[str, str]]:
-    """File name without its ending to a title and the SVG."""
-    areas = {(r.domain, r.kind, r.generator): r for r in results if r.metric == "auroc"}
+def figures_of(pairs: Sequence[JudgedPair], results: Sequence[Result]) -> dict[str, Drawing]:
+    """File name without its ending to the drawing."""
+    whole = [row for row in results if row.metric == "auroc" and row.against is None]
+    areas = by(whole, "domain", "kind", "assessor")
     found = {}
     for number, ((file, curve), lines) in enumerate(curves_of(pairs).items(), 1):
-        title = f"ROC of {curve.replace('>', 'against')}, {file}"
+        title = f"ROC of {curve.relation} against {curve.negatives}, {file}"
         labels = {
-            model: f"{model}: {number_with_interval(areas.get((file, curve, model)))}"
-            for model in lines
+            model: f"{model}: {cell(areas.get((file, curve.name, model)))}" for model in lines
         }
-        name = f"{number:02}_{curve.replace(' > ', '_against_')}"
-        found[name] = (title, draw_roc({labels[m]: points for m, points in lines.items()}, title))
+        svg = draw_roc({labels[model]: points for model, points in lines.items()}, title)
+        found[_name(number, curve)] = Drawing(title, svg)
     return found
+
+
+def _name(number: int, curve: Curve) -> str:
+    return f"{number:02}_{curve.relation}_against_{curve.negatives}"
 
 
 def draw_roc(lines: Mapping[str, tuple[np.ndarray, np.ndarray]], title: str) -> str:
     """ROC curves in one square, a line a model, with the diagonal of chance."""
-    with matplotlib.rc_context(STYLE):
+    with drawing():
         figure, axes = new_axes(width=4.4, ylabel="true positive rate")
         axes.set_xlabel("false positive rate")
         axes.set_title(plain_label(title), fontsize=10)
@@ -161,35 +165,29 @@ def draw_roc(lines: Mapping[str, tuple[np.ndarray, np.ndarray]], title: str) -> 
         return as_svg(figure, axes, inside="lower right")
 
 
-# Files and the page
+class RelationModelPage(Page):
+    """Which relations does the model see?"""
+
+    template = "experiments/factreasoner/relation_model.html.j2"
+    question = "Which relations does the model see?"
+    counted = "n counts documents; brackets hold 95 % bootstrap intervals over documents."
+
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """Areas, differences, likeliest relations and rates at thresholds."""
+        names: dict[str, list[str]] = {}
+        for number, (domain, curve) in enumerate(curves_of(_pairs(folder)), 1):
+            names.setdefault(domain, []).append(_name(number, curve))
+        return tables_of(file.results, names)
+
+    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
+        """The ROC curves."""
+        return figures_of(_pairs(folder), file.results)
+
+    def in_terminal(self, row: Result) -> bool:
+        """The rates at thresholds are in the tables."""
+        return row.variant is None
 
 
-def write_tables_and_figures(folder: Path) -> None:
-    """Write ``tables.md``, ``tables.csv`` and ``figures/*.svg`` into a run folder."""
-    results = read_results(folder / "results.json").results
-    parts = ["n counts documents; brackets hold 95 % bootstrap intervals over documents.\n"]
-    for table in tables_of(results):
-        rows = markdown_table(table.head, table.rows)
-        parts.append(f"## {plain(table.title)}\n\n{table.note}\n\n{rows}")
-    write_text(folder / "tables.md", "\n".join(parts))
-    write_text(folder / "tables.csv", results_csv(results))
-    drawn = figures_of(read_records(folder / "pairs.jsonl", JudgedPair), results)
-    for old in (folder / "figures").glob("*.svg"):  # of a run with other options
-        if old.stem not in drawn:
-            old.unlink()
-    for name, (_, svg) in drawn.items():
-        write_text(folder / "figures" / f"{name}.svg", svg)
-
-
-def page_context(file: ResultFile, folder: Path) -> dict:
-    """What the page's template shows."""
+def _pairs(folder: Path) -> list[JudgedPair]:
     there = (folder / "pairs.jsonl").is_file()
-    pairs = read_records(folder / "pairs.jsonl", JudgedPair) if there else []
-    drawn = figures_of(pairs, file.results)
-    return {
-        "tables": tables_of(file.results),
-        "left_out": {k: v for k, v in (file.provenance.get("left_out") or {}).items() if v},
-        "images": {
-            title: base64.b64encode(svg.encode("utf-8")).decode() for title, svg in drawn.values()
-        },
-    }
+    return read_records(folder / "pairs.jsonl", JudgedPair) if there else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,13 +15,40 @@ from eval.stages import called
 from records import UserError
 from records.types import Record
 
-# Score's relation, the positives, and the negatives.
-CURVES = {
-    "entailment > all": ("entailment", ("contradiction", "neutral")),
-    "entailment > contradiction": ("entailment", ("contradiction",)),
-    "contradiction > all": ("contradiction", ("entailment", "neutral")),
-    "contradiction > entailment": ("contradiction", ("entailment",)),
-}
+
+class Curve(NamedTuple):
+    """A relation, whose probability is the score, and the kinds of pairs that it is told from."""
+
+    relation: str
+    others: tuple[str, ...]
+
+    @property
+    def negatives(self) -> str:
+        """What the others are called."""
+        return self.others[0] if len(self.others) == 1 else "all"
+
+    @property
+    def name(self) -> str:
+        """The ``kind`` of its results."""
+        return f"{self.relation} > {self.negatives}"
+
+
+CURVES = (
+    Curve("entailment", ("contradiction", "neutral")),
+    Curve("entailment", ("contradiction",)),
+    Curve("contradiction", ("entailment", "neutral")),
+    Curve("contradiction", ("entailment",)),
+)
+
+
+class Value(NamedTuple):
+    """Fields of a result."""
+
+    metric: str
+    kind: str
+    assessor: str
+    against: str | None = None
+    variant: float | None = None
 
 
 class Pair(NamedTuple):
@@ -54,8 +82,9 @@ def measures_of(
 ) -> list[dict]:
     """The results' fields of one file, with bootstrap intervals over documents.
 
-    - ``auroc`` of each curve (``CURVES``), and of every two models ``auroc_difference``, paired.
-    - ``true_positive_rate@t`` and ``false_positive_rate@t`` of the curves against both other kinds.
+    - ``auroc`` of each curve (``CURVES``), and its paired difference of every two models.
+    - ``true_positive_rate`` and ``false_positive_rate`` at each threshold (the ``variant``) of the
+      curves against both other kinds.
     - ``called_so``: share of a kind's pairs whose likeliest relation is that kind.
 
     Args:
@@ -70,57 +99,45 @@ def measures_of(
     kinds = label[place]
     tables = {name: np.asarray(table, dtype=float)[place] for name, table in found.items()}
 
-    def statistics(chosen: np.ndarray) -> dict[tuple, float]:
+    def statistics(chosen: np.ndarray) -> dict[Value, float]:
         values = {}
         for model, table in tables.items():
             values |= _of_model(model, table[chosen], kinds[chosen], thresholds)
-        for first, second in _couples(list(tables)):
+        for one, other in combinations(tables, 2):
             for curve in CURVES:
-                one, other = (values["auroc", curve, model] for model in (first, second))
-                values["auroc_difference", curve, f"{first} − {second}"] = one - other
+                mine, theirs = (values[Value("auroc", curve.name, m)] for m in (one, other))
+                values[Value("auroc", curve.name, one, against=other)] = mine - theirs
         return values
 
     if not len(place):
         raise UserError(f"{domain}: no pair was judged by all relation models")
+    shared = {"domain": domain, "n": len(set(documents)), "failed": int(failed.sum())}
     return [
-        {
-            "metric": metric,
-            "selection": "none",
-            "kind": curve,
-            "generator": model,
-            "domain": domain,
-            "n": len(set(documents)),
-            "failed": int(failed.sum()),
-            **value,
-        }
-        for (metric, curve, model), value in bootstrap(statistics, documents, seed=seed).items()
+        {**name._asdict(), **shared, **value}
+        for name, value in bootstrap(statistics, documents, seed=seed).items()
         if value["value"] is not None
     ]
 
 
 def _of_model(
     model: str, table: np.ndarray, kinds: np.ndarray, thresholds: Sequence[float]
-) -> dict[tuple, float]:
+) -> dict[Value, float]:
     values = {}
-    for curve, (positive, negative) in CURVES.items():
-        score = table[:, RELATIONS.index(positive)]
-        own = np.isin(kinds, (positive, *negative))
-        true = kinds == positive
-        values["auroc", curve, model] = auroc(score[own], true[own])
-        if curve.endswith("> all"):
-            for threshold in thresholds:
-                said = score >= threshold
-                names = (f"true_positive_rate@{threshold:g}", f"false_positive_rate@{threshold:g}")
-                for name, rows in zip(names, (true, own & ~true), strict=True):
-                    values[name, curve, model] = said[rows].mean() if rows.any() else math.nan
+    for curve in CURVES:
+        score = table[:, RELATIONS.index(curve.relation)]
+        own = np.isin(kinds, (curve.relation, *curve.others))
+        true = kinds == curve.relation
+        values[Value("auroc", curve.name, model)] = auroc(score[own], true[own])
+        for threshold in thresholds if len(curve.others) > 1 else ():
+            rates = {"true_positive_rate": true, "false_positive_rate": own & ~true}
+            for metric, rows in rates.items():
+                name = Value(metric, curve.name, model, variant=threshold)
+                values[name] = _share((score >= threshold)[rows])
     said = called(table)
     for place, relation in enumerate(RELATIONS):
-        rows = kinds == relation
-        values["called_so", relation, model] = (
-            (said[rows] == place).mean() if rows.any() else math.nan
-        )
+        values[Value("called_so", relation, model)] = _share((said == place)[kinds == relation])
     return values
 
 
-def _couples(names: Sequence[str]) -> list[tuple[str, str]]:
-    return [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
+def _share(said: np.ndarray) -> float:
+    return said.mean() if len(said) else math.nan

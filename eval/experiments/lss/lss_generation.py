@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from components.measures import Measures
+from components.statistics import Measures
+from eval.experiments.experiment import Experiment, Found, at_least_one, natural
 from eval.experiments.lss.lss_generation_values import (
     HUMAN,
     by_generator,
@@ -22,22 +22,13 @@ from eval.experiments.lss.lss_generation_values import (
     quality,
 )
 from eval.experiments.lss.lss_pairs import GroundedClaim
-from eval.experiments.lss.page import write_tables_and_figures
+from eval.experiments.lss.page import ANSWERS, LssPage
 from eval.models.encoder import Subsequence
 from eval.models.lss import LssModel
 from eval.prompting.prompted_lss import PromptedLss
-from eval.run.inside import identities, parts, prompts
-from eval.run.journal import keep_answers
-from eval.run.provenance import config_hash, inputs, provenance
-from records import (
-    LssExample,
-    Result,
-    ResultFile,
-    UserError,
-    read_records,
-    write_jsonl,
-    write_results,
-)
+from eval.run.held import held
+from eval.run.run import Run
+from records import LssExample, UserError, read_records
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class _Found:
     claims: dict[str, list[Subsequence | None]]
 
 
-class LssGeneration:
+class LssGeneration(Experiment):
     """The experiment.
 
     Args:
@@ -66,6 +57,9 @@ class LssGeneration:
         UserError: no engine, nothing to find LSS of, or a judge that is no engine.
     """
 
+    name = "lss_generation"
+    page = LssPage()
+
     def __init__(
         self,
         engines: dict[str, LssModel],
@@ -77,16 +71,14 @@ class LssGeneration:
         domain: str = "wafer",
         seed: int = 0,
     ):
-        if not engines:
-            raise UserError("engines: none; give at least one")
+        at_least_one(engines=engines)
+        natural(rows=rows)
         if not annotations and not claims:
             raise UserError("annotations, claims: nothing to find LSS of; give files")
         if star_engines and not annotations:
             raise UserError("star_engines: LSS* are compared with human ones; give annotations")
         if judge and judge not in engines:
             raise UserError(f"judge: no engine {judge!r}; give one of {', '.join(engines)}")
-        if rows < 0:
-            raise UserError(f"rows: {rows}; give a number, or 0 for all")
         self.engines = engines
         self.annotations = annotations
         self.star_engines = star_engines
@@ -96,16 +88,12 @@ class LssGeneration:
         self.domain = domain
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Find all LSS.
+    def holds(self) -> list[object]:
+        """The engines."""
+        return [*self.engines.values(), *self.star_engines.values()]
 
-        Writes ``results.json``, ``pairs.jsonl``, and of these ``tables.md``, ``tables.csv`` and
-        ``figures/*.svg``.
-        """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
+    def measure(self, run: Run) -> Found:
+        """Find all LSS; beside the results ``pairs.jsonl``."""
         examples = self._read(self.annotations, LssExample)
         claims = {name: self._read([path], GroundedClaim) for name, path in self.claims.items()}
         found = {
@@ -113,23 +101,14 @@ class LssGeneration:
             for name, engine in self.engines.items()
         }
         starred = {name: _ask(engine, examples, {}) for name, engine in self.star_engines.items()}
-        rows = [
+        values = [
             *self._quality(examples, found, star=False),
             *self._quality(examples, starred, star=True),
             *self._counts(),
             *self._ratings(examples, found),
             *self._generators(claims, found),
         ]
-        shared = {"selection": "none", "domain": self.domain, "config_hash": key}
-        file = ResultFile(
-            experiment="lss_generation",
-            provenance=provenance(config, digests) | {"prompts": asked, "models": identities(self)},
-            results=[Result(**shared, **row) for row in rows],
-        )
-        write_jsonl(output / "pairs.jsonl", _pairs(examples, found, starred, claims))
-        write_results(output / "results.json", file)
-        write_tables_and_figures(output)
-        return file
+        return Found(values, {"pairs.jsonl": _pairs(examples, found, starred, claims)})
 
     def _read(self, paths: Sequence[str], record: type) -> list:
         found = [row for path in paths for row in read_records(path, record)[: self.rows or None]]
@@ -147,27 +126,26 @@ class LssGeneration:
         for name, own in found.items():
             pairs = [(e, lss.text) for e, lss in zip(examples, own.annotated, strict=True) if lss]
             judged, texts = [e for e, _ in pairs], [text for _, text in pairs]
-            failed = len(examples) - len(judged)
             values = quality(judged, texts, star, self.seed) if judged else {}
-            yield from _rows(values, table, name, judged, failed)
+            yield from _rows(values, table, name, judged, len(examples) - len(judged))
         rest, texts = one_against_the_rest(examples, star)
         if rest:
             yield from _rows(quality(rest, texts, star, self.seed), table, HUMAN, rest, 0)
 
     def _counts(self) -> Iterator[dict]:
         """How often a prompted engine wrote what is no subsequence, whatever became of it."""
-        for star, engines in ((False, self.engines), (True, self.star_engines)):
+        for table, engines in (("lss", self.engines), ("lss_star", self.star_engines)):
             for name, engine in engines.items():
                 counts = Counter()
-                for asked in parts(engine, PromptedLss):
-                    counts.update(asked.counts)
+                for part in held(engine):
+                    counts.update(part.counts if isinstance(part, PromptedLss) else {})
                 if counts["answers"]:
-                    table = "lss_star" if star else "lss"
                     n = counts["answers"] - counts["failed"]
                     value = counts["not_subsequence"] / n if n else None
-                    yield _row(
-                        f"{table}:answers_not_subsequence", name, n, counts["failed"], value, None
-                    )
+                    yield {
+                        **{"metric": ANSWERS, "variant": table, "kind": name, "value": value},
+                        **{"n": n, "failed": counts["failed"], "ci95": None},
+                    }
 
     def _ratings(self, examples: Sequence[LssExample], found: dict[str, _Found]) -> Iterator[dict]:
         texts = {
@@ -175,24 +153,16 @@ class LssGeneration:
             for name, own in found.items()
         }
         failed = {name: own.count(None) for name, own in texts.items()}
-        for (metric, who, stars), found_value in by_rating(examples, texts, self.seed).items():
-            yield _row(
-                f"rating:{metric}",
-                who,
-                found_value["n"],
-                failed.get(who, 0),
-                found_value["value"],
-                found_value["ci95"],
-                group=f"rating={stars}",
-            )
+        for (metric, who, stars), value in by_rating(examples, texts, self.seed).items():
+            place = {"metric": metric, "variant": "rating", "kind": who, "group": f"rating {stars}"}
+            yield {**place, "failed": failed.get(who, 0), **value}
 
     def _generators(
         self, claims: dict[str, list[GroundedClaim]], found: dict[str, _Found]
     ) -> Iterator[dict]:
-        if not claims:
-            return
-        for metric, name, value in by_generator(claims, found[self.judge].claims, self.seed):
-            yield _row(f"claims:{metric}", self.judge, generator=name, **value)
+        if claims:
+            for value in by_generator(claims, found[self.judge].claims, self.seed):
+                yield {"variant": "claims", "kind": self.judge, **value}
 
 
 def _ask(
@@ -208,24 +178,6 @@ def _ask(
     return _Found(answers[: len(examples)], found)
 
 
-def _row(
-    metric: str,
-    kind: str,
-    n: int,
-    failed: int,
-    value: float | None,
-    ci95: Sequence[float] | None,
-    generator: str = "given",
-    group: str = "all",
-) -> dict:
-    return {"metric": metric, "kind": kind, "generator": generator, "group": group} | {
-        "n": n,
-        "failed": failed,
-        "value": value,
-        "ci95": ci95,
-    }
-
-
 def _rows(
     values: Measures, table: str, kind: str, judged: Sequence[LssExample], failed: int
 ) -> Iterator[dict]:
@@ -233,7 +185,7 @@ def _rows(
     if not values:  # every row failed: that is to be seen
         values = {"exact_match": {"value": None, "ci95": None}}
     for name, value in values.items():
-        yield _row(f"{table}:{name}", kind, n, failed, value["value"], value["ci95"])
+        yield {"metric": name, "variant": table, "kind": kind, "n": n, "failed": failed, **value}
 
 
 def _pairs(
@@ -267,13 +219,3 @@ def _pair(
         "lss_star": text if star else None,
         "keep": None if lss is None else lss.keep,
     }
-
-
-def line(row: Result) -> str | None:
-    """A result for the terminal; those of ratings are in the file only."""
-    if row.group != "all":
-        return None
-    value = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    who = row.kind if row.generator == "given" else f"{row.kind}, {row.generator}"
-    return f"{who:28} {row.metric:32} {value}{interval} n={row.n} failed={row.failed}"

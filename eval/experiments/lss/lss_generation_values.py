@@ -135,7 +135,7 @@ def by_generator(
     claims: Mapping[str, Sequence[GroundedClaim]],
     found: Mapping[str, Sequence[Subsequence | None]],
     seed: int,
-) -> Iterator[tuple[str, str, dict]]:
+) -> Iterator[dict]:
     """Mean metric(claim, LSS) of each generator's claims, and paired differences.
 
     A reference counts once a generator, with the mean over its claims; a difference is over the
@@ -146,27 +146,28 @@ def by_generator(
         found: generator to one LSS a claim.
 
     Yields:
-        Metric, ``METRICS`` or those with ``_difference`` (the generator less the first one);
-        generator; and value, interval, ``n`` references and ``failed`` claims.
+        Fields of results: one of ``METRICS``, the generator, and what its difference is
+        ``against``, which is the first one.
     """
     generators = list(claims)
     references = sorted({claim.reference for own in claims.values() for claim in own})
-    columns: dict[tuple[str, str], np.ndarray] = {}
+    first, columns = generators[0], {}  # metric, generator, and what it is against
     for name in generators:
         texts = [None if lss is None else lss.text for lss in found[name]]
         table = _metrics_of([claim.claim for claim in claims[name]], texts)
         of = [claim.reference for claim in claims[name]]
         own = np.asarray([mean_known(table[[r == one for r in of]]) for one in references])
         for place, metric in enumerate(METRICS):
-            columns[metric, name] = own[:, place]
-            if name != generators[0]:
-                difference = own[:, place] - columns[metric, generators[0]]
-                columns[f"{metric}_difference", name] = difference
+            columns[metric, name, None] = own[:, place]
+            if name != first:
+                columns[metric, name, first] = own[:, place] - columns[metric, first, None]
     wide = np.stack(list(columns.values()), axis=1)  # (references, columns)
 
-    def statistics(rows: np.ndarray) -> dict[tuple[str, str], float]:
+    def statistics(rows: np.ndarray) -> dict[tuple, float]:
         return dict(zip(columns, mean_known(wide[rows]), strict=True))
 
     for key, value in bootstrap(statistics, references, seed=seed).items():
-        failed = sum(lss is None for lss in found[key[1]])
-        yield *key, value | {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
+        metric, name, against = key
+        failed = sum(lss is None for lss in found[name])
+        counts = {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
+        yield {"metric": metric, "generator": name, "against": against, **counts, **value}

@@ -12,19 +12,23 @@ read whole: the engines and metrics with a limited input read windows.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from components.words import keep_targets
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    by_generator,
+    drawn,
+    natural,
+)
 from eval.experiments.lss.lss_metrics_values import (
-    ALL,
     HUMAN,
     LSS,
     NO_LSS,
@@ -37,22 +41,22 @@ from eval.experiments.lss.lss_metrics_values import (
 )
 from eval.experiments.lss.lss_pairs import (
     ClaimPair,
-    Found,
+    Judgement,
     Measured,
     by_people,
     distinct,
     read_pairs,
 )
+from eval.experiments.lss.page import LssPage
 from eval.models.lss import LssModel, SharedWords
-from eval.run.inside import identities, prompts
-from eval.run.journal import CHUNK, keep_answers, resumably, usage
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.report.tables import as_csv
+from eval.run.run import CHUNK, Run
 from eval.similarity import Measure
 from eval.similarity.kept_words import kept_share
-from records import Result, ResultFile, UserError, write_jsonl, write_results, write_text
+from records import UserError, write_text
 
 
-class LssMetrics:
+class LssMetrics(Experiment):
     """The experiment.
 
     Args:
@@ -78,6 +82,9 @@ class LssMetrics:
         UserError: no pairs or metrics, a name that is taken, or a negative number of references.
     """
 
+    name = "lss_metrics"
+    page = LssPage()
+
     def __init__(
         self,
         pairs: dict[str, str] | list[str],
@@ -90,13 +97,10 @@ class LssMetrics:
         domain: str = "wafer",
         seed: int = 0,
     ):
-        for name, given in (("pairs", pairs), ("metrics", metrics)):
-            if not given:
-                raise UserError(f"{name}: none; give at least one")
+        at_least_one(pairs=pairs, metrics=metrics)
+        natural(references=references)
         for name in sorted({*lss, *lss_star} & {NO_LSS, HUMAN, SHARED}):
             raise UserError(f"lss: {name!r} is a name of the experiment's own; take another")
-        if references < 0:
-            raise UserError(f"references: {references}; give a number, or 0 for all")
         self.pairs = pairs
         self.metrics = metrics
         self.lss = lss
@@ -107,15 +111,15 @@ class LssMetrics:
         self.domain = domain
         self.seed = seed
 
-    def run(self, output: Path, config: dict) -> ResultFile:
-        """Run, resuming what a killed run left in ``output``.
+    def holds(self) -> list[object]:
+        """Metrics and engines."""
+        return [*self.metrics.values(), *self.lss.values(), *self.lss_star.values()]
 
-        Writes ``results.json``, ``pairs.jsonl`` (a row a pair and engine) and ``table4.csv``.
+    def measure(self, run: Run) -> Found:
+        """Find all LSS and take all metrics.
+
+        Beside the results ``pairs.jsonl`` (a row a pair and engine) and ``table4.csv``.
         """
-        digests = inputs(config)
-        asked = prompts(self)
-        key = config_hash([config, asked], digests)
-        keep_answers(self, output)
         pairs = self._read()
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
@@ -123,9 +127,7 @@ class LssMetrics:
                 f"target: no pair has a {self.target}; take rating or kept_words, whichever people "
                 "gave, or experiment lss_generation for means without either"
             )
-        journal = output / f".pairs.{key[:16]}.partial.jsonl"
-        done = resumably(self, self._measure, pairs, journal, CHUNK)
-        measured = [Measured.model_validate(row) for row in done]
+        measured = run.documents("pairs", self._measure, pairs, Measured, CHUNK)
         found = values_of(
             _columns(measured),
             target,
@@ -133,44 +135,28 @@ class LssMetrics:
             [one.pair.generator for one in measured],
             self.seed,
         )
-        shared = {"selection": "none", "domain": self.domain, "config_hash": key}
-        file = ResultFile(
-            experiment="lss_metrics",
-            provenance=provenance(config, digests)
-            | {"prompts": asked, "models": identities(self), "usage": usage(self, journal)},
-            results=[Result(**row, **shared, **_components(row["kind"])) for row in found],
-        )
-        write_jsonl(output / "pairs.jsonl", (row for one in measured for row in _rows(one)))
-        write_text(output / "table4.csv", _csv(found))
-        write_results(output / "results.json", file)
-        journal.unlink()
-        return file
+        write_text(run.output / "table4.csv", as_csv(table_rows(found)))
+        return Found(found, {"pairs.jsonl": [row for one in measured for row in _rows(one)]})
 
     def _read(self) -> list[ClaimPair]:
-        named = isinstance(self.pairs, dict)
-        files = self.pairs.items() if named else [(None, path) for path in self.pairs]
-        found = [pair for generator, path in files for pair in read_pairs(path, generator)]
-        groups = sorted({pair.group for pair in found})
-        if self.references:
-            rng = random.Random(self.seed)
-            groups = rng.sample(groups, min(self.references, len(groups)))
-        kept = set(groups)
-        return distinct([pair for pair in found if pair.group in kept])
+        found = by_generator(self.pairs, read_pairs)
+        groups = drawn((pair.group for pair in found), self.references, random.Random(self.seed))
+        return distinct([pair for pair in found if pair.group in groups])
 
     def _measure(self, pairs: Sequence[ClaimPair]) -> list[Measured]:
         """All engines, then every metric over all of their answers in one call."""
-        found: list[dict[str, Found]] = [{NO_LSS: Found()} for _ in pairs]
+        found: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
         for own, pair in zip(found, pairs, strict=True):
             if pair.annotations and self.target == "rating":
                 own[HUMAN] = by_people(pair)
         questions = [(pair.claim, pair.reference) for pair in pairs]
         for name, engine in self._engines.items():
             for own, answer in zip(found, engine.subsequences(questions), strict=True):
-                own[name] = Found(lss=answer.text, keep=answer.keep) if answer else Found()
+                own[name] = Judgement(lss=answer.text, keep=answer.keep) if answer else Judgement()
         for name, engine in self.lss_star.items():
             for own, answer in zip(found, engine.subsequences(questions), strict=True):
                 star = {"lss_star": answer.text if answer else None}
-                own[name] = own.get(name, Found()).model_copy(update=star)
+                own[name] = own.get(name, Judgement()).model_copy(update=star)
         jobs = [self._jobs(pair, own) for pair, own in zip(pairs, found, strict=True)]
         for metric, measure in self.metrics.items():
             asked = [texts for own in jobs for each in own.values() for texts in each]
@@ -187,7 +173,7 @@ class LssMetrics:
     def _engines(self) -> dict[str, LssModel]:
         return self.lss | ({SHARED: SharedWords()} if self.control else {})
 
-    def _jobs(self, pair: ClaimPair, found: dict[str, Found]) -> Jobs:
+    def _jobs(self, pair: ClaimPair, found: dict[str, Judgement]) -> Jobs:
         """What the scores of a pair are means of; nothing for an engine that had no answer."""
         jobs: Jobs = {(NO_LSS, REFERENCE): [(pair.reference, pair.claim)]}
         if HUMAN in found:
@@ -208,10 +194,6 @@ class LssMetrics:
 Jobs = dict[tuple[str, str], list[tuple[str, str]]]
 
 
-def _components(engine: str) -> dict[str, str]:
-    return {"components": "untrained" if engine == SHARED else "trained"}
-
-
 def _columns(measured: Sequence[Measured]) -> list[Column]:
     """Every metric in every form and of every engine that some pair has."""
     names: dict[tuple[str, str, str], None] = {}
@@ -221,7 +203,7 @@ def _columns(measured: Sequence[Measured]) -> list[Column]:
                 names.update({(engine, metric, form): None for metric in scores})
     columns = []
     for engine, metric, form in names:
-        own = [one.engines.get(engine, Found()).scores.get(form, {}) for one in measured]
+        own = [one.engines.get(engine, Judgement()).scores.get(form, {}) for one in measured]
         cells = [math.nan if scores.get(metric) is None else scores[metric] for scores in own]
         due = np.asarray([metric in scores for scores in own])
         columns.append(Column(engine, metric, form, np.asarray(cells), due))
@@ -265,26 +247,6 @@ def _rows(one: Measured) -> list[dict]:
     ]
 
 
-def _named(found: Found) -> dict[str, float | None]:
+def _named(found: Judgement) -> dict[str, float | None]:
     """Scores by the name that the results have: bleu(claim, LSS)."""
     return {m + form: v for form, scores in found.scores.items() for m, v in scores.items()}
-
-
-def _csv(results: Sequence[dict]) -> str:
-    """Table 4 as a table for people."""
-    rows = table_rows(results)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def line(row: Result) -> str | None:
-    """A result for the terminal: Pearson's correlations over all generators."""
-    if row.generator != ALL or row.metric.split(":")[0] not in {"pearson", "pearson_difference"}:
-        return None
-    value = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    return f"{row.kind:14} {row.metric:50} {value}{interval} n={row.n} failed={row.failed}"

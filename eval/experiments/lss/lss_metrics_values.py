@@ -22,6 +22,16 @@ ALL = "all"
 REFERENCE, LSS, STAR = "(reference, claim)", "(claim, LSS)", "(claim, LSS*)"
 
 
+class Value(NamedTuple):
+    """Fields of a result."""
+
+    metric: str
+    assessor: str
+    kind: str
+    variant: str
+    against: str | None = None
+
+
 class Column(NamedTuple):
     """Scores of one metric.
 
@@ -50,11 +60,11 @@ def values_of(
     """The results' fields, without those that all of them share.
 
     - ``mean``: of the scores.
-    - ``pearson``, ``spearman``: with the target, over pairs that have both.
-    - ``pearson_difference``, ``spearman_difference``: of metric(claim, LSS) less
-      metric(reference, claim), over pairs that have all.
-    - ``pearson_over_shared``, ``spearman_over_shared``: less the same metric on the LSS that has
-      the words which the reference has.
+    - ``pearson``, ``spearman``: with the target, over pairs that have both; their differences
+      ``against`` metric(reference, claim), over pairs that have all, and against the same metric on
+      the LSS that has the words which the reference has.
+
+    The metric is the ``assessor``, what it was asked with the ``variant``, the engine the ``kind``.
 
     Args:
         columns: all of the same pairs.
@@ -78,50 +88,45 @@ def _values(
     columns: Sequence[Column], target: np.ndarray, groups: Sequence[str], name: str, seed: int
 ) -> list[dict]:
     asked = _Correlations(target)
-    wanted: dict[tuple[str, str, str], tuple] = {}  # metric, engine, form -> what it is made of
+    wanted: dict[Value, tuple[int, int | None]] = {}  # to the columns that it is made of
     by_key = {(c.engine, c.metric, c.form): c for c in columns}
     for column in columns:
-        place = (column.engine, column.form)
-        own = asked.add(column.scores, column.scores)
-        wanted["corr", column.metric, *place] = (own, None)
-        against = {"difference": (NO_LSS, column.metric, REFERENCE)}
-        against["over_shared"] = (SHARED, column.metric, column.form)
-        for kind, key in against.items():
+        place = (column.metric, column.engine, column.form)
+        wanted[Value("", *place)] = (asked.add(column.scores, column.scores), None)
+        against = {
+            REFERENCE: (NO_LSS, column.metric, REFERENCE),
+            SHARED: (SHARED, column.metric, column.form),
+        }
+        for other, key in against.items():
             if key in by_key and key[0] != column.engine:
-                other = by_key[key].scores
-                pair = asked.add(column.scores, other), asked.add(other, column.scores)
-                wanted[kind, column.metric, *place] = pair
+                theirs = by_key[key].scores
+                pair = asked.add(column.scores, theirs), asked.add(theirs, column.scores)
+                wanted[Value("", *place, other)] = pair
     scores = np.stack([column.scores for column in columns], axis=1)
 
-    def statistics(rows: np.ndarray) -> dict[tuple, float]:
+    def statistics(rows: np.ndarray) -> dict[Value, float]:
         means = mean_known(scores[rows])
         found = {
-            ("mean", column.metric, column.engine, column.form): float(mean)
+            Value("mean", column.metric, column.engine, column.form): float(mean)
             for column, mean in zip(columns, means, strict=True)
         }
         table = asked.of(rows)
-        for (kind, *place), (own, other) in wanted.items():
+        for value, (own, other) in wanted.items():
             for row, measure in enumerate(("pearson", "spearman")):
-                value = table[row, own] - (0.0 if other is None else table[row, other])
-                found[measure if kind == "corr" else f"{measure}_{kind}", *place] = value
+                theirs = 0.0 if other is None else table[row, other]
+                found[value._replace(metric=measure)] = table[row, own] - theirs
         return found
 
     results = []
-    for (measure, metric, engine, form), value in bootstrap(statistics, groups, seed=seed).items():
-        _, _, _, scores, due = by_key[engine, metric, form]
-        if measure != "mean":
-            due = due & ~np.isnan(target)
-        entered = due & ~np.isnan(scores)
-        results.append(
-            {
-                "metric": f"{measure}:{metric}{form}",
-                "kind": engine,
-                "generator": name,
-                "n": len({groups[i] for i in np.flatnonzero(entered)}),
-                "failed": int((due & np.isnan(scores)).sum()),
-                **value,
-            }
-        )
+    for value, measured in bootstrap(statistics, groups, seed=seed).items():
+        column = by_key[value.kind, value.assessor, value.variant]
+        due = column.due if value.metric == "mean" else column.due & ~np.isnan(target)
+        entered = due & ~np.isnan(column.scores)
+        counts = {
+            "n": len({groups[i] for i in np.flatnonzero(entered)}),
+            "failed": int((due & np.isnan(column.scores)).sum()),
+        }
+        results.append({**value._asdict(), "generator": name, **counts, **measured})
     return results
 
 
@@ -169,20 +174,19 @@ class _Correlations:
         return found
 
 
-def table_rows(results: Sequence[Mapping]) -> list[dict]:
+def table_rows(values: Sequence[Mapping]) -> list[dict]:
     """Table 4: a row a metric, form, engine and generator, with its correlations side by side.
 
     Args:
-        results: of :func:`values_of`, or ``results.json``'s.
+        values: of :func:`values_of`.
     """
+    ends = {None: "", REFERENCE: "_difference", SHARED: "_over_shared"}
+    places = {"assessor": "metric", "variant": "form", "kind": "engine", "generator": "generator"}
     rows: dict[tuple, dict] = {}
-    for one in results:
-        measure, _, named = one["metric"].partition(":")
-        metric, bracket, form = named.partition("(")
-        place = (metric, bracket + form, one["kind"], one["generator"])
-        row = rows.setdefault(
-            place, dict(zip(("metric", "form", "engine", "generator"), place, strict=True))
-        )
+    for one in values:
+        place = {name: one[field] for field, name in places.items()}
+        row = rows.setdefault(tuple(place.values()), place)
+        measure = one["metric"] + ends[one["against"]]
         low, high = one["ci95"] or (None, None)
         row |= {measure: one["value"], f"{measure}_low": low, f"{measure}_high": high}
         if measure == "pearson":

@@ -50,7 +50,7 @@ class ClaimPair(Record):
         )
 
 
-class Found(BaseModel):
+class Judgement(BaseModel):
     """One engine's answer for a pair, or the people's.
 
     Attributes:
@@ -75,7 +75,7 @@ class Measured(BaseModel):
     """
 
     pair: ClaimPair
-    engines: dict[str, Found]
+    engines: dict[str, Judgement]
 
 
 def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
@@ -134,12 +134,12 @@ def distinct(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:
     return named
 
 
-def by_people(pair: ClaimPair) -> Found:
+def by_people(pair: ClaimPair) -> Judgement:
     """The people's LSS and LSS* of an annotated pair, without scores."""
     words, kept, _ = keep_targets(pair.example())
     half = [2 * sum(column) >= len(kept) for column in zip(*kept, strict=True)]
     stars = [a.lss_star for a in pair.annotations if a.lss_star is not None]
-    return Found(
+    return Judgement(
         lss=join_words(pair.claim, words, half) if kept else pair.annotations[0].lss,
         keep=half if kept else None,
         lss_star=stars[0] if stars else None,

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from components.words import align, split_words
-from eval.experiments.decomposition.figures import Value, bars
-from eval.experiments.lss.lss_metrics_values import table_rows
+from eval.experiments.lss.lss_metrics_values import ALL, REFERENCE, SHARED
+from eval.report.figures import Drawing, Value, bars
 from eval.report.highlighted import Run, highlighted
-from eval.report.tables import TextTable, markdown_table, number_with_interval, results_csv
-from records import Result, ResultFile, first_fault, iter_rows, read_results, write_text
+from eval.report.page import Page
+from eval.report.tables import TextTable, by, cell
+from records import Result, ResultFile, first_fault, iter_rows
 from records.types import Annotation, Record
 
 # Shown with what every engine keeps: in all, and of one generator.
 MAX_CLAIMS, MAX_OF_GENERATOR = 60, 30
+ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not references
 
-# Metric's prefix to title, what it shows, and its columns: name to heading. In this order.
+# Variant to title, what it shows, and its columns: metric and whether it is a difference to the
+# heading. In this order.
 _TABLES = {
     "lss": (
         "Human and found LSS",
@@ -30,17 +32,17 @@ _TABLES = {
         "Subsequences: share of texts that are one of their claim; of a language model’s answers "
         "the share that is none is counted before anything is done about it.",
         {
-            "exact_match": "Exact",
-            "word_f1": "Word F1",
-            "pearson_bleu_rating": "Pearson of BLEU(claim, LSS) and rating",
-            "word_precision": "Word precision",
-            "word_recall": "Word recall",
-            "rouge_l_mean": "ROUGE-L, mean",
-            "rouge_l_best": "ROUGE-L, best",
-            "bleu_mean": "BLEU, mean",
-            "subsequence_share": "Subsequences",
-            "answers_not_subsequence": "Answers that are none",
-            "spearman_bleu_rating": "Spearman of the same",
+            ("exact_match", False): "Exact",
+            ("word_f1", False): "Word F1",
+            ("pearson_bleu_rating", False): "Pearson of BLEU(claim, LSS) and rating",
+            ("word_precision", False): "Word precision",
+            ("word_recall", False): "Word recall",
+            ("rouge_l_mean", False): "ROUGE-L, mean",
+            ("rouge_l_best", False): "ROUGE-L, best",
+            ("bleu_mean", False): "BLEU, mean",
+            ("subsequence_share", False): "Subsequences",
+            (ANSWERS, False): "Answers that are none",
+            ("spearman_bleu_rating", False): "Spearman of the same",
         },
     ),
     "claims": (
@@ -48,12 +50,12 @@ _TABLES = {
         "Mean metric(claim, LSS) of the claims of each generator; a reference counts once. "
         "Differences to the first generator are over the references that both have.",
         {
-            "bleu": "BLEU(claim, LSS)",
-            "bleu_difference": "difference",
-            "rouge_l": "ROUGE-L(claim, LSS)",
-            "rouge_l_difference": "difference",
-            "kept_words": "Words kept",
-            "kept_words_difference": "difference",
+            ("bleu", False): "BLEU(claim, LSS)",
+            ("bleu", True): "difference",
+            ("rouge_l", False): "ROUGE-L(claim, LSS)",
+            ("rouge_l", True): "difference",
+            ("kept_words", False): "Words kept",
+            ("kept_words", True): "difference",
         },
     ),
 }
@@ -66,16 +68,15 @@ _RATINGS = {
 }
 
 
-# Of the experiment ``lss_metrics``: what a row is of, and its measures.
-_PLACE = ("metric", "form", "engine", "generator")
+# What a row of Table 4 is of, and its measures: metric and what a difference is to.
 _CORRELATIONS = {
-    "pearson": "Pearson with people",
-    "pearson_difference": "less that of (reference, claim)",
-    "pearson_over_shared": "less that of shared words",
-    "spearman": "Spearman with people",
-    "spearman_difference": "Spearman, difference to (reference, claim)",
-    "spearman_over_shared": "Spearman, difference to shared words",
-    "mean": "Mean score",
+    ("pearson", None): "Pearson with people",
+    ("pearson", REFERENCE): "less that of (reference, claim)",
+    ("pearson", SHARED): "less that of shared words",
+    ("spearman", None): "Spearman with people",
+    ("spearman", REFERENCE): "Spearman, difference to (reference, claim)",
+    ("spearman", SHARED): "Spearman, difference to shared words",
+    ("mean", None): "Mean score",
 }
 _TABLE_4 = (
     "Each metric in three forms, against people: correlation over the claims that both have, and "
@@ -173,142 +174,125 @@ def _engine_rows(pair: PairRow) -> Iterator[tuple[str, list[Run]]]:
 
 
 def tables_of(results: Sequence[Result]) -> list[TextTable]:
-    """What an experiment has: a table a prefix of ``_TABLES``, Table 4, and metrics by rating."""
-    found = []
-    for prefix in ("lss", "lss_star", "claims"):
-        own = [row for row in results if row.metric.partition(":")[0] == prefix]
-        if own:
-            found.append(_wide(prefix, own))
-    own = [row for row in results if row.metric.partition(":")[0] in _CORRELATIONS]
-    if own:
-        found.append(_correlations(own))
+    """What an experiment has: a table a variant of ``_TABLES``, Table 4, and metrics by rating."""
+    variants = ("lss", "lss_star", "claims")
+    found = [_wide(name, [row for row in results if row.variant == name]) for name in variants]
+    found.append(_table_4([row for row in results if row.assessor is not None]))
     for metric, title in _RATINGS.items():
-        own = [row for row in results if row.metric == f"rating:{metric}"]
-        if own:
-            groups = list(dict.fromkeys(row.group for row in own))
-            cells = {(row.kind, row.group): row for row in own}
-            rows = [
-                [who, *(_cell(cells.get((who, group))) for group in groups)]
-                for who in dict.fromkeys(row.kind for row in own)
-            ]
-            head = ["LSS of", *(group.replace("=", " ") for group in groups)]
-            found.append(TextTable(f"{title}, by human rating", "", head, rows))
-    return found
+        own = _rated(results, metric)
+        groups = list(dict.fromkeys(row.group for row in own))
+        cells = by(own, "kind", "group")
+        rows = [
+            [who, *(_counted(cells.get((who, group))) for group in groups)]
+            for who in dict.fromkeys(row.kind for row in own)
+        ]
+        title = f"{title}, by human rating"
+        found.append(TextTable(title, "", ["LSS of", *groups], rows, [f"rating_{metric}"]))
+    return [table for table in found if table.rows]
 
 
-def _correlations(own: Sequence[Result]) -> TextTable:
+def _rated(results: Sequence[Result], metric: str) -> list[Result]:
+    return [row for row in results if (row.variant, row.metric) == ("rating", metric)]
+
+
+def _counted(row: Result | None) -> str:
+    return str(cell(row)) if row is None else f"{cell(row)}, n = {row.n}"
+
+
+def _table_4(own: Sequence[Result]) -> TextTable:
     """Table 4 of the experiment ``lss_metrics``."""
-    rows = table_rows([row.model_dump() for row in own])
-    several = len({row["generator"] for row in rows}) > 1
-    names = [*_PLACE[: None if several else -1], "n", "failed"]
-    measures = [m for m in _CORRELATIONS if any(row.get(m) is not None for row in rows)]
-    cells = [
-        [*(str(row.get(name, "–")) for name in names), *(_ends(row, m) for m in measures)]
-        for row in rows
-    ]
-    head = [*names, *(_CORRELATIONS[measure] for measure in measures)]
-    return TextTable("Metrics and people", _TABLE_4, head, cells)
+    places: dict[tuple, dict[tuple, Result]] = {}
+    for row in own:
+        place = (row.assessor, row.variant, row.kind, row.generator)
+        places.setdefault(place, {})[row.metric, row.against] = row
+    shown = {
+        key: head
+        for key, head in _CORRELATIONS.items()
+        if any(key in found and found[key].value is not None for found in places.values())
+    }
+    names = ["metric", "form", "engine", "generator"]
+    names = names[: None if len({place[-1] for place in places}) > 1 else -1]
+    rows = []
+    for place, found in places.items():
+        first = found.get(("pearson", None))
+        counts = [str(first.n), str(first.failed)] if first else ["–", "–"]
+        cells = [cell(found.get(key)) for key in shown]
+        rows.append([*place[: len(names)], *counts, *cells])
+    head = [*names, "n", "failed", *shown.values()]
+    return TextTable("Metrics and people", _TABLE_4, head, rows)
 
 
-def _ends(row: Mapping, measure: str) -> str:
-    if row.get(measure) is None:
-        return "–"
-    value, *ends = (f"{row[measure + end]:.3f}" for end in _parts(row, measure))
-    return f"{value} [{', '.join(ends)}]" if ends else value
-
-
-def _parts(row: Mapping, measure: str) -> tuple[str, ...]:
-    return ("",) if row.get(f"{measure}_low") is None else ("", "_low", "_high")
-
-
-def _wide(prefix: str, own: Sequence[Result]) -> TextTable:
-    title, note, columns = _TABLES[prefix]
-    cells = {(row.kind, row.generator, row.metric.partition(":")[2]): row for row in own}
-    used = [name for name in columns if any(name == metric for _, _, metric in cells)]
+def _wide(name: str, own: Sequence[Result]) -> TextTable:
+    title, note, columns = _TABLES[name]
+    cells = {(r.metric, r.against is not None, r.kind, r.generator): r for r in own}
+    used = {key: head for key, head in columns.items() if any(key == own[:2] for own in cells)}
     rows = []
     for kind, generator in dict.fromkeys((row.kind, row.generator) for row in own):
-        there = [cells.get((kind, generator, name)) for name in used]
-        # What counts a language model's answers counts no references.
+        there = [cells.get((*key, kind, generator)) for key in used]
         present = [row for row in there if row]
-        counted = [row for row in present if not row.metric.endswith("answers_not_subsequence")]
+        counted = [row for row in present if row.metric != ANSWERS]
         most = max(counted or present, key=lambda row: row.n)
-        name = kind if generator == "given" else generator
-        rows.append([name, str(most.n), str(most.failed), *map(number_with_interval, there)])
-    head = ["generator" if prefix == "claims" else "engine", "references", "failed"]
-    return TextTable(title, note, [*head, *(columns[name] for name in used)], rows)
+        first = kind if generator == "given" else generator
+        rows.append([first, str(most.n), str(most.failed), *map(cell, there)])
+    head = ["generator" if name == "claims" else "engine", "references", "failed", *used.values()]
+    return TextTable(title, note, head, rows, ["generators"] if name == "claims" else [])
 
 
-def _cell(row: Result | None) -> str:
-    text = number_with_interval(row)
-    return text if row is None else f"{text}, n = {row.n}"
-
-
-def figures_of(results: Sequence[Result]) -> dict[str, tuple[str, str]]:
-    """File name without its ending to a title and the SVG."""
+def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
+    """What is kept at each rating, and of each generator's claims."""
     found = {}
     for metric, title in _RATINGS.items():
-        own = [row for row in results if row.metric == f"rating:{metric}"]
+        own = _rated(results, metric)
         if own:
             groups = list(dict.fromkeys(row.group for row in own))
-            svg = bars(_bars(own, groups, by="group"), [g.replace("=", " ") for g in groups], title)
-            found[f"rating_{metric}"] = (f"{title}, by human rating", svg)
-    own = [row for row in results if row.metric.startswith("claims:") and "_diff" not in row.metric]
+            svg = bars(_bars(own, groups, "kind", "group"), groups, title)
+            found[f"rating_{metric}"] = Drawing(f"{title}, by human rating", svg)
+    own = [row for row in results if row.variant == "claims" and row.against is None]
     if own:
         groups = list(dict.fromkeys(row.generator for row in own))
-        titles = _TABLES["claims"][2]
-        named = {
-            titles[row.metric.partition(":")[2]]: [r for r in own if r.metric == row.metric]
-            for row in own
-        }
-        values = {
-            title: _bars(rows, groups, by="generator")[rows[0].kind]
-            for title, rows in named.items()
-        }
-        found["generators"] = ("Generators", bars(values, groups, "mean over references"))
+        columns = _TABLES["claims"][2]
+        drawn = _bars(own, groups, "metric", "generator")
+        values = {columns[metric, False]: row for metric, row in drawn.items()}
+        found["generators"] = Drawing("Generators", bars(values, groups, "mean over references"))
     return found
 
 
-def _bars(own: Iterable[Result], groups: Sequence[str], by: str) -> Mapping[str, list[Value]]:
-    """Who to a value a group."""
-    cells = {(row.kind, getattr(row, by)): row for row in own}
+def _bars(
+    own: Sequence[Result], groups: Sequence[str], name: str, group: str
+) -> Mapping[str, list[Value]]:
+    """Who, or what, to a value a group."""
+    cells = by(own, name, group)
     return {
-        kind: [
-            (row.value, row.ci95) if (row := cells.get((kind, group))) else (None, None)
-            for group in groups
+        one: [
+            (row.value, row.ci95) if (row := cells.get((one, own_group))) else (None, None)
+            for own_group in groups
         ]
-        for kind in dict.fromkeys(kind for kind, _ in cells)
+        for one in dict.fromkeys(one for one, _ in cells)
     }
 
 
-def write_tables_and_figures(folder: Path) -> None:
-    """Write ``tables.md``, ``tables.csv`` and ``figures/*.svg`` into a run folder."""
-    results = read_results(folder / "results.json").results
-    parts = ["Brackets hold 95 % bootstrap intervals over references.\n"]
-    for table in tables_of(results):
-        note = f"{table.note}\n\n" if table.note else ""
-        parts.append(f"## {table.title}\n\n{note}{markdown_table(table.head, table.rows)}")
-    write_text(folder / "tables.md", "\n".join(parts))
-    write_text(folder / "tables.csv", results_csv(results))
-    drawn = figures_of(results)
-    for old in (folder / "figures").glob("*.svg"):  # of a run with other options
-        if old.stem not in drawn:
-            old.unlink()
-    for name, (_, svg) in drawn.items():
-        write_text(folder / "figures" / f"{name}.svg", svg)
+class LssPage(Page):
+    """What of a claim is supported?"""
 
+    template = "experiments/lss/lss.html.j2"
+    question = "What of a claim is supported?"
+    counted = "Brackets hold 95 % bootstrap intervals over references."
 
-# The page
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """Engines, generators, ratings, and metrics against people."""
+        return tables_of(file.results)
 
+    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
+        """Ratings and generators."""
+        return figures_of(file.results)
 
-def page_context(file: ResultFile, folder: Path) -> dict:
-    """What the page's template shows."""
-    claims, total = read_pairs(folder / "pairs.jsonl")
-    return {
-        "tables": tables_of(file.results),
-        "images": {
-            title: base64.b64encode(svg.encode("utf-8")).decode()
-            for title, svg in figures_of(file.results).values()
-        },
-        "claims": claims,
-        "total": total,
-    }
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """The first claims with what is kept of them."""
+        claims, total = read_pairs(folder / "pairs.jsonl")
+        return {"claims": claims, "total": total}
+
+    def in_terminal(self, row: Result) -> bool:
+        """Without ratings; of Table 4 Pearson's correlations over all generators."""
+        if row.assessor is not None:
+            return row.metric == "pearson" and row.generator == ALL
+        return row.group == "all"
