@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from scipy.special import expit
 
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, called
 from eval.verify.evidence import evidence_for, pairs_with_evidence
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 _ASSESSOR = "majority"
-# The argmax of a row of probabilities.
+# What a row of probabilities calls a pair.
 _ENTAILMENT, _CONTRADICTION = 0, 2
 # Priors of 0 and 1 would outvote all others together.
 _LEAST = 1e-6
@@ -23,9 +23,9 @@ class Majority:
     """Judge each claim by the majority of its own passages' relations to it.
 
     What FactReasoner is compared with: the same relations without a graphical model. A passage
-    votes by the argmax of the relation model; a neutral one does not vote. ``p`` is the share of
-    the votes that are for the claim, 0.5 where nobody votes; above 0.5 the claim is supported,
-    below contradicted, at 0.5 undecided.
+    votes by the likeliest relation; a neutral one does not vote, nor one where two are equally
+    likely. ``p`` is the share of the votes that are for the claim, 0.5 where nobody votes; above
+    0.5 the claim is supported, below contradicted, at 0.5 undecided.
 
     With ``by_prior`` a vote weighs as much as its passage is reliable: the verdicts, named
     ``by_prior``, have the log-odds Σ ± ln(prior / (1 - prior)), what a claim has by Bayes' rule if
@@ -74,7 +74,7 @@ class Majority:
 
     def _judge(self, claim: Claim, passages: Sequence[Passage], rows: Sequence) -> Verdict:
         # NaN is unlike itself: a row that failed has no vote.
-        votes = [int(row.argmax()) if (row == row).all() else None for row in rows]
+        votes = [int(called(row)) if (row == row).all() else None for row in rows]
         if all(vote is None for vote in votes):
             return self._failed(claim, "no relation to a passage could be judged")
         given = [p for p, vote in zip(passages, votes, strict=True) if vote == _ENTAILMENT]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, called, entails
 from eval.verify.evidence import evidence_for, pairs_with_evidence
 from records import Claim, Document, Passage, Verdict
 
@@ -16,14 +16,15 @@ _UNTOLD = "the relation to a passage could not be told"
 class NLI:
     """Judge each claim against its own passages with a relation model.
 
-    The passage with the highest entailment probability decides: entailment is the argmax (or
-    reaches ``threshold``) → supported; else contradiction is the argmax for some passage →
+    The passage with the highest entailment probability decides: entailment is likelier than both
+    other relations (or reaches ``threshold``) → supported; else contradiction is for some passage →
     contradicted; else not_supported. A relation that the model could not tell (a row of NaN, from
     a prompted model) cannot support: a claim that no other passage supports is then ``failed``.
 
     Args:
         entailment: the relation model.
-        threshold: entailment probability that counts as support; the argmax when not given.
+        threshold: entailment probability that counts as support; without it entailment must
+            be likelier than both other relations.
         title_in_premise: put the passage's title before its text.
     """
 
@@ -69,13 +70,10 @@ class NLI:
             return _failed(claim, _UNTOLD)
         best = max(known, key=lambda index: rows[index][0])
         probability = float(rows[best][0])
-        if self.threshold is None:
-            supported = int(rows[best].argmax()) == 0
-        else:
-            supported = probability >= self.threshold
+        supported = bool(entails(rows[best], self.threshold))
         if not supported and len(known) < len(rows):
             return _failed(claim, _UNTOLD)
-        contradicted = any(int(row.argmax()) == 2 for row in rows)
+        contradicted = any(called(row) == 2 for row in rows)
         label = "supported" if supported else "contradicted" if contradicted else "not_supported"
         return Verdict(
             claim=claim.id,
