@@ -12,8 +12,8 @@ from pathlib import Path
 
 from eval.models.chat import Message, Writer
 from eval.prompting.asker import Asker
+from eval.prompting.labels_in_answers import true_or_false
 from eval.prompting.prompts import Prompt
-from eval.prompting.yes_no import true_or_false
 from eval.verify.claim_by_claim import Asked
 from eval.verify.nonparametric import NP
 from eval.verify.prompted import ByPrompt
@@ -30,8 +30,9 @@ class FActScore(ByPrompt):
     ``nonparametric`` also ``retrieval+np``, which supports a claim where both do. As in the
     released code NP judges only what the model calls true. The passages stand in the prompt with
     the best one last, and the text of the answer decides
-    (:func:`eval.prompting.yes_no.true_or_false` tells how). There it departs from the released
-    code: an answer with neither True nor False is ``failed``, and so is a claim without passages.
+    (:func:`eval.prompting.labels_in_answers.true_or_false` tells how). There it departs from the
+    released code: an answer with neither True nor False is ``failed``, and so is a claim without
+    passages.
     The paper's LLaMA compares the logits of "True" and "False" instead, which no
     :class:`~eval.models.chat.Writer` gives, so ``p`` is not set.
 

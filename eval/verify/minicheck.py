@@ -13,8 +13,8 @@ from pathlib import Path
 from eval.models.chat import Writer
 from eval.models.checker import Checker
 from eval.prompting.asker import Asker, Reading
+from eval.prompting.labels_in_answers import yes_or_no
 from eval.prompting.prompts import Prompt
-from eval.prompting.yes_no import yes_or_no
 from eval.stages import Pair
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict

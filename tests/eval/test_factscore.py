@@ -12,7 +12,7 @@ import torch
 from transformers import AutoTokenizer, RobertaConfig, RobertaForMaskedLM
 
 from eval.models.openai_server import OpenAIServer
-from eval.prompting.yes_no import true_or_false, yes_or_no
+from eval.prompting.labels_in_answers import true_or_false, yes_or_no
 from eval.verify.factscore import FActScore
 from eval.verify.nonparametric import NP, _may_be_masked
 from records import Claim, Document, Passage, UserError
