@@ -88,6 +88,11 @@ class Lss:
         named += [("adjudications", path) for path in self.adjudications]
         return [Step(what, str(path), self.limit, "pairs") for what, path in named]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes; those without a row may be missing."""
+        rows = [f"{kind}_{split}.jsonl" for kind in ("lss", "gold") for split in SPLITS]
+        return [*rows, "adjudicate.jsonl"]
+
     def build(self) -> Path:
         """Merge, vote, split, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -114,6 +119,7 @@ class Lss:
         return write_dataset(
             self.output,
             {**files, "adjudicate.jsonl": [_row(e, _extras(still_open)) for e in still_open]},
+            declared=self.writes(),
             card=_card(files, table),
             clients=[],
             dropped=dropped,
