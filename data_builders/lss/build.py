@@ -67,8 +67,10 @@ class Lss:
         limit: int | None = None,
         seed: int = 0,
     ):
-        if not annotations or min(shares) < 1:
-            raise UserError("annotations: give at least one file; shares: at least 1 each")
+        if not annotations:
+            raise UserError("annotations: give at least one file")
+        if min(shares) < 0 or not sum(shares):
+            raise UserError("shares: give three numbers for train, dev and test, not all 0")
         if balance_factor < 1:
             raise UserError("balance_factor: at least 1, the size of the smallest class")
         self.output = Path(output)
