@@ -147,16 +147,14 @@ def test_processes_divide_the_steps_of_one_process() -> None:
     for step, batch in enumerate(whole):
         mine = [part[step] for part in parts]
         assert sorted(batch) == sorted(chain(*(m["indices"] for m in mine)))
-        # Mean loss times share, averaged over processes, weighs every item the same.
-        per_item = [m["share"] / len(m["indices"]) / 3 for m in mine]
-        assert per_item == pytest.approx([1 / len(batch)] * 3)
+        assert all(m["counted"] for m in mine)
 
 
 def test_a_process_without_items_takes_part_and_counts_nothing() -> None:
     parts = [list(batches(13, world=3, rank=rank))[0:2] for rank in range(3)]
 
-    small = next(i for i in range(2) if parts[2][i]["share"] == 0)
-    assert [part[small]["share"] for part in parts] == [3, 0, 0]
+    small = next(i for i in range(2) if not parts[2][i]["counted"])
+    assert [part[small]["counted"] for part in parts] == [True, False, False]
     assert {tuple(part[small]["indices"]) for part in parts} == {tuple(parts[0][small]["indices"])}
 
 
