@@ -87,6 +87,21 @@ def test_last_of_another_configuration_starts_anew(
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
+def test_last_of_other_data_starts_anew(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for split in ("train", "dev"):
+        given = arguments("unli", "--trainer.max_steps", "3", "--ckpt_path", "last", run=split)
+        file = tmp_path / f"{split}.jsonl"
+        given += [f"--data.{split}", str(file)]
+        rows = (tmp_path / "unli.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        for count, anew in ((10, False), (10, False), (9, True)):  # fresh, finished, other rows
+            file.write_text("".join(rows[:count]), encoding="utf-8")
+            main(given)
+            said = capsys.readouterr().err
+            assert ("from another configuration or other data; starting anew" in said) is anew
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> None:
     options = ["--trainer.max_steps", "80", "--save_every", "4"]
