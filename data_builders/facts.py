@@ -58,6 +58,7 @@ GROUPS = {
     f"{WD}Q46": "C",
 }
 FREQUENCY_EDGES = (100, 1000, 5000)
+FREQUENCY_NAMES = ("very rare", "rare", "medium", "frequent")
 # The calendar module's names would follow the locale.
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -113,6 +114,11 @@ class Person:
     def frequency_bin(self) -> int:
         """0 to 3 for [0, 100), [100, 1000), [1000, 5000), [5000, inf)."""
         return sum(self.frequency >= edge for edge in FREQUENCY_EDGES)
+
+    @property
+    def frequency_name(self) -> str:
+        """The bin's name, as ``bios`` has them."""
+        return FREQUENCY_NAMES[self.frequency_bin]
 
 
 def load_people(

@@ -19,7 +19,7 @@ from eval.inside import identities, prompts
 from eval.journal import CHUNK, keep_answers, resumably, usage
 from eval.pipeline import Pipeline, Scored
 from eval.provenance import config_hash, inputs, provenance
-from eval.summary import expected_claims, summarise
+from eval.summary import ALL, expected_claims, summarise
 from records import (
     Document,
     Result,
@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
         leftover.unlink()
     file = read_results(output / "results.json")
     for row in file.results:
-        if row.metric.split(":")[0] == "factual_precision":
+        if row.metric.split(":")[0] == "factual_precision" and row.group == ALL:
             print(_line(row))
     for used in file.provenance["usage"]:
         print(_used(used))

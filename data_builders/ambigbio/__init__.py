@@ -33,6 +33,7 @@ from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.pageviews import PageViews
 from data_builders.plan import Step
 from data_builders.sparql import SparqlClient
+from data_builders.topics import Stratum
 from eval.models.chat import Writer
 from eval.models.prompts import Prompt
 from eval.retrieve.bm25 import BM25
@@ -206,7 +207,7 @@ class AmbigBio:
             "passages.jsonl": _passages(found) if self.passages else _rows(pool),
         }
         if self.writer is not None:
-            files["generations.jsonl"] = self._biographies(found, dropped)
+            files["generations.jsonl"] = self._biographies(names, found, dropped)
         manifest = write_dataset(
             self.output,
             files,
@@ -265,14 +266,15 @@ class AmbigBio:
         return path
 
     def _biographies(
-        self, found: dict[str, list[Passage]], dropped: Counter[str]
+        self, names: Sequence[Name], found: dict[str, list[Passage]], dropped: Counter[str]
     ) -> Sequence[Generation]:
         prompts = prompts_for(found, self.prompt, self.ambiguity)
         whole = (self.writer, prompts, self.sampling, self.seed, self.output)
         self._journals.append(journal_of(*whole))
         answers = write_texts(*whole)
         model = str(_model(self.writer))
-        return list(generations(answers, found, model, self.judge, dropped))
+        strata = {name.name: Stratum(name.group, name.bin) for name in names}
+        return list(generations(answers, found, model, self.judge, strata, dropped))
 
     def _config(self, retriever: dict) -> dict:
         """What decides the records, without the folder they go to."""

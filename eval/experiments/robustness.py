@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from eval.decompose.sentences import split_sentences
 from eval.inside import identities, prompts
@@ -53,18 +54,35 @@ class Target(BaseModel):
     at_least: float | None = None
 
 
+class KindedText(Generation):
+    """A generation that says of which kind it is."""
+
+    kind: str | None = Field(default=None, validate_default=True)
+
+    @field_validator("kind")
+    @classmethod
+    def _named(cls, kind: str | None) -> str | None:
+        if not kind:
+            mend = "give one, e.g. normal, or say it for all such texts: --experiment.unnamed_kind"
+            raise PydanticCustomError("missing", f"field required; {mend}")
+        return kind
+
+
 class Robustness:
     """The experiment.
 
     Args:
         generations: files of generation records; ``kind`` tells normal from adversarial ones.
+        unnamed_kind: kind of the records that name none, e.g. ``normal`` for a model's answers as
+            another project keeps them; without it such a record is an error.
         pipeline: the pipeline with Core and trained components.
         control: the same with untrained components; none for no control.
         adversary: LoRA checkpoint whose samples are the appended sentences and a kind of their own
             (``sampled``); none leaves both out.
         kinds: the kinds to score; empty for all.
         base_kind: kind of the texts that adversarial sentences are appended to.
-        per_topic: at most this many texts of a kind a topic, the first ones; 0 for all.
+        per_topic: at most this many texts of a kind and generator a topic, the first ones; 0 for
+            all.
         appended: numbers of adversarial sentences to append (section 5.3: 0 to 20).
         temperature, top_p, max_new_tokens: how the adversary is sampled.
         targets: bounds on the kept share, shown in the report.
@@ -90,6 +108,7 @@ class Robustness:
         training_logs: dict[str, str] = {},  # noqa: B006
         domain: str = "biographies",
         seed: int = 0,
+        unnamed_kind: str | None = None,
     ):
         self.generations = generations
         self.pipeline = pipeline
@@ -97,6 +116,7 @@ class Robustness:
         self.adversary = adversary
         self.kinds = kinds
         self.base_kind = base_kind
+        self.unnamed_kind = unnamed_kind
         self.per_topic = per_topic
         self.appended = appended
         self.sampling = {
@@ -119,9 +139,10 @@ class Robustness:
         key = config_hash([config, asked], digests)
         keep_answers(self, output)
         documents = self._documents()
-        topics = sorted({d.topic for d in documents})
+        strata = _strata(documents)
+        topics = sorted(strata)
         sampled = output / f".samples.{self._samples_key(topics, digests)[:16]}.partial.jsonl"
-        samples = self._sample(topics, output, sampled)
+        samples = self._sample(strata, output, sampled)
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
         results, rows, journals = [], [], []
         # The control answers whether the table can fail; the given texts are enough for that.
@@ -159,16 +180,22 @@ class Robustness:
         return [Scored.model_validate(row) for row in rows]
 
     def _documents(self) -> list[Document]:
-        """The first ``per_topic`` texts of every kind and topic."""
+        """The first ``per_topic`` texts of every kind, generator and topic.
+
+        Raises:
+            BadInput: a record without a kind, and no ``unnamed_kind``.
+            UserError: a kind that is to be scored has no text.
+        """
         found: dict[str, list[Document]] = {}
-        seen: Counter[tuple[str, str]] = Counter()
+        seen: Counter[tuple] = Counter()
         for path in self.generations:
-            for record in read_records(path, Generation):
-                kind = record.kind or self.base_kind
+            for record in read_records(path, Generation if self.unnamed_kind else KindedText):
+                kind = record.kind or self.unnamed_kind
                 own = found.setdefault(kind, [])
-                seen[kind, record.topic] += 1
+                cell = (kind, record.generator, record.topic)
+                seen[cell] += 1
                 wanted = not self.kinds or kind in self.kinds
-                if wanted and (not self.per_topic or seen[kind, record.topic] <= self.per_topic):
+                if wanted and (not self.per_topic or seen[cell] <= self.per_topic):
                     own.append(_document(record, kind, len(own)))
         missing = [kind for kind in self.kinds if not found.get(kind)]
         if missing:
@@ -180,10 +207,15 @@ class Robustness:
         adversary = digests.get(self.adversary or "")
         return sha256_text(json.dumps([adversary, self.sampling, self.seed, topics]))
 
-    def _sample(self, topics: list[str], output: Path, journal: Path) -> list[Document]:
-        """One text a topic from the adversary, kept in a journal while it grows."""
+    def _sample(self, strata: dict[str, dict], output: Path, journal: Path) -> list[Document]:
+        """One text a topic from the adversary, kept in a journal while it grows.
+
+        Args:
+            strata: topic to its group and its bin of frequency.
+        """
         if self.adversary is None:
             return []
+        topics = sorted(strata)
         with JsonlAppender(journal, key="topic") as done:
             todo = [topic for topic in topics if topic not in done.done]
             model = CausalLM(self.adversary) if todo else None
@@ -194,7 +226,7 @@ class Robustness:
                     {"topic": topic, "text": found[0], "kind": SAMPLED, "generator": "adversary"}
                     for topic, found in zip(batch, texts, strict=True)
                 )
-            rows = [Generation.model_validate(done.done[topic]) for topic in topics]
+            rows = [Generation.model_validate(done.done[t] | strata[t]) for t in topics]
         write_jsonl(output / "samples.jsonl", rows)
         return [_document(row, SAMPLED, index) for index, row in enumerate(rows)]
 
@@ -232,6 +264,15 @@ class Robustness:
                 shutil.copyfile(logs[-1], output / "training" / f"{name}.csv")
 
 
+def _strata(documents: Sequence[Document]) -> dict[str, dict[str, str]]:
+    """Topic to its group and its bin of frequency, of the first text that names them."""
+    found: dict[str, dict[str, str]] = {document.topic: {} for document in documents}
+    for document in reversed(documents):
+        own = (("group", document.group), ("bin", document.bin))
+        found[document.topic] |= {name: value for name, value in own if value is not None}
+    return found
+
+
 def _document(record: Generation, kind: str, index: int) -> Document:
     return Document(
         id=f"{kind}-{index}",
@@ -240,6 +281,7 @@ def _document(record: Generation, kind: str, index: int) -> Document:
         kind=kind,
         generator=record.generator or "given",
         group=record.group,
+        bin=record.bin,
     )
 
 

@@ -33,6 +33,7 @@ from eval.report.tables import (
     kind_order,
     number,
     reached,
+    strata_of,
     summarise,
     targets_of,
 )
@@ -261,6 +262,7 @@ def _context(file: ResultFile, folder: Path, figures: dict[str, go.Figure]) -> d
     config = file.provenance.get("config") or {}
     return {
         "table": table,
+        "strata": strata_of(file.results),
         "targets": targets,
         "unseen": [kind for kind in targets if kind not in {text.kind for text in table.texts}],
         "summary": summarise(table, targets, curve),
