@@ -23,7 +23,15 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 from pydantic import BaseModel
 
-from eval.report import decomposition, dfactscore, factreasoner, lss, relation_model, score
+from eval.report import (
+    decomposition,
+    dfactscore,
+    factreasoner,
+    informativeness,
+    lss,
+    relation_model,
+    score,
+)
 from eval.report.plots import Points, appended_curve, precision_bars, training_curve
 from eval.report.tables import (
     COMPONENTS,
@@ -46,6 +54,7 @@ PAGES = {
     "decomposition": decomposition,
     "dfactscore": dfactscore,
     "factreasoner": factreasoner,
+    "informativeness": informativeness,
     "lss_generation": lss,
     "lss_metrics": lss,
     "relation_model": relation_model,
