@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clients.sparql import SparqlClient
-from data_builders.kb.core_cells import bin_of, group_of, most_voted
+from data_builders.kb.core_cells import BINS, bin_of, group_of, most_voted
 
 ENTITY = "https://factfoundry.example/entity/"
 WD = "http://www.wikidata.org/entity/"
@@ -105,6 +105,11 @@ class Person:
     def frequency_bin(self) -> int:
         """0 to 3 for [0, 100), [100, 1000), [1000, 5000), [5000, inf)."""
         return bin_of(self.frequency)
+
+    @property
+    def frequency_name(self) -> str:
+        """The bin's name, as ``bios`` has them."""
+        return list(BINS)[self.frequency_bin]
 
 
 def load_people(

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS
-from data_builders.topics import Topics, split_topics
+from data_builders.topics import Stratum, Topics, split_topics
 from eval.decompose.sentences import split_sentences
 from eval.metrics.document import responds
 from eval.models.chat import Answer, Writer
@@ -160,9 +160,9 @@ class Adversarial:
         found = split_topics(self.topics, self.shares, self.seed)
         return {split: dict(list(own.items())[: self.limit]) for split, own in found.items()}
 
-    def _record(self, kind: str, topic: str, group: str | None, text: str) -> Generation:
+    def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = _name(self.writer)
-        return Generation(topic=topic, text=text, kind=kind, generator=name, group=group)
+        return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
 
     def _check(self, files: Mapping[str, Sequence[Generation]], dropped: Counter[str]) -> None:
         """A kind without a single text is no dataset."""

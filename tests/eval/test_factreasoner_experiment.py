@@ -196,7 +196,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(sets, monkeypatch):
         broken.run(Path("killed"), {})
     assert not Path("killed/results.json").exists()
     model.calls = 0
+    other = Path("killed/.other.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     broken.run(Path("killed"), {})
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     assert model.calls == 1  # two of three documents were done
     files = sorted(path.name for path in Path("whole").iterdir())
     assert files == ["results.json", "scored.jsonl", "tables.csv", "tables.md"]

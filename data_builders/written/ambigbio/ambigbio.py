@@ -13,9 +13,11 @@ from clients.polite import SECONDS_A_REQUEST, PoliteClient
 from clients.sparql import SparqlClient
 from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.plan import Step
+from data_builders.topics import Stratum
 from data_builders.written.ambigbio.biographies import (
     Sampling,
     generations,
+    journal_of,
     prompts_for,
     write_texts,
 )
@@ -148,6 +150,7 @@ class AmbigBio:
         self.cache_dir = cache_dir
         self.seed = seed
         self.limit = limit
+        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would ask; the numbers depend on the wiki, the times are rough."""
@@ -209,7 +212,7 @@ class AmbigBio:
             "passages.jsonl": _passages(found) if self.passages else _rows(pool),
         }
         if self.writer is not None:
-            files["generations.jsonl"] = self._biographies(found, dropped)
+            files["generations.jsonl"] = self._biographies(names, found, dropped)
         manifest = write_dataset(
             self.output,
             files,
@@ -222,7 +225,8 @@ class AmbigBio:
             inputs=[path for path in (self.names, self.passages, self.knowledge) if path],
             pages={"AmbigBio.csv": csv_text(names)},
         )
-        for leftover in self.output.glob(".*.partial.jsonl*"):
+        # Biographies of another configuration that are not finished stay for it.
+        for leftover in [*self.output.glob(".passages.partial.jsonl*"), *self._journals]:
             leftover.unlink()
         return manifest
 
@@ -268,12 +272,15 @@ class AmbigBio:
         return path
 
     def _biographies(
-        self, found: dict[str, list[Passage]], dropped: Counter[str]
+        self, names: Sequence[Name], found: dict[str, list[Passage]], dropped: Counter[str]
     ) -> Sequence[Generation]:
         prompts = prompts_for(found, self.prompt, self.ambiguity)
-        answers = write_texts(self.writer, prompts, self.sampling, self.seed, self.output)
+        whole = (self.writer, prompts, self.sampling, self.seed, self.output)
+        self._journals.append(journal_of(*whole))
+        answers = write_texts(*whole)
         model = str(_model(self.writer))
-        return list(generations(answers, found, model, self.judge, dropped))
+        strata = {name.name: Stratum(name.group, name.bin) for name in names}
+        return list(generations(answers, found, model, self.judge, strata, dropped))
 
     def _config(self, retriever: dict) -> dict:
         """What decides the records, without the folder they go to."""

@@ -317,6 +317,7 @@ class Corruption:
             text=" ".join([*sentences, *(as_sentence(p.text) for p in told[:k])]),
             claims=claims,
             group=source.group,
+            bin=source.bin,
             kind=f"corrupted_{self.kind}_{k:02d}",
             generator=source.generator,
             document=source.id,
