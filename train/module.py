@@ -89,8 +89,8 @@ class ComponentModule(LightningModule):
         warmup_ratio: share of all steps over which the learning rate rises from 0.
         optimizer: class of an optimizer (``torch.optim.SGD``) whose own options follow it; its rate
             and decay are ``lr`` and ``weight_decay``. Null is AdamW, fused.
-        schedule: function of the optimizer, the steps of warm-up and all steps, such as
-            ``transformers.get_cosine_schedule_with_warmup``.
+        schedule: function of the optimizer, ``num_warmup_steps`` and ``num_training_steps``, such
+            as ``transformers.get_cosine_schedule_with_warmup``.
 
     Attributes:
         record_type: the record that the component is trained on.
@@ -394,7 +394,11 @@ class ComponentModule(LightningModule):
         # Fused, a step on the CPU takes a fifth of the time; a gradient scaler cannot clip with it.
         fused = partial(torch.optim.AdamW, fused=self.trainer.precision != "16-mixed")
         optimizer = (self.optimizer or fused)([g for g in groups if g["params"]], self.lr)
-        schedule = self.schedule(optimizer, round(self.warmup_ratio * steps), max(1, int(steps)))
+        schedule = self.schedule(
+            optimizer,
+            num_warmup_steps=round(self.warmup_ratio * steps),
+            num_training_steps=max(1, int(steps)),
+        )
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
