@@ -227,39 +227,40 @@ _GOOD = (TrialState.COMPLETE,)
 
 def main(arguments: Sequence[str]) -> int:
     """``python -m train sweep``."""
-    parser = ArgumentParser(
-        prog="python -m train sweep",
-        description="Search hyperparameters: a wandb sweep file, run here with Optuna.",
-        exit_on_error=False,
-    )
-    parser.add_argument("--sweep", type=str, required=True, help="the sweep's YAML")
-    parser.add_argument(
-        "--output", type=str, required=True, help="folder of the sweep; a killed one goes on there"
-    )
-    parser.add_argument(
-        "--trials",
-        type=int | None,
-        default=None,
-        help="trials in all, those of before included; null: run_cap, or the whole grid",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="trials at a time")
-    parser.add_argument("--seed", type=int, default=1, help="of the draws; trials have their own")
-    given = parser.parse_args(list(arguments))
-    if min(given.jobs, 1 if given.trials is None else given.trials) < 1:
+    parser = ArgumentParser(prog="python -m train sweep", exit_on_error=False)
+    parser.add_function_arguments(search, as_group=False)
+    parser.description = "Search hyperparameters: a wandb sweep file, run here with Optuna."
+    return search(**parser.parse_args(list(arguments)))
+
+
+def search(sweep: str, output: str, trials: int | None = None, jobs: int = 1, seed: int = 1) -> int:
+    """Run a search to its end, and print what it found.
+
+    Args:
+        sweep: the sweep's YAML.
+        output: folder of the sweep; a killed one goes on there.
+        trials: trials in all, those of before included; null: run_cap, or the whole grid.
+        jobs: trials at a time.
+        seed: of the draws; trials have their own.
+
+    Raises:
+        UserError: a file that cannot be run, a sweep that runs already, or no trial succeeded.
+    """
+    if min(jobs, 1 if trials is None else trials) < 1:
         raise UserError("--jobs and --trials must be at least 1")
-    sweep, output = read_sweep(given.sweep), Path(given.output)
-    count = count_of(sweep, given.trials)
-    output.mkdir(parents=True, exist_ok=True)
-    with locked(output / "sweep.lock"):
-        search = Search(sweep, output, given.seed)
-        search.run(count, given.jobs)
-        search.report()
-    if not search.study.get_trials(states=_GOOD):
-        raise UserError(f"no trial succeeded; {output / 'trials.csv'} says why")
-    table = table_of(search.study, sweep.metric.name).dropna(axis="columns", how="all")
+    wanted, folder = read_sweep(sweep), Path(output)
+    count, metric = count_of(wanted, trials), wanted.metric.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "sweep.lock"):
+        found = Search(wanted, folder, seed)
+        found.run(count, jobs)
+        found.report()
+    if not found.study.get_trials(states=_GOOD):
+        raise UserError(f"no trial succeeded; {folder / 'trials.csv'} says why")
+    table = table_of(found.study, metric).dropna(axis="columns", how="all")
     print(table.to_string(index=False, na_rep=""))
-    best = search.study.best_trial
-    print(f"best: trial {best.number:03d}, {sweep.metric.name} {best.value:.4f}")
-    print(f"again: {shlex.join(command_of(sweep, best.params, shown=True))}")
-    print(f"results: {output / 'best.json'}, trials.csv, sweep.png")
+    best = found.study.best_trial
+    print(f"best: trial {best.number:03d}, {metric} {best.value:.4f}")
+    print(f"again: {shlex.join(command_of(wanted, best.params, shown=True))}")
+    print(f"results: {folder / 'best.json'}, trials.csv, sweep.png")
     return 0

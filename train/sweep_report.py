@@ -6,13 +6,16 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import optuna
-import pandas as pd
 from optuna.exceptions import ExperimentalWarning
 
 from components.checkpoint import read_component
 from records import write_json, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd  # half a second to import, which --help need not wait for
 
 
 def table_of(study: optuna.Study, metric: str) -> pd.DataFrame:
