@@ -24,7 +24,6 @@ class FromPassages:
     """
 
     judges_sets = False
-    most_calls = 1
 
     def __init__(
         self,
