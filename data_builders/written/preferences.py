@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from transformers.utils import logging
-
 from components.base import describe_base
 from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
@@ -124,7 +122,6 @@ class Preferences:
 
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")

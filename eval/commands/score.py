@@ -13,7 +13,6 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from eval.commands.dry_run import dry_run
 from eval.formats import Format, write_formats
 from eval.metrics.corpus import expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
@@ -79,6 +78,8 @@ def main(argv: list[str]) -> int:
     pipeline = parser.instantiate(arguments).pipeline
     run = Run("score", pipeline, shown, arguments.output, [arguments.documents])
     if arguments.dry_run:
+        from eval.commands.dry_run import dry_run  # the stages that it knows take time to import
+
         print(dry_run(pipeline, documents))
         return 0
     with run:

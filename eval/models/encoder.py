@@ -29,6 +29,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
 
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
@@ -102,6 +103,7 @@ class Engine:
     _model: PreTrainedModel
 
     def __init__(self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype

@@ -29,6 +29,7 @@ from transformers import (
     PreTrainedTokenizerBase,
     T5EncoderModel,
 )
+from transformers.utils import logging
 
 from components.base import load_tokenizer, resolve_base
 from components.encoding import batches_by_length, pad
@@ -71,6 +72,7 @@ class SentenceEncoder:
         max_length: int | None = None,
         device: str = "auto",
     ):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self._base = resolve_base(model)
         self.model = model
         self.batch_size = batch_size
