@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
-from components.measures import auroc, bootstrap
+from components.statistics import auroc, bootstrap
 from eval.decompose.sentences import split_sentences
 from eval.run.provenance import config_hash, inputs, provenance
 from eval.select.judgements import likelihoods

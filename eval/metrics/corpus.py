@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k, responds
 from eval.metrics.probabilities import labelled_precision, posterior_measures
 from eval.pipeline import Scored

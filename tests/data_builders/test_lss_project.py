@@ -7,7 +7,7 @@ import datasets
 import pytest
 
 from components.words import join_words
-from data_builders.annotated.lss.agreement import agreement, kappa
+from data_builders.annotated.lss.agreement import agreement
 from data_builders.annotated.lss.labelstudio import (
     CONFIG,
     Unreadable,
@@ -231,16 +231,6 @@ def test_length_classes():
     found = [length_class(vote(example(lss))) for lss in ("", "Ann", "In 1931 Ann Lee won", CLAIM)]
     assert found == ["none", "little", "half", "all"]
     assert length_class(vote(example(CLAIM.replace("1931 ", "")))) == "most"
-
-
-def test_kappa():
-    assert kappa([(1, 1), (3, 3), (5, 5)]) == 1
-    assert kappa([(1, 5), (5, 1)]) == -1
-    assert kappa([(1, 1), (1, 5), (5, 1), (5, 5)]) == 0
-    # By hand: observed 1, by chance 23/3.
-    assert kappa([(1, 2), (2, 2), (4, 4)]) == pytest.approx(1 - 3 / 23)
-    assert kappa([]) is None
-    assert kappa([(3, 3), (3, 3)]) is None
 
 
 def test_the_table_of_agreement():

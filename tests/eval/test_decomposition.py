@@ -11,7 +11,7 @@ import evaluate
 import numpy as np
 import pytest
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted

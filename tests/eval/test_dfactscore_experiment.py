@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.decompose.given import Given
 from eval.experiments import dfactscore, dfactscore_values
 from eval.experiments.dfactscore import DFActScore

@@ -20,7 +20,7 @@ from eval.metrics.citations import Cited, cited_sentences, without_numbers
 from eval.metrics.document import responds
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, entails
 from records import Document, Generation, JsonlAppender, Passage, sha256_text
 
 # What a kill loses at most where the writer has no cache of its own.
@@ -144,5 +144,5 @@ def _judged(citations: Sequence[dict], judge: EntailmentModel, dropped: Counter[
             dropped["verdict on a citation that could not be judged"] += 1
             found.append(citation)
         else:
-            found.append({**citation, "entailed": int(row.argmax() == 0)})
+            found.append({**citation, "entailed": int(entails(row))})
     return found
