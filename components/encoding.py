@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # seconds to import; whoever encodes has a tokenizer, and the
     import torch
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
+# What is judged together: a premise and a hypothesis, or whatever two texts a model reads.
 Pair = tuple[str, str]
 
 

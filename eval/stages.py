@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from components.encoding import Pair
 from records import Claim, Document, Passage, Verdict
-
-Pair = tuple[str, str]
 
 
 class EntailmentModel(Protocol):
