@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
-from rouge_score import rouge_scorer
 
 from components.calibration import expected_calibration_error
 from components.checkpoint import RELATIONS
@@ -28,7 +28,8 @@ from components.statistics import (
 from components.words import align, is_subsequence, keep_targets, split_words
 from records import LssExample
 
-_ROUGE = rouge_scorer.RougeScorer(["rougeL"])
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
 
 
 def _of_both(
@@ -130,6 +131,9 @@ def sentence_bleu_of(reference: str, text: str) -> float:
     if not hypothesis:
         return 0.0
     words = [word.text for word in split_words(reference)]
+    # NLTK takes seconds to import, and only overlaps need it.
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
     smooth = SmoothingFunction().method4
     return float(sentence_bleu([words], hypothesis, smoothing_function=smooth))
 
@@ -165,6 +169,13 @@ def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float
     return [_prf((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
 
 
+@cache
+def _rouge() -> RougeScorer:
+    from rouge_score.rouge_scorer import RougeScorer  # imports NLTK
+
+    return RougeScorer(["rougeL"])
+
+
 def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     """The measures of one prediction, NaN where the record has no reference for them."""
     texts = [a.lss_star if star else a.lss for a in record.annotations]
@@ -175,7 +186,7 @@ def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}
     same = [reference == text for reference in references]
     overlaps = {
-        "rouge_l": [_ROUGE.score(gold, text)["rougeL"].fmeasure for gold in references],
+        "rouge_l": [_rouge().score(gold, text)["rougeL"].fmeasure for gold in references],
         "bleu": [sentence_bleu_of(gold, text) for gold in references],
     }
     for name, values in overlaps.items():

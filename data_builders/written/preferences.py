@@ -9,12 +9,11 @@ asks it with imitations only).
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
-
-from transformers.utils import logging
 
 from components.base import describe_base
 from components.checkpoint import library_versions
@@ -22,10 +21,10 @@ from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
 from data_builders.topics import Topics, read_topics
-from eval.commands.score import build_parser, score_resumably
 from eval.models.causal import CausalLM
-from eval.pipeline import Pipeline, Scored
-from eval.run.provenance import config_hash, inputs
+from eval.pipeline import Pipeline, Scored, read_pipeline
+from eval.run.provenance import inputs
+from eval.run.run import Run
 from records import (
     Document,
     JsonlAppender,
@@ -39,6 +38,8 @@ PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
 # What a kill loses at most. The engine samples topics of equal prompt length together, and the
 # pipeline's stages batch across documents, so more at a time are faster.
 TOPICS_A_WRITE, DOCUMENTS_A_WRITE = 32, 128
+# Folder of the scoring run, until the dataset is there.
+SCORING = ".scoring"
 
 
 class Preferences:
@@ -126,7 +127,6 @@ class Preferences:
 
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
@@ -139,7 +139,7 @@ class Preferences:
         config = self._config(engine, shown, digests)
         texts = self._sample(engine, topics, config["generator"])
         del engine  # two models at a time are more than enough
-        scored = self._score(pipeline, topics, texts, config_hash(shown, digests))
+        scored = self._score(pipeline, shown, topics, texts)
         dropped: Counter[str] = Counter()
         values = {topic: [self._value(s, dropped) for s in scored[topic]] for topic in topics}
         manifest = write_dataset(
@@ -155,6 +155,7 @@ class Preferences:
         )
         for journal in self._journals:
             journal.unlink()
+        shutil.rmtree(self.output / SCORING)
         return manifest
 
     def _topics(self) -> Topics:
@@ -206,9 +207,9 @@ class Preferences:
     def _score(
         self,
         pipeline: Pipeline,
+        shown: dict,
         topics: Topics,
         texts: Mapping[str, Sequence[str]],
-        key: str,
     ) -> dict[str, list[Scored]]:
         """Every text through the pipeline, resumably."""
         documents = [
@@ -216,9 +217,11 @@ class Preferences:
             for topic, stratum in topics.items()
             for number, text in enumerate(texts[topic])
         ]
-        key = sha256_text(json.dumps([key, [(d.id, d.text) for d in documents]]))
-        self._journals.append(self.output / f".scored.{key[:16]}.partial.jsonl")
-        scored = iter(score_resumably(pipeline, documents, self._journals[-1], DOCUMENTS_A_WRITE))
+        sampled = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
+        config = {"pipeline": shown, "texts": sampled}
+        with Run("preferences", pipeline, config, self.output / SCORING) as run:
+            work, most = pipeline.score, DOCUMENTS_A_WRITE
+            scored = iter(run.documents("scored", work, documents, Scored, most))
         return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
 
     def _value(self, scored: Scored, dropped: Counter[str]) -> float | None:
@@ -295,21 +298,6 @@ def best_and_worst(
         dropped["topic whose scores differ by less than min_gap"] += 1
         return None
     return texts[best], texts[worst], values[best], values[worst]
-
-
-def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
-
-    Raises:
-        UserError: no such file.
-        ArgumentError: a key that the pipeline does not have.
-    """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give a configuration as for `python -m eval score`")
-    parser = build_parser()
-    given = parser.parse_args(["--config", path, "--documents", "-", "--output", "-"])
-    shown = json.loads(parser.dump(given, format="json", skip_none=False))["pipeline"]
-    return parser.instantiate(given).pipeline, shown
 
 
 CARD = Card(
