@@ -1,8 +1,8 @@
 """Dependency trees in CoNLL-U: reading, writing, and telling what is not Universal Dependencies.
 
 The format is that of https://universaldependencies.org/format.html, version 2; the labels are those
-of Universal Dependencies v1 and v2. conllu reads comments and cells; its readers of whole files tell
-no lines and take rows of any number of columns, so both are counted here.
+of Universal Dependencies v1 and v2. conllu reads comments and cells; its readers of whole files
+tell no lines and take rows of any number of columns, so both are counted here.
 """
 
 from __future__ import annotations
