@@ -7,22 +7,13 @@ supported; a model's score is the mean over the texts that respond.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from eval.decompose.sentences import responds
 from records import Claim, Document, Verdict
-
-# The text gives up on the topic. Short texts only: a biography may quote such words.
-_REFUSAL = re.compile(
-    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
-    r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
-    r"|(could not|no) (find )?information)\b",
-    re.IGNORECASE,
-)
-_REFUSAL_MAX_WORDS = 80
 
 DEFAULT_GAMMA = 10
 # The decision on a claim that could not be judged; others are 1 (supported) and 0.
@@ -63,14 +54,6 @@ class DocumentScore(BaseModel):
     precision: float | None = None
     factscore: float | None = None
     empty_selection: bool
-
-
-def responds(document: Document) -> bool:
-    """Whether the text says anything about its topic (FActScore's abstention, by phrases)."""
-    text = document.text.strip()
-    return bool(text) and not (
-        len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None
-    )
 
 
 def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
