@@ -137,9 +137,12 @@ def sentence_bleu_of(reference: str, text: str) -> float:
 
 def word_f1(keep: Sequence[bool], gold: Sequence[bool]) -> float:
     """F1 of the kept words; 1 when both keep nothing."""
-    return precision_recall_f1(
-        sum(k and g for k, g in zip(keep, gold, strict=True)), sum(keep), sum(gold)
-    )[2]
+    return _of_words(keep, gold)[2]
+
+
+def _of_words(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float, float]:
+    hits = sum(k and g for k, g in zip(keep, gold, strict=True))
+    return precision_recall_f1(hits, sum(keep), sum(gold))
 
 
 def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, float]]:
@@ -148,12 +151,7 @@ def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, floa
     kept = align(text, words)
     if kept is None:  # words that the claim does not have: all wrong
         return [(0.0, 0.0, 0.0)] * len(golds)
-    return [
-        precision_recall_f1(
-            sum(k and g for k, g in zip(kept, gold, strict=True)), sum(kept), sum(gold)
-        )
-        for gold in golds
-    ]
+    return [_of_words(kept, gold) for gold in golds]
 
 
 def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:

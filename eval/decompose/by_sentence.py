@@ -47,8 +47,8 @@ class BackedOff(NamedTuple):
 class BySentence(ABC):
     """Decompose sentence by sentence, all sentences of all documents in one go.
 
-    Texts that do not respond (:func:`eval.decompose.sentences.responds`) have no claims. The numbers
-    of citations are taken out before the text is cut.
+    Texts that do not respond (:func:`eval.decompose.sentences.responds`) have no claims. The
+    numbers of citations are taken out before the text is cut.
     """
 
     @abstractmethod
