@@ -110,6 +110,10 @@ class Adversarial:
         model = _name(self.writer)
         return [Step(f"{kind} texts", model, number, "texts") for kind in self.prompts]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"{kind}_{split}.jsonl" for kind in self.prompts for split in SPLITS]
+
     def build(self) -> Path:
         """Write the texts, sift them, write the folder; returns the manifest's path."""
         topics = self._topics()
@@ -134,6 +138,7 @@ class Adversarial:
         manifest = write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=self._card(files),
             clients=[],
             dropped=dropped,

@@ -119,6 +119,10 @@ class Preferences:
             Step("texts to score", self.pipeline, texts, "texts"),
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [*(f"preferences_{split}.jsonl" for split in PARTS), "samples.jsonl"]
+
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
@@ -140,6 +144,7 @@ class Preferences:
         manifest = write_dataset(
             self.output,
             self._files(prompts, texts, values, dropped),
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

@@ -152,6 +152,10 @@ class Citations:
         self.threshold = threshold
         self.at_most = at_most
 
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
+
     def __call__(self, documents: Sequence[Document]) -> list[list[CitedSentence]]:
         """The sentences of each document; three calls of the model over all of them."""
         read = [[self._sentence(*s) for s in _read(document)] for document in documents]

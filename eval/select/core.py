@@ -164,6 +164,10 @@ class Core:
         self.floor = floor
         self.relevance = relevance
 
+    def holds(self) -> list[object]:
+        """Its models, and what judges relevance."""
+        return [self.entailment, self.unli, self.relevance]
+
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Selection]]:

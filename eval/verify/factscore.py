@@ -67,6 +67,10 @@ class FActScore(ByPrompt):
         self.name = "retrieval" if retrieval else "no_context"
         self.prompt = Prompt(_PROMPTS / f"factscore_{self.name}.jinja")
 
+    def holds(self) -> list[object]:
+        """The language model, NP and the prompt."""
+        return [self.asker, self.nonparametric, self.prompt]
+
     def __call__(
         self,
         documents: Sequence[Document],

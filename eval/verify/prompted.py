@@ -74,6 +74,10 @@ class FromPassages(ByPrompt):
         self.answers = dict(labels)
         self.fields = dict(fields or {})
 
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.prompt, self.asker]
+
     def messages(self, one: Asked) -> list[Message]:
         """The claim with its passages."""
         return self.prompt.messages(claim=one.claim.text, passages=one.passages, **self.fields)

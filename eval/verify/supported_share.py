@@ -58,6 +58,10 @@ class SupportedShare(ByPassage):
         self.content_words = content_words
         super().__init__(title_in_premise)
 
+    def holds(self) -> list[object]:
+        """What finds the LSS."""
+        return [self.lss]
+
     def answers(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the passages support of the claims."""
         return self.lss.subsequences([(claim, reference) for reference, claim in pairs])

@@ -182,6 +182,11 @@ class AmbigBio:
             steps.append(Step("biographies", str(_model(self.writer)), names, "texts"))
         return steps
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        kinds = ("names", "retrieval", "passages", "generations")
+        return [f"{kind}.jsonl" for kind in kinds if kind != "generations" or self.writer]
+
     def build(self) -> Path:
         """Names, views, passages, biographies, the folder; returns the manifest's path."""
         with kept_answers(self.output, self.cache_dir) as answers:
@@ -208,6 +213,7 @@ class AmbigBio:
         manifest = write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=_card(found, self.writer is not None),
             clients=clients,
             dropped=dropped,

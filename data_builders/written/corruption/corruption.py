@@ -122,6 +122,10 @@ class Corruption:
             steps.append(Step(f"{self.kind} texts", name, topics * TEXTS, "texts"))
         return steps
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return ["documents.jsonl", "changes.jsonl"]
+
     def build(self) -> Path:
         """Change, merge, append, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -147,6 +151,7 @@ class Corruption:
                     change for source, row, _ in whole for change in self._changes(source, row)
                 ),
             },
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

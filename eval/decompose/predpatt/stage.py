@@ -56,6 +56,10 @@ class PredPatt(BySentence):
         self.asker = Asker(writer, temperature, max_new_tokens, 0, seed) if writer else None
         self.prompt = Prompt(prompt or _PROMPT) if writer else None
 
+    def holds(self) -> list[object]:
+        """The parser, and what words its claims."""
+        return [self.parser, self.writer, self.prompt]
+
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | Failed]:
         """A sentence for each predicate, in the order of their roots, each once."""
         sentences = [place.sentence for place in places]

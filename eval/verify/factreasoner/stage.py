@@ -107,6 +107,10 @@ class FactReasoner:
         self.seed = seed
         self.judges_sets = versions != [1]
 
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
+
     def __call__(
         self,
         documents: Sequence[Document],
