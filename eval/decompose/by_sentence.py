@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eval.decompose.sentences import split_sentences, without_citations
-from eval.metrics.document import responds
+from eval.decompose.sentences import responds, split_sentences, without_citations
 from records import Claim, Document
 
 
@@ -48,8 +47,8 @@ class BackedOff(NamedTuple):
 class BySentence(ABC):
     """Decompose sentence by sentence, all sentences of all documents in one go.
 
-    Texts that do not respond (:func:`eval.metrics.document.responds`) have no claims. The numbers
-    of citations are taken out before the text is cut.
+    Texts that do not respond (:func:`eval.decompose.sentences.responds`) have no claims. The
+    numbers of citations are taken out before the text is cut.
     """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The plain decomposer: one sentence, one claim; and the splitter that all decomposers use."""
+"""The plain decomposer, one sentence, one claim; and how all decomposers read and cut a text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ import nupunkt
 
 from records import Claim, Document
 
-# [1], [2, 3], [4-6]: not part of what is claimed. Four digits are an editor's year.
-_CITATION = re.compile(r"\s*\[(?:\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*|citation needed)\]")
+# The text gives up on the topic. Short texts only: a biography may quote such words.
+_REFUSAL = re.compile(
+    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
+    r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
+    r"|(could not|no) (find )?information)\b",
+    re.IGNORECASE,
+)
+_REFUSAL_MAX_WORDS = 80
+
+# What stands in [1], [2, 3], [4-6]; four digits are an editor's year.
+CITED = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"
+# They are not part of what is claimed.
+_CITATION = re.compile(rf"\s*\[(?:{CITED}|citation needed)\]")
 _BULLET = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)]|\(\d{1,2}\))\s+(?=\S)")
 
 # nupunkt learned from legal texts: "Art.", "Iowa." or "leg." hardly ever end a sentence there.
@@ -43,6 +54,14 @@ class Sentences:
             ]
             for document in documents
         ]
+
+
+def responds(document: Document) -> bool:
+    """Whether the text says anything about its topic (FActScore's abstention, by phrases)."""
+    text = document.text.strip()
+    return bool(text) and not (
+        len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None
+    )
 
 
 def without_citations(text: str) -> str:

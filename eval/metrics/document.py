@@ -7,24 +7,17 @@ supported; a model's score is the mean over the texts that respond.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from eval.decompose.sentences import responds
 from records import Claim, Document, Verdict
 
-# The text gives up on the topic. Short texts only: a biography may quote such words.
-_REFUSAL = re.compile(
-    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
-    r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
-    r"|(could not|no) (find )?information)\b",
-    re.IGNORECASE,
-)
-_REFUSAL_MAX_WORDS = 80
-
 DEFAULT_GAMMA = 10
+# The decision on a claim that could not be judged; others are 1 (supported) and 0.
+FAILED = -1
 
 
 class DocumentScore(BaseModel):
@@ -63,19 +56,30 @@ class DocumentScore(BaseModel):
     empty_selection: bool
 
 
-def responds(document: Document) -> bool:
-    """Whether the text says anything about its topic (FActScore's abstention, by phrases)."""
-    text = document.text.strip()
-    return bool(text) and not (
-        len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None
-    )
-
-
 def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
     """exp(1 - gamma / claims) below gamma claims, else 1 (FActScore's released code)."""
     if claims == 0:
         return 0.0
     return 1.0 if gamma <= 0 or claims >= gamma else math.exp(1 - gamma / claims)
+
+
+class Tally(NamedTuple):
+    """A text's counts: claims that were judged, those supported, and those that failed."""
+
+    judged: int
+    supported: int
+    failed: int
+
+    @property
+    def scored(self) -> bool:
+        """Whether the text enters the means: it has no claims, or some could be judged."""
+        return self.judged > 0 or self.failed == 0
+
+
+def tally(decisions: Sequence[int]) -> Tally:
+    """Count a text's decisions (1, 0, or -1 for failed)."""
+    failed = sum(one < 0 for one in decisions)
+    return Tally(len(decisions) - failed, sum(one > 0 for one in decisions), failed)
 
 
 def recall_at_k(supported: int, k: int) -> float:
