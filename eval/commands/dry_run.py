@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.decompose.sentences import split_sentences, without_citations
+from components.sentences import split_sentences, without_citations
 from eval.models.chat import Answer, CachedWriter, Message, Sampling
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages

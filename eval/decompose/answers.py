@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed
-from eval.decompose.sentences import split_sentences
 from eval.models.chat import Message
 
 _FENCE = re.compile(r"```[a-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from tqdm import tqdm
 
 from components.measures import auroc, bootstrap
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from eval.run.provenance import config_hash, inputs, provenance
 from eval.select.judgements import likelihoods
 from eval.select.weights import about, load_bleached

@@ -16,8 +16,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from components.sentences import split_sentences
 from eval.commands.score import score_resumably
-from eval.decompose.sentences import split_sentences
 from eval.metrics.corpus import summarise
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored

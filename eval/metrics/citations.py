@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from eval.stages import EntailmentModel
 from records import Document, UserError
 

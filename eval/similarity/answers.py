@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from records import UserError
 
 # Words that neither begin, continue nor end a phrase that can be an answer.
