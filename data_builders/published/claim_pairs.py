@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from components.sentences import split_sentences
 from data_builders.dataset import Card, write_dataset
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.wording import any_voice, bleached
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
-from eval.decompose.sentences import split_sentences
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
 # A claim follows from a sentence that holds at least this share of its content words.

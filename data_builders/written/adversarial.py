@@ -15,12 +15,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from components.sentences import split_sentences
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS
 from data_builders.topics import Stratum, Topics, split_topics
-from eval.decompose.sentences import split_sentences
-from eval.metrics.document import responds
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import (
@@ -30,6 +29,7 @@ from records import (
     UserError,
     sha256_text,
 )
+from records.abstention import responds
 
 PROMPTS = Path(__file__).parent / "prompts"
 KINDS = ("info", "repetitive")

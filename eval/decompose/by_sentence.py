@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eval.decompose.sentences import responds, split_sentences, without_citations
+from components.sentences import split_sentences, without_citations
 from records import Claim, Document
+from records.abstention import responds
 
 
 class Place(NamedTuple):
@@ -47,8 +48,8 @@ class BackedOff(NamedTuple):
 class BySentence(ABC):
     """Decompose sentence by sentence, all sentences of all documents in one go.
 
-    Texts that do not respond (:func:`eval.decompose.sentences.responds`) have no claims. The
-    numbers of citations are taken out before the text is cut.
+    Texts that do not respond (:func:`records.abstention.responds`) have no claims. The numbers
+    of citations are taken out before the text is cut.
     """
 
     @abstractmethod

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from eval.decompose.sentences import CITED, split_sentences
+from components.sentences import CITED, split_sentences
 from eval.stages import EntailmentModel, entails
 from records import Document, UserError
 

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from eval.decompose.sentences import responds
-from records import Claim, Document, Verdict
+from eval.stages import Selection
+from records import Claim, Document, Passage, Verdict
+from records.abstention import responds
 
 DEFAULT_GAMMA = 10
 # The decision on a claim that could not be judged; others are 1 (supported) and 0.
@@ -54,6 +55,48 @@ class DocumentScore(BaseModel):
     precision: float | None = None
     factscore: float | None = None
     empty_selection: bool
+
+
+class Scored(BaseModel):
+    """A document with everything that the pipeline found out about it.
+
+    Attributes:
+        claims: all subclaims, selected or not, and what ``failed`` to become one.
+        selections: one a claim that has not failed, or none without Core.
+        verdicts: of verifiers that judge one claim at a time, or that judged all claims.
+        core_verdicts: of verifiers that judge the set, on the selected claims only.
+        scores: one an assessor's named verdict and selection.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    document: Document
+    claims: list[Claim]
+    selections: list[Selection]
+    passages: list[Passage]
+    verdicts: list[Verdict]
+    core_verdicts: list[Verdict] = []
+    scores: list[DocumentScore]
+
+    def judged(
+        self, assessor: str, name: str, selection: Literal["none", "core"]
+    ) -> list[tuple[Claim, Verdict]]:
+        """The claims that one assessor judged, or failed to, each with its verdict.
+
+        With Core the selected ones, with the verdicts of a verifier that judges the set on them.
+        """
+        own = [v for v in self.verdicts if (v.assessor, v.name) == (assessor, name)]
+        kept = {claim.id for claim in self.claims}
+        if selection == "core":
+            kept = {selection.claim for selection in self.selections if selection.selected}
+            again = [v for v in self.core_verdicts if (v.assessor, v.name) == (assessor, name)]
+            own = again or own
+        by_claim = {verdict.claim: verdict for verdict in own}
+        return [
+            (claim, by_claim[claim.id])
+            for claim in self.claims
+            if claim.id in kept and claim.id in by_claim
+        ]
 
 
 def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
+from components.sentences import split_sentences
 from components.statistics import precision_recall_f1
-from eval.decompose.sentences import split_sentences
 from records import UserError
 
 # Words that neither begin, continue nor end a phrase that can be an answer.

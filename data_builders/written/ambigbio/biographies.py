@@ -18,11 +18,11 @@ from tqdm import tqdm
 from clients.polite import chunks
 from data_builders.topics import Stratum
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
-from eval.metrics.document import responds
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel, entails
 from records import Document, Generation, JsonlAppender, Passage, sha256_text
+from records.abstention import responds
 
 # What a kill loses at most where the writer has no cache of its own.
 NAMES_A_WRITE = 32

@@ -18,6 +18,7 @@ from typing import Literal
 from tqdm import tqdm
 
 from clients.polite import chunks
+from components.sentences import split_sentences
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.written.adversarial import shipped_prompts, sift, write_texts
@@ -30,7 +31,6 @@ from data_builders.written.corruption.sources import (
     told_sentences,
 )
 from data_builders.written.corruption.texts import as_sentence, merge, place_claims
-from eval.decompose.sentences import split_sentences
 from eval.models.chat import Writer
 from records import Claim, Document, JsonlAppender, UserError, sha256_text
 

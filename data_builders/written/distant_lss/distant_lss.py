@@ -16,12 +16,12 @@ from typing import Literal
 
 from tqdm import tqdm
 
+from components.sentences import split_sentences
 from components.words import align, join_words, split_words
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
-from eval.decompose.sentences import split_sentences
 from records import BadInput, LssExample, UserError, iter_rows, read_records, sha256_text
 
 Rule = Literal[
