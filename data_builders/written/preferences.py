@@ -9,23 +9,22 @@ asks it with imitations only).
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
-
-from transformers.utils import logging
 
 from components.base import describe_base
 from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
-from data_builders.topics import read_topics
-from eval.commands.score import build_parser, score_resumably
+from data_builders.topics import Topics, read_topics
 from eval.models.causal import CausalLM
-from eval.pipeline import Pipeline, Scored
-from eval.run.provenance import config_hash, inputs
+from eval.pipeline import Pipeline, Scored, read_pipeline
+from eval.run.provenance import inputs
+from eval.run.run import Run
 from records import (
     Document,
     JsonlAppender,
@@ -39,6 +38,8 @@ PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
 # What a kill loses at most. The engine samples topics of equal prompt length together, and the
 # pipeline's stages batch across documents, so more at a time are faster.
 TOPICS_A_WRITE, DOCUMENTS_A_WRITE = 32, 128
+# Folder of the scoring run, until the dataset is there.
+SCORING = ".scoring"
 
 
 class Preferences:
@@ -120,9 +121,12 @@ class Preferences:
             Step("texts to score", self.pipeline, texts, "texts"),
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [*(f"preferences_{split}.jsonl" for split in PARTS), "samples.jsonl"]
+
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
@@ -135,12 +139,13 @@ class Preferences:
         config = self._config(engine, shown, digests)
         texts = self._sample(engine, topics, config["generator"])
         del engine  # two models at a time are more than enough
-        scored = self._score(pipeline, topics, texts, config_hash(shown, digests))
+        scored = self._score(pipeline, shown, topics, texts)
         dropped: Counter[str] = Counter()
         values = {topic: [self._value(s, dropped) for s in scored[topic]] for topic in topics}
         manifest = write_dataset(
             self.output,
-            self._files(prompts, texts, values, dropped),
+            self._files(topics, prompts, texts, values, dropped),
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,
@@ -150,10 +155,11 @@ class Preferences:
         )
         for journal in self._journals:
             journal.unlink()
+        shutil.rmtree(self.output / SCORING)
         return manifest
 
-    def _topics(self) -> list[str]:
-        return list(read_topics(self.topics))[: self.limit]
+    def _topics(self) -> Topics:
+        return dict(list(read_topics(self.topics).items())[: self.limit])
 
     def _config(self, engine: CausalLM, pipeline: dict, digests: Mapping[str, str]) -> dict:
         """What decides the records, without the folder they go to."""
@@ -180,7 +186,7 @@ class Preferences:
         }
 
     def _sample(
-        self, engine: CausalLM, topics: Sequence[str], generator: Mapping[str, object]
+        self, engine: CausalLM, topics: Topics, generator: Mapping[str, object]
     ) -> dict[str, list[str]]:
         """The texts of each topic, kept in a journal while they grow.
 
@@ -201,19 +207,21 @@ class Preferences:
     def _score(
         self,
         pipeline: Pipeline,
-        topics: Sequence[str],
+        shown: dict,
+        topics: Topics,
         texts: Mapping[str, Sequence[str]],
-        key: str,
     ) -> dict[str, list[Scored]]:
         """Every text through the pipeline, resumably."""
         documents = [
-            Document(id=f"{topic} #{number}", topic=topic, text=text)
-            for topic in topics
+            Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
+            for topic, stratum in topics.items()
             for number, text in enumerate(texts[topic])
         ]
-        key = sha256_text(json.dumps([key, [(d.id, d.text) for d in documents]]))
-        self._journals.append(self.output / f".scored.{key[:16]}.partial.jsonl")
-        scored = iter(score_resumably(pipeline, documents, self._journals[-1], DOCUMENTS_A_WRITE))
+        sampled = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
+        config = {"pipeline": shown, "texts": sampled}
+        with Run("preferences", pipeline, config, self.output / SCORING) as run:
+            work, most = pipeline.score, DOCUMENTS_A_WRITE
+            scored = iter(run.documents("scored", work, documents, Scored, most))
         return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
 
     def _value(self, scored: Scored, dropped: Counter[str]) -> float | None:
@@ -236,6 +244,7 @@ class Preferences:
 
     def _files(
         self,
+        topics: Topics,
         prompts: Mapping[str, str],
         texts: Mapping[str, Sequence[str]],
         values: Mapping[str, Sequence[float | None]],
@@ -259,6 +268,7 @@ class Preferences:
             )
         files["samples.jsonl"] = [
             {"topic": topic, "text": text, "kind": "sampled", "score": value}
+            | topics[topic].known()
             for topic in prompts
             for text, value in zip(texts[topic], values[topic], strict=True)
         ]
@@ -288,21 +298,6 @@ def best_and_worst(
         dropped["topic whose scores differ by less than min_gap"] += 1
         return None
     return texts[best], texts[worst], values[best], values[worst]
-
-
-def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
-
-    Raises:
-        UserError: no such file.
-        ArgumentError: a key that the pipeline does not have.
-    """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give a configuration as for `python -m eval score`")
-    parser = build_parser()
-    given = parser.parse_args(["--config", path, "--documents", "-", "--output", "-"])
-    shown = json.loads(parser.dump(given, format="json", skip_none=False))["pipeline"]
-    return parser.instantiate(given).pipeline, shown
 
 
 CARD = Card(

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from eval.metrics.corpus import named
-from eval.pipeline import Scored
+from eval.metrics.document import Scored, named
 from eval.report.graph import Picture, picture_of
 from eval.report.highlighted import Run, of_verdict
 from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, cell, interval, number, unit_of
+from eval.report.tables import Cell, TextTable, cell, interval, number, strata_tables, unit_of
+from eval.run.terminal import model_name
 from eval.stages import Selection
 from records import Claim, Passage, Result, ResultFile, Verdict, first_fault, iter_rows
 
@@ -302,7 +302,7 @@ class ScorePage(Page):
 
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
         """The metrics of all texts."""
-        return tables_of(rows_of(file.results))
+        return [*tables_of(rows_of(file.results)), *strata_tables(file.results)]
 
     def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
         """A summary, models and costs, and documents."""
@@ -313,7 +313,7 @@ class ScorePage(Page):
             "summary": summarise(rows),
             "with_core": any(row.selection == _SELECTIONS["core"] for row in rows),
             "k": file.provenance.get("k"),
-            "usage": [(_model_name(u["model"]), u) for u in file.provenance.get("usage") or []],
+            "usage": [(model_name(u["model"]), u) for u in file.provenance.get("usage") or []],
             "models": models,
             "prompts": file.provenance.get("prompts") or {},
             "documents": documents,
@@ -322,11 +322,6 @@ class ScorePage(Page):
             "named": named,
             "cut": cut,
         }
-
-
-def _model_name(identity: dict) -> str:
-    model = identity.get("model", "")
-    return str(model.get("id", model) if isinstance(model, dict) else model)
 
 
 def cut(text: str | None, most: int = MAX_CHARACTERS) -> str:

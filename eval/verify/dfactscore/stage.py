@@ -12,9 +12,9 @@ import numpy as np
 
 from components.overlap import stems
 from eval.stages import EntailmentModel, entails
+from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, premise
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.linking import Assignment, linked_alone, linked_groups
-from eval.verify.evidence import premise
 from records import Claim, Document, Passage, UserError, Verdict
 
 _UNTOLD = "the relation model gave no answer for one of its passages"
@@ -219,7 +219,7 @@ def _verdicts(
     verdicts = []
     for k, claim in enumerate(claims):
         if k not in rows or not passages:
-            reason = "no passage was found" if k in rows else "retrieval failed"
+            reason = NOTHING_FOUND if k in rows else RETRIEVAL_FAILED
             verdicts.append(_failed(claim, "independent", reason))
             verdicts.append(_failed(claim, "grouped", reason, groups[k]))
             continue
