@@ -71,7 +71,7 @@ class PromptedLss:
 
     def holds(self) -> list[object]:
         """The language model and its prompt."""
-        return [self.writer, self.prompt]
+        return [self.asker, self.prompt]
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the references support of the claims; ``None`` where there is no answer.
