@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from clients.polite import PoliteClient
 from records import sha256_file, write_json, write_jsonl, write_text
 
-PACKAGES = ("pydantic", "sparqlwrapper", "oxigraph", "matplotlib")
+PACKAGES = ("pydantic", "oxigraph", "matplotlib")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from data_builders.builder import Builder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.splits import SPLITS, by_split
-from data_builders.topics import Topics, split_topics
+from data_builders.topics import Stratum, Topics, split_topics
 from eval.decompose.sentences import split_sentences
 from eval.metrics.document import responds
 from eval.models.chat import Answer, Writer
@@ -139,9 +139,9 @@ class Adversarial(Builder):
         found = split_topics(self.topics, self.shares, self.seed)
         return {split: dict(list(own.items())[: self.limit]) for split, own in found.items()}
 
-    def _record(self, kind: str, topic: str, group: str | None, text: str) -> Generation:
+    def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = model_name(self.writer)
-        return Generation(topic=topic, text=text, kind=kind, generator=name, group=group)
+        return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
 
 
 def shipped_prompts() -> dict[str, Prompt]:

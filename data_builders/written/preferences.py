@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits
-from data_builders.topics import read_topics
+from data_builders.topics import Topics, read_topics
 from records import Preference, UserError
 
 PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
@@ -114,7 +114,7 @@ class Preferences(Builder):
         generator = sampled.describe(engine, self.generator, sampling)
         texts = sampled.sample(engine, topics, generator, sampling, work)
         del engine  # two models at a time are more than enough
-        scored = sampled.score(pipeline, texts, config_hash(shown, digests), work)
+        scored = sampled.score(pipeline, topics, texts, config_hash(shown, digests), work)
         told = (self.selection, self.score, self.verdict)
         values = {
             topic: [sampled.value_of(one, *told, work.dropped) for one in own]
@@ -126,13 +126,14 @@ class Preferences(Builder):
             "inputs": dict(digests),
             "libraries": library_versions(),
         }
-        return Made(self._rows(prompts, texts, values, work), CARD, found=found)
+        return Made(self._rows(topics, prompts, texts, values, work), CARD, found=found)
 
-    def _topics(self) -> list[str]:
-        return list(read_topics(self.topics))[: self.limit]
+    def _topics(self) -> Topics:
+        return dict(list(read_topics(self.topics).items())[: self.limit])
 
     def _rows(
         self,
+        topics: Topics,
         prompts: Mapping[str, str],
         texts: Mapping[str, Sequence[str]],
         values: Mapping[str, Sequence[float | None]],
@@ -155,6 +156,7 @@ class Preferences(Builder):
             )
         files["samples.jsonl"] = [
             {"topic": topic, "text": text, "kind": "sampled", "score": value}
+            | topics[topic].known()
             for topic in prompts
             for text, value in zip(texts[topic], values[topic], strict=True)
         ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from components.base import describe_base
 from data_builders.builder import Work
 from data_builders.journal import journalled
+from data_builders.topics import Topics
 from eval.commands.score import build_parser, score_resumably
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
@@ -50,7 +51,7 @@ def describe(engine: CausalLM, model: str, sampling: Mapping[str, object]) -> di
 
 def sample(
     engine: CausalLM,
-    topics: Sequence[str],
+    topics: Topics,
     described: Mapping[str, object],
     sampling: Mapping[str, object],
     work: Work,
@@ -73,7 +74,11 @@ def sample(
 
 
 def score(
-    pipeline: Pipeline, texts: Mapping[str, Sequence[str]], configuration: str, work: Work
+    pipeline: Pipeline,
+    topics: Topics,
+    texts: Mapping[str, Sequence[str]],
+    configuration: str,
+    work: Work,
 ) -> dict[str, list[Scored]]:
     """Every text through the pipeline.
 
@@ -82,13 +87,13 @@ def score(
         configuration: hash of the pipeline's.
     """
     documents = [
-        Document(id=f"{topic} #{number}", topic=topic, text=text)
-        for topic, own in texts.items()
-        for number, text in enumerate(own)
+        Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
+        for topic, stratum in topics.items()
+        for number, text in enumerate(texts[topic])
     ]
     journal = work.journal("scored", configuration, [(d.id, d.text) for d in documents])
     scored = iter(score_resumably(pipeline, documents, journal, DOCUMENTS_A_WRITE))
-    return {topic: [next(scored) for _ in own] for topic, own in texts.items()}
+    return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
 
 
 def value_of(

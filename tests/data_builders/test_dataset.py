@@ -80,6 +80,7 @@ def test_a_file_that_no_config_names_is_a_defect(tmp_path):
             tmp_path, {"unli/test.jsonl": PAIRS},
             configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_card_names_the_files_that_have_rows(tmp_path):

@@ -22,7 +22,7 @@ from train.sweep_file import command_of, count_of, grid_of, read_sweep, space_of
 from train.sweep_report import log_axis
 
 ROOT = Path(__file__).parents[2]
-SWEEPS = sorted((ROOT / "configs/train/sweeps").glob("*.yaml"))
+SWEEPS = sorted((ROOT / "configs/train").glob("*/sweep_*.yaml"))
 LR = {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-2}
 
 

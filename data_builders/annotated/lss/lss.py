@@ -64,7 +64,7 @@ class Lss(Builder):
     shares: tuple[int, int, int] = (8, 1, 1)
 
     reads = ("annotations", "adjudications")
-    least: ClassVar = {"balance_factor": 1, "shares": 1}
+    least: ClassVar = {"balance_factor": 1, "shares": 0}
 
     def files(self) -> dict[str, dict[str, str]]:
         """All annotations and the gold ones by split, and the pairs that are still open."""

@@ -164,8 +164,8 @@ scoring where there are no human labels.
 - `lss_*`: a claim of several clauses, and the words that the reference supports. The rating is a
   rule (1 + 4 times the share of supported clauses), no human's.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
-  texts; `sentences` keeps each sentence's truth. `group` is Core's cell: continent group A to D
-  and frequency bin 0 to 3.
+  texts; `sentences` keeps each sentence's truth. `group` is the continent group A to
+  D and `bin` the frequency, by which Core's people are drawn.
 - `claims_*`: claims about the people of dev and test by how many people they hold for:
   `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
   `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.

@@ -15,6 +15,7 @@ from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
+from data_builders.topics import Stratum
 from data_builders.written.ambigbio.biographies import generations
 from data_builders.written.ambigbio.evidence import (
     MakeSearch,
@@ -182,7 +183,8 @@ class AmbigBio(AskingBuilder):
         if self.writer is not None:
             answers = self._answers(found, work)
             model = model_name(self.writer)
-            made = generations(answers, found, model, self.judge, work.dropped)
+            strata = {name.name: Stratum(name.group, name.bin) for name in names}
+            made = generations(answers, found, model, self.judge, strata, work.dropped)
             files["generations.jsonl"] = list(made)
         config = {"retriever": retriever, **self._judged_by()}
         return Made(

@@ -7,14 +7,15 @@ statement. A citation is a sentence without its brackets and the passages that t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from data_builders.topics import Stratum
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
 from eval.metrics.document import responds
 from eval.models.chat import Answer
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, entails
 from records import Document, Generation, Passage
 
 
@@ -23,6 +24,7 @@ def generations(
     found: dict[str, list[Passage]],
     generator: str,
     judge: EntailmentModel | None,
+    strata: Mapping[str, Stratum],
     dropped: Counter[str],
 ) -> Iterator[Generation]:
     """The answers as generation records with citations; what is no biography is counted.
@@ -49,6 +51,7 @@ def generations(
                 text=text,
                 kind="normal",
                 generator=generator,
+                **strata.get(name, Stratum()).known(),
                 citations=citations,
                 uncited_sentences=sum(not sentence.numbers for sentence in sentences),
                 cited_text=answer.text,
@@ -90,5 +93,5 @@ def _judged(citations: Sequence[dict], judge: EntailmentModel, dropped: Counter[
             dropped["verdict on a citation that could not be judged"] += 1
             found.append(citation)
         else:
-            found.append({**citation, "entailed": int(row.argmax() == 0)})
+            found.append({**citation, "entailed": int(entails(row))})
     return found

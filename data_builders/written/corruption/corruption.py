@@ -274,6 +274,7 @@ class Corruption(Builder):
             text=" ".join([*sentences, *(as_sentence(p.text) for p in told[:k])]),
             claims=claims,
             group=source.group,
+            bin=source.bin,
             kind=f"corrupted_{self.kind}_{k:02d}",
             generator=source.generator,
             document=source.id,
