@@ -11,8 +11,7 @@ import pytest
 
 from data_builders import __main__ as data_builders
 from eval import __main__ as evaluation
-from eval import experiments
-from eval.commands import core, score
+from eval.commands import core, experiment, score
 from train import __main__ as train
 from train import sweep_file
 
@@ -91,7 +90,7 @@ def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsy
         assert score.build_parser().parse_args(arguments)
     elif room == "experiments":
         arguments = ["--config", str(path), "--output", "x"]
-        assert experiments.build_parser(path.stem).parse_args(arguments)
+        assert experiment.build_parser(path.stem).parse_args(arguments)
     else:
         pytest.fail(f"configs/{room}: no door reads it")
 

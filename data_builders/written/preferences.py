@@ -111,6 +111,7 @@ class Preferences:
         self.batch_size = batch_size
         self.limit = limit
         self.seed = seed
+        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would sample and score."""
@@ -147,7 +148,7 @@ class Preferences:
             seed=self.seed,
             inputs=self.topics,
         )
-        for journal in self.output.glob(".*.partial.jsonl"):
+        for journal in self._journals:
             journal.unlink()
         shutil.rmtree(self.output / SCORING)
         return manifest
@@ -189,8 +190,8 @@ class Preferences:
         """
         digests = inputs(self.generator)
         key = sha256_text(json.dumps([generator, digests, self.seed], sort_keys=True))
-        journal = self.output / f".samples.{key[:16]}.partial.jsonl"
-        with JsonlAppender(journal, key="topic") as done:
+        self._journals.append(self.output / f".samples.{key[:16]}.partial.jsonl")
+        with JsonlAppender(self._journals[-1], key="topic") as done:
             todo = [topic for topic in topics if topic not in done.done]
             for start in range(0, len(todo), TOPICS_A_WRITE):
                 batch = todo[start : start + TOPICS_A_WRITE]

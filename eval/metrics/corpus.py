@@ -34,8 +34,7 @@ def summarise(
     scored: Sequence[Scored],
     config_hash: str,
     domain: str,
-    components: str = "trained",
-    group: str = "all",
+    variant: str | int | None = None,
     seed: int = 0,
     k: int | None = None,
 ) -> list[Result]:
@@ -58,7 +57,10 @@ def summarise(
     claims have labels ``precision_mae``: mean over documents of |precision - S / (S + NS)|, the
     latter of the labels of the claims that were scored.
 
-    With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
+    With several verifiers or named verdicts, the results of each have its name as ``assessor``.
+
+    Args:
+        variant: of all results, where a run has several of the same documents.
     """
     assessors = list(
         dict.fromkeys(
@@ -85,13 +87,13 @@ def summarise(
         for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
             results.append(
                 Result(
-                    metric=metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
+                    metric=metric,
+                    assessor=None if assessor is None else named(*assessor),
                     selection=selection,
                     kind=kind,
                     generator=generator,
                     domain=domain,
-                    group=group,
-                    components=components,
+                    variant=variant,
                     n=n,
                     failed=failed,
                     value=value,
@@ -100,6 +102,11 @@ def summarise(
                 )
             )
     return results
+
+
+def named(assessor: str, name: str) -> str:
+    """An assessor and its named verdict in one: ``nli``, ``dfactscore.grouped``."""
+    return assessor if name == "default" else f"{assessor}.{name}"
 
 
 def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:

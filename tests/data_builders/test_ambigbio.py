@@ -117,6 +117,10 @@ def test_biographies_of_a_real_model(folder, writer):
     assert manifest["config"]["writer"]["backend"] == "transformers"
     assert manifest["config"]["prompt"]["file"] == "ambigbio.jinja"
     assert not list(Path("out").glob(".*"))
+    other = Path("out/.biographies.0123456789abcdef.partial.jsonl")
+    other.write_text('{"name": "Bob Ray"}\n')
+    build(writer=writer, temperature=1.0, max_new_tokens=12, seed=1)
+    assert list(Path("out").glob(".*")) == [other], "another configuration goes on with it"
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, writer):

@@ -155,7 +155,11 @@ def test_a_killed_build_goes_on(config, monkeypatch, place):
     assert not Path("killed/manifest.json").exists()
     calls.clear()
     calls[name] = 10
+    other = Path("killed/.scored.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     resumed = build(config, output="killed")
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     assert calls[name] - 10 == (3 if place == "sampling" else 5)  # of five, and of seven
     for path in whole.iterdir():
         assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name

@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from components.statistics import bootstrap
+from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
-from eval.experiments import decomposition, decomposition_values
-from eval.experiments.decomposition import Decomposition
+from eval.experiments.decomposition import decomposition
+from eval.experiments.decomposition import values as decomposition_values
+from eval.experiments.decomposition.decomposition import Decomposition
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims, tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.report.build import build_report
 from eval.verify.factscore import FActScore
 from eval.verify.nli import NLI
 from records import (
@@ -332,7 +333,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monk
         with pytest.raises(KeyboardInterrupt):
             broken.run(Path("killed"), {})
         assert not Path("killed/results.json").exists()
+    other = Path("killed/.other.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     broken.run(Path("killed"), {})
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     files = {p.relative_to("whole") for p in Path("whole").rglob("*") if p.is_file()}
     assert files == {p.relative_to("killed") for p in Path("killed").rglob("*") if p.is_file()}
     for name in files:

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from components.statistics import bootstrap
+from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.experiments import dfactscore, dfactscore_values
-from eval.experiments.dfactscore import DFActScore
-from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText, output_type
+from eval.experiments.dfactscore import dfactscore
+from eval.experiments.dfactscore import values as dfactscore_values
+from eval.experiments.dfactscore.dfactscore import DFActScore
+from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, output_type
 from eval.formats import write_formats
 from eval.metrics.citations import Citations
 from eval.pipeline import Pipeline
-from eval.report.build import build_report
 from eval.verify.dfactscore.local_groups import LocalGroups
 from eval.verify.dfactscore.stage import DFActScore as Verifier
 from records import BadInput, UserError, read_records, write_jsonl
@@ -316,9 +317,13 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, [path], model)
     before = model.asked
+    other = tmp_path / "run/.texts.0123456789abcdef.partial.jsonl"
+    other.write_text('{"id": "one"}\n')
     found, folder = run(tmp_path, [path], model)
     assert found == whole
     assert (folder / "texts.jsonl").read_bytes() == (tmp_path / "whole/texts.jsonl").read_bytes()
+    left = list(folder.glob(".*.partial.jsonl"))
+    assert left == [other], "another configuration goes on with it"
     counting = Words()
     run(tmp_path, [path], counting, output="third")
     assert 0 < model.asked - before < counting.asked

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from components.statistics import bootstrap
+from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.experiments import factreasoner, factreasoner_values
-from eval.experiments.factreasoner import FactReasoner as Experiment
-from eval.experiments.factreasoner import tables
+from eval.experiments.factreasoner import factreasoner, factreasoner_values
+from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
+from eval.experiments.factreasoner.factreasoner import tables
 from eval.pipeline import Scored
-from eval.report.build import build_report
 from eval.report.graph import MAX_CLAIMS, MAX_CONTEXTS, MAX_EDGES, picture_of
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given as GivenPassages
@@ -196,7 +196,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(sets, monkeypatch):
         broken.run(Path("killed"), {})
     assert not Path("killed/results.json").exists()
     model.calls = 0
+    other = Path("killed/.other.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     broken.run(Path("killed"), {})
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     assert model.calls == 1  # two of three documents were done
     files = sorted(path.name for path in Path("whole").iterdir())
     assert files == ["results.json", "scored.jsonl", "tables.csv", "tables.md"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eval.__main__ import main
-from eval.experiments.informativeness import likelihood_of_anyone, measures_of
+from eval.experiments.core.informativeness import likelihood_of_anyone, measures_of
 from eval.models.encoder import Unli
 from records import Claim, Document, UserError, read_results, write_jsonl
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.experiments.lss_generation import LssGeneration, line
+from eval.experiments.lss.lss_generation import LssGeneration, line
 from eval.models.chat import Answer
 from eval.models.encoder import Subsequence
 from eval.models.lss import InWindows, SharedWords, WholeClaim

@@ -15,9 +15,9 @@ from scipy.stats import pearsonr, spearmanr
 
 from components.measures import sentence_bleu_of
 from components.words import join_words, split_words
-from eval import experiments
-from eval.experiments.lss_metrics import LssMetrics
-from eval.experiments.lss_metrics_values import (
+from eval.commands import experiment
+from eval.experiments.lss.lss_metrics import LssMetrics
+from eval.experiments.lss.lss_metrics_values import (
     LSS,
     NO_LSS,
     REFERENCE,
@@ -26,7 +26,7 @@ from eval.experiments.lss_metrics_values import (
     table_rows,
     values_of,
 )
-from eval.experiments.lss_pairs import read_pairs
+from eval.experiments.lss.lss_pairs import read_pairs
 from eval.models.encoder import LssTagger, Subsequence
 from eval.models.lss import InWindows, SharedWords
 from eval.similarity import Measure
@@ -71,7 +71,7 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     config.write_text(yaml.safe_dump({"experiment": options}))
     output = tmp_path / "run"
     arguments = ["lss_metrics", "--config", str(config), "--output", str(output)]
-    assert experiments.main(arguments) == 0
+    assert experiment.main(arguments) == 0
     assert "human          pearson_difference:bleu(claim, LSS)" in capsys.readouterr().out
     assert {f.name for f in output.iterdir()} == {"results.json", "pairs.jsonl", "table4.csv"}
     rows = [json.loads(line) for line in (output / "pairs.jsonl").read_text().splitlines()]
@@ -165,7 +165,7 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
         stars = {"shy": Shy()}
         return LssMetrics([str(data)], metrics, {"shy": Shy()}, stars, control=False)
 
-    monkeypatch.setattr("eval.experiments.lss_metrics.CHUNK", 2)
+    monkeypatch.setattr("eval.experiments.lss.lss_metrics.CHUNK", 2)
     killed = make()
     killed.metrics["bleu"] = lambda pairs: (_ for _ in ()).throw(KeyboardInterrupt)
     first = make()._read()[:2]
@@ -174,7 +174,11 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
     with pytest.raises(ValueError, match="0"):
         killed.run(tmp_path, {})
     Half.asked = 0
+    other = tmp_path / ".pairs.0123456789abcdef.partial.jsonl"
+    other.write_text('{"id": "one"}\n')
     file = make().run(tmp_path, {})
+    left = list(tmp_path.glob(".*.partial.jsonl"))
+    assert left == [other], "another configuration goes on with it"
     again = Half.asked
     found = {(r.kind, r.metric): r for r in file.results}
     assert found["shy", "pearson:bleu(claim, LSS)"].failed == 1  # no answer

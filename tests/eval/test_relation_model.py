@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from components.statistics import auroc, bootstrap
-from eval.experiments import relation_model, relation_model_values
-from eval.experiments.relation_model import RelationModel, line
-from eval.report.build import build_report
-from eval.report.relation_model import roc
+from eval.commands.report import build_report
+from eval.experiments.factreasoner import relation_model, relation_model_values
+from eval.experiments.factreasoner.relation_model import RelationModel, line
+from eval.experiments.factreasoner.relation_model_page import roc
 from records import UserError, read_results, write_jsonl
 
 ATTACK = "<img src=x onerror=alert(1)> $|$"

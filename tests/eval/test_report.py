@@ -9,10 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from eval.metrics.corpus import summarise
-from eval.metrics.document import score_document
-from eval.pipeline import Scored
-from eval.report.build import (
+from eval.commands.report import (
     MAX_DOCUMENTS,
     build_report,
     main,
@@ -20,7 +17,11 @@ from eval.report.build import (
     read_training,
     script_json,
 )
-from eval.report.tables import Table, number, reached
+from eval.experiments.robustness.tables import Table, reached
+from eval.metrics.corpus import summarise
+from eval.metrics.document import score_document
+from eval.pipeline import Scored
+from eval.report.tables import number
 from eval.stages import Selection
 from records import (
     BadInput,

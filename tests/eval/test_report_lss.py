@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from components.words import split_words
+from eval.commands.report import build_report
 from eval.pipeline import Scored
-from eval.report.build import build_report
-from eval.report.lss import highlighted, of_verdict
+from eval.report.highlighted import highlighted, of_verdict
 from records import (
     Claim,
     Document,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval import core as core_command
-from eval.experiments import main
+from eval.commands import core as core_command
+from eval.commands.experiment import main
 from records import Claim, Document, Generation, UserError, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]

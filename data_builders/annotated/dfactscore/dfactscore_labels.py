@@ -11,7 +11,7 @@ from data_builders.annotated.dfactscore.agreement import agreement, as_markdown,
 from data_builders.annotated.dfactscore.labelstudio import Answer, read_answers
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
-from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText
+from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText
 from records import UserError
 
 

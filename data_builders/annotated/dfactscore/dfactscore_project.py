@@ -10,7 +10,7 @@ from data_builders.annotated.dfactscore.labelstudio import CONFIG, INSTRUCTIONS,
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from eval.decompose.given import Given
-from eval.experiments.dfactscore import read_texts
+from eval.experiments.dfactscore.dfactscore import read_texts
 from eval.metrics.document import responds
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_builders.annotated.lss.labelstudio import annotator_of
-from eval.experiments.dfactscore_texts import JudgedClaim
+from eval.experiments.dfactscore.texts import JudgedClaim
 from eval.verify.dfactscore.grouping import in_order
 from records import BadInput, Claim, Document, Passage, UserError
 

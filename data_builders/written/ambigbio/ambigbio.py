@@ -16,6 +16,7 @@ from data_builders.plan import Step
 from data_builders.written.ambigbio.biographies import (
     Sampling,
     generations,
+    journal_of,
     prompts_for,
     write_texts,
 )
@@ -148,6 +149,7 @@ class AmbigBio:
         self.cache_dir = cache_dir
         self.seed = seed
         self.limit = limit
+        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would ask; the numbers depend on the wiki, the times are rough."""
@@ -216,7 +218,8 @@ class AmbigBio:
             inputs=[path for path in (self.names, self.passages, self.knowledge) if path],
             pages={"AmbigBio.csv": csv_text(names)},
         )
-        for leftover in self.output.glob(".*.partial.jsonl*"):
+        # Biographies of another configuration that are not finished stay for it.
+        for leftover in [*self.output.glob(".passages.partial.jsonl*"), *self._journals]:
             leftover.unlink()
         return manifest
 
@@ -265,7 +268,9 @@ class AmbigBio:
         self, found: dict[str, list[Passage]], dropped: Counter[str]
     ) -> Sequence[Generation]:
         prompts = prompts_for(found, self.prompt, self.ambiguity)
-        answers = write_texts(self.writer, prompts, self.sampling, self.seed, self.output)
+        whole = (self.writer, prompts, self.sampling, self.seed, self.output)
+        self._journals.append(journal_of(*whole))
+        answers = write_texts(*whole)
         model = str(_model(self.writer))
         return list(generations(answers, found, model, self.judge, dropped))
 

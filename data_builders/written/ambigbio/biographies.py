@@ -45,6 +45,19 @@ def prompts_for(
     }
 
 
+def journal_of(
+    writer: Writer,
+    prompts: dict[str, list[Message]],
+    sampling: Sampling,
+    seed: int,
+    folder: Path,
+) -> Path:
+    """Where :func:`write_texts` keeps the answers, by all that decides them."""
+    whole = [writer.identity, sampling, seed, prompts]
+    key = sha256_text(json.dumps(whole, sort_keys=True))
+    return folder / f".biographies.{key[:16]}.partial.jsonl"
+
+
 def write_texts(
     writer: Writer,
     prompts: dict[str, list[Message]],
@@ -53,10 +66,7 @@ def write_texts(
     folder: Path,
 ) -> dict[str, Answer]:
     """One answer a name, kept in a journal while they grow."""
-    whole = [writer.identity, sampling, seed, prompts]
-    key = sha256_text(json.dumps(whole, sort_keys=True))
-    journal = folder / f".biographies.{key[:16]}.partial.jsonl"
-    with JsonlAppender(journal, key="name") as done:
+    with JsonlAppender(journal_of(writer, prompts, sampling, seed, folder), key="name") as done:
         todo = [name for name in prompts if name not in done.done]
         parts = list(chunks(todo, NAMES_A_WRITE))
         for part in tqdm(parts, desc="biographies", unit=f"x{NAMES_A_WRITE}", disable=None):
