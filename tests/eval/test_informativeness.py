@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from eval.__main__ import main
+from eval.commands.report import build_report
 from eval.experiments.core.informativeness import likelihood_of_anyone, measures_of
 from eval.models.encoder import Unli
 from records import Claim, Document, UserError, read_results, write_jsonl
@@ -97,13 +98,17 @@ def test_the_command_writes_results(config, tmp_path, capsys):
     assert "bleached > specific" in capsys.readouterr().out
     file = read_results(tmp_path / "run/results.json")
     assert file.experiment == "informativeness"
-    rows = {(r.components, r.metric, r.kind): r for r in file.results}
-    assert rows["trained", "auroc", "bleached > specific"].n == 2
-    assert rows["trained", "likelihood", "texts"].n == 1
-    assert rows["trained", "auroc", "bleached > specific + texts"].ci95 is not None
-    difference = rows["trained", "difference of auroc", "bleached > specific"]
+    assert "difference" in (tmp_path / "run/tables.md").read_text()
+    page = build_report("run").read_text(encoding="utf-8")
+    assert "<title>Are claims in order of how many people they hold for?" in page
+    assert page.count("<svg ") == 1
+    rows = {(r.variant, r.metric, r.kind, r.against): r for r in file.results}
+    assert rows["trained", "auroc", "bleached > specific", None].n == 2
+    assert rows["trained", "likelihood", "texts", None].n == 1
+    assert rows["trained", "auroc", "bleached > specific + texts", None].ci95 is not None
+    difference = rows["trained", "auroc", "bleached > specific", "untrained"]
     assert (difference.value, difference.ci95) == (0.0, (0.0, 0.0))
-    assert rows["untrained", "auroc", "bleached > texts"].value is not None
+    assert rows["untrained", "auroc", "bleached > texts", None].value is not None
     first = (tmp_path / "run/results.json").read_bytes()
     assert main([*command, "--output", "run"]) == 0
     assert (tmp_path / "run/results.json").read_bytes() == first

@@ -258,11 +258,8 @@ def test_two_verifiers_are_never_averaged():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()])
     claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
     results = summarise(pipeline.score([document("x", claims=claims)]), "h", "biographies")
-    values = {r.metric: r.value for r in results if r.metric.startswith("factual_precision:")}
-    assert values == {
-        "factual_precision:labels.default": 0.5,
-        "factual_precision:pairwise.default": 1.0,
-    }
+    values = {r.assessor: r.value for r in results if r.metric == "factual_precision"}
+    assert values == {"labels": 0.5, "pairwise": 1.0}
 
 
 def test_a_text_without_verdicts_counts_for_every_verifier():
@@ -273,13 +270,13 @@ def test_a_text_without_verdicts_counts_for_every_verifier():
     results = summarise(
         pipeline.score([document("x", claims=claims), silent, lost]), "h", "biographies", k=2
     )
-    found = {(r.metric, r.selection): r for r in results}
-    for name in ("labels.default", "pairwise.default"):
-        assert found[f"respond_ratio:{name}", "none"].value == pytest.approx(2 / 3)
+    found = {(r.metric, r.assessor, r.selection): r for r in results}
+    for name in ("labels", "pairwise"):
+        assert found["respond_ratio", name, "none"].value == pytest.approx(2 / 3)
         for selection in ("none", "core"):
-            f1 = found[f"f1_at_k:{name}", selection]
+            f1 = found["f1_at_k", name, selection]
             assert (f1.n, f1.failed) == (2, 1), "0 for no response, nothing where all failed"
-    assert len({r.metric.partition(":")[2] for r in results}) == 2
+    assert len({r.assessor for r in results}) == 2
 
 
 def test_two_verifiers_of_one_name_do_not_judge_twice():

@@ -76,21 +76,23 @@ def run(config, output):
 def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
     first = run(config, "one")
     assert sorted(p.name for p in Path("one").iterdir()) == [
+        "figures",
         "results.json",
         "samples.jsonl",
         "selections.jsonl",
+        "tables.csv",
+        "tables.md",
         "training",
     ]
     found = {
-        (r.components, r.kind, r.selection, r.group, r.metric)
-        for r in read_results("one/results.json").results
+        (r.variant, r.kind, r.selection, r.metric) for r in read_results("one/results.json").results
     }
     for kind in ("normal", "uninformative"):
         for components in ("trained", "untrained"):
-            assert (components, kind, "core", "all", "kept_share") in found
-    assert ("trained", "sampled", "core", "all", "kept_share") in found
-    assert ("trained", "corrupted", "none", "appended=2", "factual_precision") in found
-    assert ("trained", "corrupted", "core", "appended=0", "factual_precision") in found
+            assert (components, kind, "core", "kept_share") in found
+    assert ("trained", "sampled", "core", "kept_share") in found
+    assert (2, "corrupted", "none", "factual_precision") in found
+    assert (0, "corrupted", "core", "factual_precision") in found
     rows = [json.loads(line) for line in Path("one/selections.jsonl").read_text().splitlines()]
     assert {"text", "label", "selected", "weight", "reason"} <= set(rows[0]["claims"][0])
     assert run(config, "one") == first
@@ -102,11 +104,11 @@ def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
 def test_appended_zero_is_the_text_itself(config):
     run(config, "one")
     values = {
-        (r.kind, r.group): r.value
+        (r.kind, r.variant): r.value
         for r in read_results("one/results.json").results
-        if r.metric == "factual_precision" and r.selection == "none" and r.components == "trained"
+        if r.metric == "factual_precision" and r.selection == "none"
     }
-    assert values[("corrupted", "appended=0")] == values[("normal", "all")]
+    assert values["corrupted", 0] == values["normal", "trained"]
 
 
 def test_an_absent_kind_is_the_users_mistake(config):
