@@ -174,6 +174,11 @@ def test_two_true_facts_are_neutral_only_where_neither_tells_the_other(about, ro
     assert found == {(*row, "neutral") for row in rows}
 
 
+def test_what_a_writer_may_be_is_no_other_value():
+    # Whether a writer writes novels or poems is open, but no exchange of one value for another.
+    assert relations("other_value_open", BEN) == {(FRANCE, POLAND, "neutral")}
+
+
 def test_aspects_of_one_date_are_never_neutral():
     dates = {DAY, YEAR, DECADE, CENTURY}
     found = relations("other_fact", ADA)
@@ -366,7 +371,7 @@ def test_a_share_is_how_many_of_those_who_have_the_premise(premise, asked, share
 def test_a_premise_of_a_share_says_nothing_of_the_property_and_holds_for_enough():
     asker = unli.Asker(TRAIN, random.Random(0), Counted(), 2)
     for _ in range(ROUNDS):
-        made = unli._MAKERS["share_given"](asker, DOT)
+        made = unli._MAKERS["share_given"](asker, ADA)
         if made is not None:
             counted = made[3]
             props = {fact.partition("=")[0].partition(".")[0] for fact in counted["given"]}
