@@ -17,7 +17,7 @@ from pathlib import Path
 
 from data_builders.dataset import Card, write_dataset
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.wording import any_voice, bleached
+from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
 from eval.decompose.sentences import split_sentences

@@ -24,7 +24,7 @@ from data_builders.kb.bleached.claims import (
 )
 from data_builders.kb.facts import PREFIXES, WD
 from data_builders.kb.items import POPULATION, check_population, labels_of
-from data_builders.kb.kb_pairs.wording import with_article
+from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import open_client
 from data_builders.plan import Step
 from eval.models.chat import Writer

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.wording import Voice, bank, bleached
+from data_builders.kb.language.wording import Voice, bank, bleached
 from eval.decompose.sentences import split_sentences
 from records import Document, Generation, UserError, iter_rows, read_records
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from clients.sparql import SparqlClient
 from data_builders.kb.facts import POPULATION, Person, Value, count_people
 from data_builders.kb.kb_pairs.splits import FUNCTIONAL, SPLIT_PROPERTIES
-from data_builders.kb.kb_pairs.wording import (
+from data_builders.kb.language.wording import (
     Voice,
     bank,
     capital,
