@@ -6,7 +6,7 @@ import random
 
 from data_builders.kb.kb_pairs.common import Common
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
-from data_builders.kb.language.statements import World
+from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.wording import bank
 
 

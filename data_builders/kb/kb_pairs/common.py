@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from data_builders.kb.facts import Person, Value
-from data_builders.kb.language.statements import Fact, World, ordinal, values_of
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact, ordinal, values_of
 from data_builders.kb.language.wording import lexicon
 
 AGES = (40, 50, 60, 70, 80)

@@ -17,7 +17,7 @@ from data_builders.kb.kb_pairs.pages import passages
 from data_builders.kb.kb_pairs.relation import relation_pairs
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, split_people
 from data_builders.kb.kb_pairs.unli import unli_pairs
-from data_builders.kb.language.statements import Shares, World
+from data_builders.kb.kb_pairs.world import Shares, World
 from data_builders.kb.server import open_client
 from data_builders.plan import Step
 from data_builders.splits import SPLITS

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from data_builders.kb.facts import Person
-from data_builders.kb.language.statements import Fact, World, implies, paragraph
+from data_builders.kb.kb_pairs.world import World, paragraph
+from data_builders.kb.language.statements import Fact, implies
 from data_builders.kb.language.wording import (
     Voice,
     any_voice,
