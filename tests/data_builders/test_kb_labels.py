@@ -9,7 +9,7 @@ import pytest
 
 from components.overlap import new_words
 from components.words import is_subsequence, keep_targets
-from data_builders.kb.facts import PREFIXES
+from data_builders.kb.graph import PREFIXES
 from data_builders.kb.kb_pairs.articles import Writer
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
 from data_builders.kb.kb_pairs.world import World

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from data_builders.kb.facts import Person, Value
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import FUNCTIONAL, facts_of, implies, ordinal
 

@@ -22,8 +22,7 @@ from data_builders.kb.bleached.claims import (
     from_answers,
     text_file,
 )
-from data_builders.kb.facts import PREFIXES, WD
-from data_builders.kb.items import POPULATION, check_population, labels_of
+from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
 from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import open_client
 from data_builders.plan import Step

@@ -13,7 +13,8 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from data_builders.kb.facts import Person, Value
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, ordinal, values_of
 from data_builders.kb.language.wording import lexicon

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from data_builders.kb.facts import DATES, MONTHS, Person, Value
+from data_builders.kb.facts import DATES, Person
+from data_builders.kb.graph import MONTHS, Value
 from data_builders.kb.language.wording import lexicon
 
 SEX_IRI = {"male": "wd:Q6581097", "female": "wd:Q6581072"}
