@@ -20,7 +20,7 @@ from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.wording import any_voice, bleached
+from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Document, RelationPair, UnliPair, UserError, read_records
 

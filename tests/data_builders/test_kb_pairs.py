@@ -11,7 +11,7 @@ from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.kb_pairs import KbPairs
 from data_builders.kb.kb_pairs.pages import page
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS, split_people
-from data_builders.kb.kb_pairs.wording import bank
+from data_builders.kb.language.wording import bank
 from records import Passage, UserError, read_records
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.relation import Found, Teller, labelled_pairs
-from data_builders.kb.kb_pairs.statements import Fact, World, implies, values_of
-from data_builders.kb.kb_pairs.wording import (
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact, implies, values_of
+from data_builders.kb.language.wording import (
     Voice,
     any_voice,
     bank,
