@@ -254,6 +254,26 @@ def test_relations_with_what_is_true_of_anyone(kind, label, facts):
     assert max(len(row) - 1 for row in found) == facts
 
 
+class Noting(Teller):
+    """Notes the kinds of the specific statements that it makes."""
+
+    def unlisted(self, person):
+        found = super().unlisted(person)
+        self.kinds.append(found[1])
+        return found
+
+
+def test_two_specific_statements_are_neutral_only_if_of_different_kinds():
+    teller, seen = Noting(TRAIN, random.Random(0)), 0
+    for _ in range(ROUNDS):
+        teller.kinds = []
+        made = relation._MAKERS["unlisted"](teller, ADA)
+        if made is not None and len(teller.kinds) == 2:
+            seen += 1
+            assert len(set(teller.kinds)) == 2, made
+    assert seen > 100
+
+
 @pytest.mark.parametrize("about", [ADA, BEN])
 def test_nobody_is_called_by_the_other_sex(about):
     teller = Teller(TRAIN, random.Random(1))
