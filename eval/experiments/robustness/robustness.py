@@ -20,7 +20,6 @@ from eval.decompose.sentences import split_sentences
 from eval.experiments.experiment import Experiment, Found
 from eval.experiments.robustness.page import RobustnessPage
 from eval.metrics.corpus import summarise
-from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
 from eval.run.run import Run
 from records import Document, Generation, UserError, read_records
@@ -156,6 +155,8 @@ class Robustness(Experiment):
         """One text a topic from the adversary."""
         if self.adversary is None:
             return []
+        from eval.models.causal import CausalLM  # PyTorch, which --help does without
+
         adversary = cache(lambda: CausalLM(self.adversary))  # loaded where one is left to sample
 
         def sampled(own: Sequence[_Topic]) -> list[Generation]:
