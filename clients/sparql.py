@@ -1,48 +1,34 @@
-"""A polite SPARQL client over SPARQLWrapper: one request at a time, retries, an on-disk cache.
+"""A polite client of SPARQL endpoints.
 
-SPARQLWrapper itself never retries, and its time-out is one of each socket read. Public endpoints
-(Wikidata's query service, DBpedia) answer in three ways that look like success and are none: the
-JSON of a 200 answer is cut, an error text stands inside it, or rows beyond a limit are left out
-without a word. The first two count as time-outs here, the third is found by counting.
+Public ones (Wikidata's query service, DBpedia) answer in three ways that look like success and are
+none: the JSON of a 200 answer is cut, an error text stands inside it, or rows beyond a limit are
+left out without a word. The first two count as time-outs here, the third is found by counting.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.parse import urlencode
 
-from SPARQLWrapper import JSON, POST, SPARQLWrapper
-from SPARQLWrapper.SPARQLExceptions import (
-    EndPointInternalError,
-    EndPointNotFound,
-    QueryBadFormed,
-    Unauthorized,
-    URITooLong,
-)
 from tqdm import tqdm
 
 from clients.polite import (
-    TRANSIENT_STATUS,
     EndpointError,
     PoliteClient,
     RefusedError,
     Transient,
     chunks,
     one_line,
-    read_until,
-    retry_after,
+    whole_json,
 )
-from records import UserError
 
 Rows = list[dict[str, str]]
 
 VALUES_SIZE = 100
+_ACCEPT = {"Accept": "application/sparql-results+json"}
 # What SPARQL 1.1 allows between < and >; anything else would make the whole batch malformed.
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 
@@ -145,44 +131,13 @@ class SparqlClient(PoliteClient):
         return rows
 
     def _attempt(self, query: str) -> Rows:
-        deadline = time.monotonic() + self.timeout_s
-        wrapper = SPARQLWrapper(self.endpoint, returnFormat=JSON, agent=self.user_agent)
-        wrapper.setMethod(POST)  # a GET of some 400 ids is already too long for common servers
-        wrapper.setOnlyConneg(True)
-        wrapper.setTimeout(max(1, round(self.timeout_s)))
-        wrapper.setQuery(query)
-        try:
-            response = wrapper.query().response
-            with response:
-                body = read_until(lambda: response.read1(1 << 16), deadline)
-        except (QueryBadFormed, URITooLong) as error:
-            raise RefusedError(f"{self.endpoint} refuses the query: {one_line(error)}") from None
-        except (EndPointNotFound, Unauthorized) as error:
-            raise UserError(f"endpoint: {self.endpoint}: {one_line(error)}") from None
-        except EndPointInternalError as error:
-            raise Transient(f"HTTP 500: {one_line(error)}", too_much=True) from None
-        except HTTPError as error:
-            if error.code not in TRANSIENT_STATUS:
-                raise UserError(
-                    f"{self.endpoint} answers HTTP {error.code} {error.reason}; "
-                    "check the address and user_agent"
-                ) from None
-            asked = error.headers.get("Retry-After")
-            wait = retry_after(asked) if error.code in {429, 503} else None
-            raise Transient(f"HTTP {error.code}", wait, error.code == 504) from None
-        except TimeoutError as error:
-            raise Transient(f"TimeoutError: {one_line(error)}", too_much=True) from None
-        except (OSError, HTTPException) as error:  # refused or torn connections
-            raise Transient(f"{type(error).__name__}: {one_line(error)}") from None
-        return _rows(body)
-
-
-def _rows(body: bytes) -> Rows:
-    try:
-        bindings = json.loads(body)["results"]["bindings"]
-        return [{name: cell["value"] for name, cell in row.items()} for row in bindings]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        tail = body[-80:].decode("utf-8", errors="replace")
-        raise Transient(
-            f"the answer is no whole SPARQL JSON, it ends with {tail!r}", too_much=True
-        ) from None
+        # By POST: a GET of some 400 ids is already too long for common servers.
+        status, _, body = self._fetch(
+            "POST", self.endpoint, urlencode({"query": query}), _ACCEPT, known=(200, 400, 414)
+        )
+        if status != 200:
+            said = one_line(body.decode("utf-8", errors="replace"))
+            raise RefusedError(f"{self.endpoint} refuses the query: HTTP {status} {said}")
+        with whole_json(body) as found:
+            bindings = found["results"]["bindings"]
+            return [{name: cell["value"] for name, cell in row.items()} for row in bindings]

@@ -23,6 +23,7 @@ from components.statistics import (
     bootstrap,
     mean_known,
     pearson,
+    precision_recall_f1,
     spearman,
 )
 from components.words import align, is_subsequence, keep_targets, split_words
@@ -138,16 +139,14 @@ def sentence_bleu_of(reference: str, text: str) -> float:
     return float(sentence_bleu([words], hypothesis, smoothing_function=smooth))
 
 
-def _prf(hits: int, predicted: int, gold: int) -> tuple[float, float, float]:
-    """Precision, recall and F1; all 1 where both sides are empty, all 0 where one is."""
-    if not predicted or not gold:
-        return (float(predicted == gold),) * 3
-    return hits / predicted, hits / gold, 2 * hits / (predicted + gold)
-
-
 def word_f1(keep: Sequence[bool], gold: Sequence[bool]) -> float:
     """F1 of the kept words; 1 when both keep nothing."""
-    return _prf(sum(k and g for k, g in zip(keep, gold, strict=True)), sum(keep), sum(gold))[2]
+    return _of_words(keep, gold)[2]
+
+
+def _of_words(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float, float]:
+    hits = sum(k and g for k, g in zip(keep, gold, strict=True))
+    return precision_recall_f1(hits, sum(keep), sum(gold))
 
 
 def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, float]]:
@@ -156,17 +155,14 @@ def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, floa
     kept = align(text, words)
     if kept is None:  # words that the claim does not have: all wrong
         return [(0.0, 0.0, 0.0)] * len(golds)
-    return [
-        _prf(sum(k and g for k, g in zip(kept, gold, strict=True)), sum(kept), sum(gold))
-        for gold in golds
-    ]
+    return [_of_words(kept, gold) for gold in golds]
 
 
 def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
     """Precision, recall and F1 over two texts' words without their order, one a reference."""
     bag = Counter(word.text.lower() for word in split_words(text))
     golds = [Counter(word.text.lower() for word in split_words(gold)) for gold in references]
-    return [_prf((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
+    return [precision_recall_f1((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
 
 
 @cache

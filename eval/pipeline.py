@@ -10,57 +10,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from jsonargparse import ArgumentParser, get_loader
-from pydantic import BaseModel, ConfigDict
 
-from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, score_document
+from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
-
-
-class Scored(BaseModel):
-    """A document with everything that the pipeline found out about it.
-
-    Attributes:
-        claims: all subclaims, selected or not, and what ``failed`` to become one.
-        selections: one a claim that has not failed, or none without Core.
-        verdicts: of verifiers that judge one claim at a time, or that judged all claims.
-        core_verdicts: of verifiers that judge the set, on the selected claims only.
-        scores: one an assessor's named verdict and selection.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    document: Document
-    claims: list[Claim]
-    selections: list[Selection]
-    passages: list[Passage]
-    verdicts: list[Verdict]
-    core_verdicts: list[Verdict] = []
-    scores: list[DocumentScore]
-
-    def judged(
-        self, assessor: str, name: str, selection: Literal["none", "core"]
-    ) -> list[tuple[Claim, Verdict]]:
-        """The claims that one assessor judged, or failed to, each with its verdict.
-
-        With Core the selected ones, with the verdicts of a verifier that judges the set on them.
-        """
-        own = [v for v in self.verdicts if (v.assessor, v.name) == (assessor, name)]
-        kept = {claim.id for claim in self.claims}
-        if selection == "core":
-            kept = {selection.claim for selection in self.selections if selection.selected}
-            again = [v for v in self.core_verdicts if (v.assessor, v.name) == (assessor, name)]
-            own = again or own
-        by_claim = {verdict.claim: verdict for verdict in own}
-        return [
-            (claim, by_claim[claim.id])
-            for claim in self.claims
-            if claim.id in kept and claim.id in by_claim
-        ]
 
 
 class Pipeline:

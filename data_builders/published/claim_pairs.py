@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from components.sentences import split_sentences
 from data_builders.dataset import Card, write_dataset
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.wording import any_voice, bleached
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
-from eval.decompose.sentences import split_sentences
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
 # A claim follows from a sentence that holds at least this share of its content words.
@@ -75,6 +75,10 @@ class ClaimPairs:
         """What a build would read."""
         return [Step("documents with claims", path, seconds=1.0) for path in self.documents]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"{kind}_{split}.jsonl" for kind in ("relation", "unli") for split in SPLITS]
+
     def build(self) -> Path:
         """Make the pairs and write the folder; returns the manifest's path."""
         read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
@@ -92,6 +96,7 @@ class ClaimPairs:
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

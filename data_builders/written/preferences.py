@@ -20,7 +20,7 @@ from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
-from data_builders.topics import read_topics
+from data_builders.topics import Topics, read_topics
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored, read_pipeline
 from eval.run.provenance import inputs
@@ -121,6 +121,10 @@ class Preferences:
             Step("texts to score", self.pipeline, texts, "texts"),
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [*(f"preferences_{split}.jsonl" for split in PARTS), "samples.jsonl"]
+
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
         pipeline, shown = read_pipeline(self.pipeline)
@@ -140,7 +144,8 @@ class Preferences:
         values = {topic: [self._value(s, dropped) for s in scored[topic]] for topic in topics}
         manifest = write_dataset(
             self.output,
-            self._files(prompts, texts, values, dropped),
+            self._files(topics, prompts, texts, values, dropped),
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,
@@ -153,8 +158,8 @@ class Preferences:
         shutil.rmtree(self.output / SCORING)
         return manifest
 
-    def _topics(self) -> list[str]:
-        return list(read_topics(self.topics))[: self.limit]
+    def _topics(self) -> Topics:
+        return dict(list(read_topics(self.topics).items())[: self.limit])
 
     def _config(self, engine: CausalLM, pipeline: dict, digests: Mapping[str, str]) -> dict:
         """What decides the records, without the folder they go to."""
@@ -181,7 +186,7 @@ class Preferences:
         }
 
     def _sample(
-        self, engine: CausalLM, topics: Sequence[str], generator: Mapping[str, object]
+        self, engine: CausalLM, topics: Topics, generator: Mapping[str, object]
     ) -> dict[str, list[str]]:
         """The texts of each topic, kept in a journal while they grow.
 
@@ -203,13 +208,13 @@ class Preferences:
         self,
         pipeline: Pipeline,
         shown: dict,
-        topics: Sequence[str],
+        topics: Topics,
         texts: Mapping[str, Sequence[str]],
     ) -> dict[str, list[Scored]]:
         """Every text through the pipeline, resumably."""
         documents = [
-            Document(id=f"{topic} #{number}", topic=topic, text=text)
-            for topic in topics
+            Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
+            for topic, stratum in topics.items()
             for number, text in enumerate(texts[topic])
         ]
         sampled = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
@@ -239,6 +244,7 @@ class Preferences:
 
     def _files(
         self,
+        topics: Topics,
         prompts: Mapping[str, str],
         texts: Mapping[str, Sequence[str]],
         values: Mapping[str, Sequence[float | None]],
@@ -262,6 +268,7 @@ class Preferences:
             )
         files["samples.jsonl"] = [
             {"topic": topic, "text": text, "kind": "sampled", "score": value}
+            | topics[topic].known()
             for topic in prompts
             for text, value in zip(texts[topic], values[topic], strict=True)
         ]

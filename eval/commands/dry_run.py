@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple, TypeVar
 
-from eval.decompose.sentences import split_sentences, without_citations
+from components.sentences import split_sentences, without_citations
 from eval.models.chat import CHARACTERS_A_TOKEN
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages

@@ -14,7 +14,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from eval.formats import Format, write_formats
-from eval.metrics.corpus import expected_claims, summarise
+from eval.metrics.corpus import ALL, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run import terminal
 from eval.run.run import CHUNK, Run
@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
     with run:
         file = run.finished("scored.jsonl") or _score(run, pipeline, documents, arguments)
     for row in file.results:
-        if row.metric == "factual_precision":
+        if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
             print(_line(row))
     for row in file.provenance["usage"]:
         print(terminal.used(row))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from components.statistics import bootstrap
-from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k, responds
+from eval.metrics.document import DocumentScore, Scored, f1_at_k, named, recall_at_k
 from eval.metrics.probabilities import labelled_precision, posterior_measures
-from eval.pipeline import Scored
-from records import Claim, Result, Verdict
+from records import Claim, Result, UserError, Verdict
+from records.abstention import responds
 
 # Shown as totals of a cell; ``failed`` is a field of every result.
 _COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
+
+ALL = "all"
 
 Row = tuple[Scored, DocumentScore]
 
@@ -37,8 +39,12 @@ def summarise(
     variant: str | int | None = None,
     seed: int = 0,
     k: int | None = None,
+    strata: bool = True,
 ) -> list[Result]:
     """Results for every kind and generator among the documents, with and without Core.
+
+    There are also rows of each group and of each bin of frequency that documents have; see
+    :func:`strata_of`.
 
     Metrics, means over documents (macro) but for the last two items:
 
@@ -61,12 +67,52 @@ def summarise(
 
     Args:
         variant: of all results, where a run has several of the same documents.
+        strata: whether groups and bins have results of their own.
     """
     assessors = list(
         dict.fromkeys(
             (score.assessor, score.name) for d in scored for score in d.scores if score.kept
         )
     )
+    parts = [({}, scored), *(strata_of(scored) if strata else [])]
+    shared = {"domain": domain, "variant": variant, "config_hash": config_hash}
+    return [
+        Result(**row, **shared, **stratum)
+        for stratum, own in parts
+        for row in _rows(own, assessors, k, seed)
+    ]
+
+
+def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Scored]]]:
+    """The documents of each ``group``, and of each ``bin``, with the field of their results.
+
+    Documents without one are in none. Where each topic has a group of its own (which then keeps
+    splits apart) the groups say no more than the topics, and there are none.
+
+    Raises:
+        UserError: a group has the name of all documents together.
+    """
+    found = []
+    for field in ("group", "bin"):
+        own: dict[str, list[Scored]] = {}
+        for one in scored:
+            if (name := getattr(one.document, field)) is not None:
+                own.setdefault(name, []).append(one)
+        if ALL in own:
+            raise UserError(
+                f"document {own[ALL][0].document.id!r}: {field}: {ALL!r} means all texts in the "
+                f"results; give the {field} another name"
+            )
+        topics = {one.document.topic for several in own.values() for one in several}
+        if len(own) < len(topics):
+            found += [({field: name}, own[name]) for name in sorted(own)]
+    return found
+
+
+def _rows(
+    scored: Sequence[Scored], assessors: Sequence[tuple[str, str]], k: int | None, seed: int
+) -> Iterator[dict]:
+    """The results' fields of some documents: of every kind, generator, selection, assessor."""
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
         for score in document.scores:
@@ -81,32 +127,20 @@ def summarise(
                     name,
                 )
                 cells.setdefault(key, []).append((document, score))
-    results = []
     for (kind, generator, selection, assessor), rows in cells.items():
         failed = sum(score.failed for _, score in rows)
         for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
-            results.append(
-                Result(
-                    metric=metric,
-                    assessor=None if assessor is None else named(*assessor),
-                    selection=selection,
-                    kind=kind,
-                    generator=generator,
-                    domain=domain,
-                    variant=variant,
-                    n=n,
-                    failed=failed,
-                    value=value,
-                    ci95=ci95,
-                    config_hash=config_hash,
-                )
-            )
-    return results
-
-
-def named(assessor: str, name: str) -> str:
-    """An assessor and its named verdict in one: ``nli``, ``dfactscore.grouped``."""
-    return assessor if name == "default" else f"{assessor}.{name}"
+            yield {
+                "metric": metric,
+                "assessor": None if assessor is None else named(*assessor),
+                "selection": selection,
+                "kind": kind,
+                "generator": generator,
+                "n": n,
+                "failed": failed,
+                "value": value,
+                "ci95": ci95,
+            }
 
 
 def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:

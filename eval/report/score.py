@@ -14,12 +14,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from eval.metrics.corpus import named
-from eval.pipeline import Scored
+from eval.metrics.document import Scored, named
 from eval.report.graph import Picture, picture_of
 from eval.report.highlighted import Run, of_verdict
 from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, cell, interval, number, unit_of
+from eval.report.tables import Cell, TextTable, cell, interval, number, strata_tables, unit_of
 from eval.run.terminal import model_name
 from eval.stages import Selection
 from records import Claim, Passage, Result, ResultFile, Verdict, first_fault, iter_rows
@@ -303,7 +302,7 @@ class ScorePage(Page):
 
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
         """The metrics of all texts."""
-        return tables_of(rows_of(file.results))
+        return [*tables_of(rows_of(file.results)), *strata_tables(file.results)]
 
     def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
         """A summary, models and costs, and documents."""

@@ -17,6 +17,9 @@ _UNITS = {
     **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
     "claims": "tenth",
 }
+# What the variants of a run with a control are called, and what is said below a value.
+COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
+NOT_JUDGED = "n = {n}, {failed} not judged"
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
 _NAMES = ("metric", "assessor", "variant", "against")
 # Between a number and what belongs to it: its spread, or the other end of its interval.
@@ -101,29 +104,31 @@ def by(rows: Iterable[Result], *fields: str) -> dict:
     return {tuple(getattr(row, name) for name in fields): row for row in rows}
 
 
-def side_by_side(
-    title: str,
-    note: str,
-    own: Mapping[tuple, Result],
-    names: Mapping[object, str],
-    first: Sequence[str],
-    said: str = "",
-) -> TextTable:
-    """A row a place and a column a name; columns and rows that are empty throughout are left out.
-
-    Args:
-        own: name, then place, to result.
-        names: name to the head of its column.
-        first: heads of the columns that say the place.
-        said: the note of each cell.
-    """
-    shown = {name: head for name, head in names.items() if any(key[0] == name for key in own)}
-    places = dict.fromkeys(key[1:] for key in own if key[0] in shown)
+def strata_tables(results: Sequence[Result]) -> list[TextTable]:
+    """The table of the groups and bins that texts have; none of a run whose texts have neither."""
+    columns = {
+        ("factual_precision", "none"): "Precision without Core",
+        ("factual_precision", "core"): "Precision with Core",
+        ("kept_share", "core"): "What Core keeps",
+    }
+    found: dict[tuple, dict[tuple[str, str], Result]] = {}
+    for row in results:
+        if (row.group, row.bin) != ("all", "all"):
+            name = f"group {row.group}" if row.bin == "all" else f"frequency {row.bin}"
+            place = (name, f"{row.kind} ({row.generator})", row.assessor or "", row.variant or "")
+            found.setdefault(place, {})[row.metric, row.selection] = row
+    heads = ["Topics", "Texts (generator)", "Assessor", "Components"]
+    shown = [n for n in range(len(heads)) if n < 2 or any(place[n] for place in found)]
     rows = [
-        [*map(str, place), *(cell(own.get((name, *place)), note=said) for name in shown)]
-        for place in places
+        [
+            *(str(place[n]) for n in shown),
+            *(cell(own.get(key), unit_of(key[0]), NOT_JUDGED) for key in columns),
+        ]
+        for place, own in found.items()
     ]
-    return TextTable(title, note, [*first, *shown.values()], rows)
+    note = "The same texts apart: by the group of their topic, and by the bin of its frequency."
+    head = [*(heads[n] for n in shown), *columns.values()]
+    return [TextTable("By group and frequency", note, head, rows)] if rows else []
 
 
 def markdown(tables: Iterable[TextTable], first: str) -> str:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
-from tqdm import tqdm
-
-from clients.polite import EndpointError, RefusedError
 from records import Claim, Document, Passage, UserError
 
 # Passages are searched for each claim, or once a document, for its topic.
 Per = Literal["claim", "topic"]
-Asked = TypeVar("Asked")
-Found = TypeVar("Found")
-
-# A server that did not answer so many queries in a row is gone.
-GIVE_UP = 3
 
 
 class SearchRetriever(ABC):
@@ -125,27 +117,3 @@ def with_contexts(
         )
         used.append(list(known.values()))
     return found, used
-
-
-def ask_each(asked: Sequence[Asked], ask: Callable[[Asked], Found]) -> list[Found | None]:
-    """One answer of a server each; ``None`` where it refused or, after all retries, gave none.
-
-    Raises:
-        EndpointError: it gave none to ``GIVE_UP`` questions in a row. A server that is gone is no
-            reason to end a run with nothing but failures; started again, the run goes on.
-    """
-    found: list[Found | None] = []
-    lost = 0
-    for one in tqdm(asked, "asked", unit="query", leave=False, disable=None):
-        answer = None
-        try:
-            answer = ask(one)
-            lost = 0
-        except EndpointError:
-            lost += 1
-            if lost == GIVE_UP:
-                raise
-        except RefusedError:
-            lost = 0
-        found.append(answer)
-    return found

@@ -8,38 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
-from urllib.parse import urlsplit
 
-from tqdm import tqdm
-
-from clients.polite import (
-    EndpointError,
-    HttpClient,
-    RefusedError,
-    Transient,
-    is_local,
-    one_line,
-)
+from clients.asking import ask_each
+from clients.serper import MOST_RESULTS, RESULTS, Reply, SerperClient
 from eval.models.cache import ANSWERS, TextCache, answer_key
-from eval.retrieve.search import GIVE_UP, Per, SearchRetriever
+from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, sha256_text
-
-# One credit is good for so many results; Google gives no more than a hundred.
-RESULTS = 10
-MOST_RESULTS = 100
-
-_PARTS = ("answerBox", "knowledgeGraph", "organic")
-_NO_CREDIT = re.compile(r"credit", re.IGNORECASE)
-
-Reply = dict[str, Any]
 
 
 class Serper(SearchRetriever):
@@ -84,29 +62,14 @@ class Serper(SearchRetriever):
         retries: int = 5,
     ):
         super().__init__(k, topic_in_query, per)
-        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", api_key_env):
-            raise UserError(
-                "api_key_env: give the name of an environment variable, in capitals, not the key"
-            )
-        address = urlsplit(base_url)
-        if address.scheme != "https" and not (address.scheme == "http" and is_local(base_url)):
-            raise UserError("base_url: give the https address of the service; the key goes there")
-        if address.username or address.password or address.query:
-            raise UserError(
-                "base_url: holds a user, a password or a query; give the key in the variable that "
-                "api_key_env names"
-            )
         if concurrency < 1 or retries < 0 or timeout_s <= 0:
             raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
-        self.api_key_env = api_key_env
-        self.base_url = base_url.rstrip("/")
-        self.gl = gl
-        self.hl = hl
+        self.client = SerperClient(
+            api_key_env, base_url, gl, hl, timeout_s=timeout_s, retries=retries
+        )
         self.boxes = boxes
         self.cache_path = cache
         self.concurrency = concurrency
-        self.timeout_s = timeout_s
-        self.retries = retries
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -115,7 +78,7 @@ class Serper(SearchRetriever):
 
     @property
     def _asked_of(self) -> dict[str, str]:
-        return {"base_url": self.base_url, "gl": self.gl, "hl": self.hl}
+        return {"base_url": self.client.base_url, "gl": self.client.gl, "hl": self.client.hl}
 
     def keep_answers_in(self, folder: Path) -> None:
         """Keep the answers in this folder, unless ``cache`` names another place."""
@@ -138,7 +101,8 @@ class Serper(SearchRetriever):
         known = self._cache.get(list(keys.values())) if self._cache else {}
         todo = [query for query, key in keys.items() if key not in known]
         replies: dict[str, Reply | None] = {query: known.get(key) for query, key in keys.items()}
-        for query, reply in self._ask(todo, results):
+        search = partial(self.client.search, results=results)
+        for query, reply in ask_each(todo, search, self.concurrency):
             replies[query] = reply
             if reply is not None and self._cache:
                 self._cache.put({keys[query]: reply})
@@ -150,57 +114,6 @@ class Serper(SearchRetriever):
         service = json.dumps(["serper", self._asked_of, results], sort_keys=True)
         return answer_key(hashlib.sha256(service.encode()).digest(), [query])
 
-    def _ask(self, queries: Sequence[str], results: int) -> Iterator[tuple[str, Reply | None]]:
-        """Queries with their replies, in the order in which these come."""
-        if not queries:
-            return
-        clients: SimpleQueue[_Client] = SimpleQueue()
-        for _ in range(self.concurrency):
-            clients.put(_Client(self, self._api_key()))
-        lost = 0  # queries in a row
-        stop: UserError | None = None
-
-        def ask(query: str) -> Reply | None:
-            nonlocal lost, stop
-            if stop:
-                return None
-            client = clients.get()
-            try:
-                reply = client.ask({"q": query, "gl": self.gl, "hl": self.hl, "num": results})
-                lost = 0
-                return reply
-            except EndpointError as error:
-                lost += 1
-                if lost >= GIVE_UP:
-                    stop = stop or error
-            except RefusedError:
-                lost = 0
-            except UserError as error:  # the replies under way are paid for: they are kept
-                stop = stop or error
-            finally:
-                clients.put(client)
-            return None
-
-        with ThreadPoolExecutor(self.concurrency) as pool:
-            asked = {pool.submit(ask, query): query for query in queries}
-            try:
-                for done in tqdm(as_completed(asked), "Serper", len(asked), disable=None):
-                    yield asked[done], done.result()
-            except BaseException as error:  # the loop was left early: the rest is not asked
-                stop = stop or UserError(str(error))
-                raise
-        if stop:
-            raise stop
-
-    def _api_key(self) -> str:
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not key or not key.isascii() or not key.isprintable():
-            raise UserError(
-                f"set Serper's key in the environment variable {self.api_key_env} (or name another "
-                "variable with api_key_env)"
-            )
-        return key
-
     def _passages(self, reply: Reply) -> list[Passage]:
         found = [_result(_mapping(result)) for result in reply.get("organic", ())]
         if self.boxes:
@@ -208,47 +121,6 @@ class Serper(SearchRetriever):
             graph = _graph(_mapping(reply.get("knowledgeGraph")))
             found = [answer, graph, *found]
         return list({passage.id: passage for passage in found if passage}.values())
-
-
-class _Client(HttpClient):
-    """Asks Serper, one query at a time."""
-
-    def __init__(self, serper: Serper, key: str):
-        super().__init__(
-            f"{serper.base_url}/search",
-            "factfoundry",
-            timeout_s=serper.timeout_s,
-            retries=serper.retries,
-        )
-        self._env = serper.api_key_env
-        self._headers = {"X-API-KEY": key, "Content-Type": "application/json"}
-        self._session.max_redirects = 0  # another host would get the key
-
-    def ask(self, body: Mapping[str, Any]) -> Reply:
-        """The reply's parts that hold evidence."""
-        return self._attempts(lambda: self._attempt(json.dumps(body)))
-
-    def _attempt(self, body: str) -> Reply:
-        status, _, raw = self._fetch(
-            "POST", self.endpoint, body, self._headers, known=(200, 400, 401, 403)
-        )
-        try:
-            reply = json.loads(raw)
-            said = one_line(reply.get("message", "")).replace(self._headers["X-API-KEY"], "***")
-        except (ValueError, AttributeError):
-            raise Transient(f"HTTP {status}, and the answer is no whole JSON") from None
-        if status in {401, 403}:
-            raise UserError(
-                f"{self.endpoint} does not accept the key: HTTP {status} {said}; see to the "
-                f"environment variable {self._env}"
-            )
-        if status == 400 and _NO_CREDIT.search(said):
-            raise UserError(f"{self.endpoint}: {said}; add credits, then start again")
-        if status == 400:
-            raise RefusedError(f"{self.endpoint} refuses the query: {said}")
-        if not isinstance(reply.get("organic"), list):
-            raise Transient("the answer has no results in it")
-        return {part: reply[part] for part in _PARTS if part in reply}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

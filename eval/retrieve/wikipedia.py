@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 from bm25s.stopwords import STOPWORDS_EN
 
+from clients.asking import ask_each
 from clients.mediawiki import MediaWiki, Page
 from eval.retrieve.knowledge import passages_of
 from eval.retrieve.pages import PageRetriever, PassageEncoder
-from eval.retrieve.search import Per, ask_each
+from eval.retrieve.search import Per
 from records import Passage, UserError
 
 # A whole plain text, of one page a request (TextExtracts gives no more), and its revision.
@@ -150,11 +151,11 @@ class Wikipedia(PageRetriever):
 
     def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
         """The passages of each topic's page; where it has none, of pages that a search finds."""
-        found = zip(topics, ask_each(topics, lambda t: self._read(t) or self._of(t)), strict=True)
+        found = ask_each(topics, lambda topic: self._read(topic) or self._of(topic))
         return {topic: own for topic, own in found if own is None or own}
 
     def _matching(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        return ask_each(queries, self._of)
+        return [passages for _, passages in ask_each(queries, self._of)]
 
     def _of(self, query: str) -> list[Passage]:
         return [passage for title in self._search(query) for passage in self._read(title)]

@@ -361,9 +361,19 @@ def test_named_splits_and_unrelated_pairs(tmp_path):
         Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
 
 
+def test_a_file_may_be_all_test(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", many())
+    Lss(tmp_path, annotations=[str(tmp_path / "in.jsonl")], shares=(0, 0, 1)).build()
+    assert len(read_records(tmp_path / "lss_test.jsonl", LssExample)) == 37
+    assert not [*tmp_path.glob("*_train.jsonl"), *tmp_path.glob("*_dev.jsonl")]
+
+
 def test_mistakes_are_named(tmp_path):
     with pytest.raises(UserError, match="annotations: give at least one file"):
         Lss(tmp_path, annotations=[])
+    for shares in ((0, 0, 0), (-1, 1, 1)):
+        with pytest.raises(UserError, match="shares: give three numbers"):
+            Lss(tmp_path, annotations=["x"], shares=shares)
     with pytest.raises(UserError, match="balance_factor"):
         Lss(tmp_path, annotations=["x"], balance_factor=0.5)
     with pytest.raises(UserError, match=r"x\.json: no such file"):

@@ -20,7 +20,8 @@ from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments import experiment as frame
 from eval.experiments.decomposition import values as decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
-from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims, tally
+from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
+from eval.metrics.document import tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.report.figures import inline

@@ -63,7 +63,7 @@ def decisions(row):
     (sentences,) = Citations(model)([DOCUMENT])
     said["citations"] = sentences[0].recalled
     given = generations(
-        {"Ann": Answer("Ann won [1].")}, {"Ann": DOCUMENT.passages}, "g", model, Counter()
+        {"Ann": Answer("Ann won [1].")}, {"Ann": DOCUMENT.passages}, "g", model, {}, Counter()
     )
     said["biographies"] = bool(next(given).citations[0]["entailed"])
     (chosen,) = Core(model, weighting="uniform")([DOCUMENT], [DOCUMENT.claims])

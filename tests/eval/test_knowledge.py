@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from jsonargparse import ArgumentParser
 
-from clients.polite import EndpointError, RefusedError
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
-from eval.retrieve.search import ask_each, with_contexts
+from eval.retrieve.search import with_contexts
 from eval.stages import Retriever
 from records import Claim, Document, Passage, UserError
 
@@ -289,26 +288,6 @@ def test_two_texts_of_one_id_are_refused_and_a_failed_search_is_none():
     assert used == [one]
     with pytest.raises(UserError, match="'p' names two texts"):
         with_contexts(ours, [[[one], [], [other]]])
-
-
-def test_a_server_that_is_gone_is_not_asked_for_all():
-    asked = []
-
-    def ask(query):
-        asked.append(query)
-        if query == "refused":
-            raise RefusedError("no such query")
-        if query == "lost":
-            raise EndpointError("no answer")
-        return query
-
-    queries = ["a", "lost", "lost", "refused", "lost", "lost", "b"]
-    assert ask_each(queries, ask) == ["a", *[None] * 5, "b"]
-    asked.clear()
-    queries[5:] = ["lost", "lost", "b"]
-    with pytest.raises(EndpointError, match="no answer"):
-        ask_each(queries, ask)
-    assert asked == queries[:7]
 
 
 def test_the_retriever_opens_nothing_until_it_is_called():

@@ -6,10 +6,11 @@ import evaluate
 import numpy as np
 import pytest
 
+from components.sentences import split_sentences
 from eval.decompose.given import Given
-from eval.decompose.sentences import Sentences, split_sentences
+from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import expected_claims, summarise
-from eval.metrics.document import length_penalty, responds, score_document
+from eval.metrics.document import length_penalty, score_document
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
@@ -23,6 +24,7 @@ from records import (
     Verdict,
     write_jsonl,
 )
+from records.abstention import responds
 
 PASSAGES = [
     Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),
@@ -350,3 +352,37 @@ def test_a_text_whose_every_sentence_failed_has_no_score():
         *(None, 0, 1),
         False,
     )
+
+
+def test_groups_and_bins_have_rows_beside_all():
+    pipeline = Pipeline(decompose=Given(), verify=[Labels()])
+
+    def text(name, label, **more):
+        claims = [Claim(id="a", text="x", label=label)]
+        return document("x", id=name, topic=name, claims=claims, **more)
+
+    own = [
+        text("a", "S", group="A", bin="rare"),
+        text("b", "NS", group="A", bin="frequent"),
+        text("c", "S", group="C", bin="rare"),
+        text("d", "NS"),
+    ]
+    results = summarise(pipeline.score(own), "h", "biographies")
+    own_rows = [r for r in results if r.metric == "factual_precision"]
+    assert {(r.group, r.bin): (r.value, r.n) for r in own_rows} == {
+        ("all", "all"): (0.5, 4),
+        ("A", "all"): (0.5, 2),
+        ("C", "all"): (1.0, 1),
+        ("all", "frequent"): (0.0, 1),
+        ("all", "rare"): (1.0, 2),
+    }
+    bare = [one.model_copy(update={"group": None, "bin": None}) for one in own]
+    alone = [one.model_copy(update={"group": one.topic, "bin": None}) for one in own]
+    for texts in (bare, alone):
+        results = summarise(pipeline.score(texts), "h", "biographies")
+        assert {r.group for r in results} == {"all"}, "groups that are the topics themselves"
+    appended = summarise(pipeline.score(own), "h", "biographies", 2, strata=False)
+    assert {(r.group, r.bin, r.variant) for r in appended} == {("all", "all", 2)}
+    wrong = [one.model_copy(update={"group": "all"}) for one in own]
+    with pytest.raises(UserError, match="'all' means all texts"):
+        summarise(pipeline.score(wrong), "h", "biographies")

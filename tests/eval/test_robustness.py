@@ -10,7 +10,12 @@ import yaml
 
 from eval.commands import core as core_command
 from eval.commands.experiment import main
-from records import Claim, Document, Generation, UserError, read_results, write_jsonl
+from eval.commands.report import build_report
+from eval.decompose.sentences import Sentences
+from eval.experiments.robustness.robustness import Robustness
+from eval.pipeline import Pipeline
+from eval.verify.labels import Labels
+from records import BadInput, Claim, Document, Generation, UserError, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = "eval.models.encoder.Entailment"
@@ -19,8 +24,9 @@ UNLI = "eval.models.encoder.Unli"
 
 def generations():
     for topic in ("Ann Lee", "Bob Ray"):
-        yield Generation(topic=topic, text=f"{topic} was a painter. {topic} won.", kind="normal")
-        yield Generation(topic=topic, text=f"{topic} lived. {topic} was.", kind="uninformative")
+        own = {"topic": topic, "group": "A", "bin": "rare"}
+        yield Generation(**own, text=f"{topic} was a painter. {topic} won.", kind="normal")
+        yield Generation(**own, text=f"{topic} lived. {topic} was.", kind="uninformative")
 
 
 def pipeline(relation, unli):
@@ -85,14 +91,25 @@ def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
         "training",
     ]
     found = {
-        (r.variant, r.kind, r.selection, r.metric) for r in read_results("one/results.json").results
+        (r.variant, r.kind, r.selection, r.group, r.bin, r.metric)
+        for r in read_results("one/results.json").results
     }
     for kind in ("normal", "uninformative"):
         for components in ("trained", "untrained"):
-            assert (components, kind, "core", "kept_share") in found
-    assert ("trained", "sampled", "core", "kept_share") in found
-    assert (2, "corrupted", "none", "factual_precision") in found
-    assert (0, "corrupted", "core", "factual_precision") in found
+            assert (components, kind, "core", "all", "all", "kept_share") in found
+    assert ("trained", "sampled", "core", "all", "all", "kept_share") in found
+    for stratum in (("A", "all"), ("all", "rare")):
+        assert ("trained", "sampled", "core", *stratum, "kept_share") in found
+        assert ("untrained", "normal", "none", *stratum, "factual_precision") in found
+        assert (2, "corrupted", "none", *stratum, "factual_precision") not in found
+    page = build_report("one").read_text()
+    assert "By group and frequency" in page
+    assert "frequency rare" in page
+    Path("one/report.html").unlink()
+    (sample, _) = map(json.loads, Path("one/samples.jsonl").read_text().splitlines())
+    assert (sample["group"], sample["bin"]) == ("A", "rare")
+    assert (2, "corrupted", "none", "all", "all", "factual_precision") in found
+    assert (0, "corrupted", "core", "all", "all", "factual_precision") in found
     rows = [json.loads(line) for line in Path("one/selections.jsonl").read_text().splitlines()]
     assert {"text", "label", "selected", "weight", "reason"} <= set(rows[0]["claims"][0])
     assert run(config, "one") == first
@@ -106,7 +123,7 @@ def test_appended_zero_is_the_text_itself(config):
     values = {
         (r.kind, r.variant): r.value
         for r in read_results("one/results.json").results
-        if r.metric == "factual_precision" and r.selection == "none"
+        if r.metric == "factual_precision" and r.selection == "none" and r.bin == "all"
     }
     assert values["corrupted", 0] == values["normal", "trained"]
 
@@ -124,6 +141,46 @@ def test_an_absent_kind_is_the_users_mistake(config):
                 '["repetitive"]',
             ]
         )
+
+
+def texts_of(rows, **options):
+    write_jsonl("texts.jsonl", rows)
+    pipeline = Pipeline(Sentences(), [Labels()])
+    return Robustness(["texts.jsonl"], pipeline, **options)._documents()
+
+
+def test_each_generator_keeps_its_texts_of_a_topic(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"topic": topic, "kind": "normal", "generator": who, "text": f"{who} {n}", "bin": "rare"}
+        for topic in ("Ann", "Bob")
+        for who in ("gpt", "llama")
+        for n in range(2)
+    ]
+    found = texts_of(rows, per_topic=1)
+    assert [(d.topic, d.generator) for d in found] == [
+        (topic, who) for topic in ("Ann", "Bob") for who in ("gpt", "llama")
+    ]
+    assert {(d.text.split()[1], d.bin) for d in found} == {("0", "rare")}
+    assert len({d.id for d in found}) == 4
+
+
+def test_a_text_of_no_kind_is_not_silently_a_normal_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"topic": "Ann", "kind": "normal", "text": "x"}, {"topic": "Bob", "text": "x"}]
+    with pytest.raises(BadInput) as refused:
+        texts_of(rows)
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith("texts.jsonl:2: kind: field required; give one, e.g. normal")
+    assert "--experiment.unnamed_kind" in line
+    assert [d.kind for d in texts_of(rows, unnamed_kind="draft")] == ["normal", "draft"]
+    # Another project's file, by its own field names.
+    with pytest.raises(BadInput, match=r"texts\.jsonl:1: kind: field required"):
+        texts_of([{"topic": "Ann", "output": "Ann won."}])
+    (one,) = texts_of([{"topic": "Ann", "output": "Ann won."}], unnamed_kind="normal")
+    assert (one.kind, one.text) == ("normal", "Ann won.")
+    (own,) = texts_of([{"topic": "Ann", "output": "Ann won.", "kind": "info", "bin": "rare"}])
+    assert (own.kind, own.bin) == ("info", "rare")
 
 
 def test_core_command_keeps_every_claim(tmp_path, relation, unli):

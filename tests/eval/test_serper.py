@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from jsonargparse import ArgumentParser
 
+from clients.serper import SerperClient
 from eval.retrieve.serper import Serper
 from eval.stages import Searcher
 from records import Claim, Document, UserError
@@ -162,6 +163,9 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(server, tmp_path):
         serper(server, concurrency=1).search(["ada", "zzz", "yyy"], 3)
     assert KEY not in str(told.value)
     assert len(server.asked) == 1
+    server.faults.append((503, f"busy with {KEY}".encode()))
+    with pytest.raises(UserError, match=r"1 attempts \(HTTP 503: busy with \*\*\*\)"):
+        SerperClient(base_url=server.url, retries=0).search("ada")
     # What was under way when the credits ran out is kept.
     server.faults.extend([None, (400, {"message": "Not enough credits", "statusCode": 400})])
     stage = serper(server, concurrency=1, cache=tmp_path / "cache.sqlite")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,12 +16,13 @@ import numpy as np
 from tqdm import tqdm
 
 from clients.polite import chunks
+from data_builders.topics import Stratum
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
-from eval.metrics.document import responds
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel, entails
 from records import Document, Generation, JsonlAppender, Passage, sha256_text
+from records.abstention import responds
 
 # What a kill loses at most where the writer has no cache of its own.
 NAMES_A_WRITE = 32
@@ -87,6 +88,7 @@ def generations(
     found: dict[str, list[Passage]],
     generator: str,
     judge: EntailmentModel | None,
+    strata: Mapping[str, Stratum],
     dropped: Counter[str],
 ) -> Iterator[Generation]:
     """The answers as generation records with citations; what is no biography is counted.
@@ -113,6 +115,7 @@ def generations(
                 text=text,
                 kind="normal",
                 generator=generator,
+                **strata.get(name, Stratum()).known(),
                 citations=citations,
                 uncited_sentences=sum(not sentence.numbers for sentence in sentences),
                 cited_text=answer.text,

@@ -16,12 +16,12 @@ from typing import Literal
 
 from tqdm import tqdm
 
+from components.sentences import split_sentences
 from components.words import align, join_words, split_words
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
-from eval.decompose.sentences import split_sentences
 from records import BadInput, LssExample, UserError, iter_rows, read_records, sha256_text
 
 Rule = Literal[
@@ -95,6 +95,10 @@ class DistantLss:
         found = [Step("passages", str(path), self.limit, "rows") for path in self.passages]
         return found + [Step("WiCE's token labels", str(path), None, "rows") for path in self.wice]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"lss_{split}.jsonl" for split in SPLITS]
+
     def build(self) -> Path:
         """Make the examples, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -112,6 +116,7 @@ class DistantLss:
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

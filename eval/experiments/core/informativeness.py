@@ -15,8 +15,8 @@ from itertools import combinations
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from components.sentences import split_sentences
 from components.statistics import auroc, bootstrap
-from eval.decompose.sentences import split_sentences
 from eval.experiments.core.page import InformativenessPage
 from eval.experiments.experiment import Experiment, Found
 from eval.run.run import Run

@@ -2,75 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval.report.figures import Drawing, bars
 from eval.report.page import Page
-from eval.report.tables import TextTable, by, cell
+from eval.report.tables import COMPONENTS, TextTable, by, cell
 from records import Result, ResultFile
 
-# Metric to title and note.
+# Metric to its title and what stands below it.
 _TABLES = {
     "auroc": (
-        "AUROC of the likelihoods",
-        "p(claim) = the largest p(claim | bleached claim). That a claim of the first class is "
-        "likelier than one of the others; 0.5 is chance.",
+        "AUROC",
+        "Probability that a claim of the left class is called likelier than one of the right; 0.5 "
+        "is chance. Classes are compared over all topics.",
     ),
     "in_order": (
         "Pairs in order",
-        "Share of the pairs of claims about one topic, one of each class, whose likelihoods are in "
+        "Share of the pairs of claims of one topic, one of each class, whose likelihoods are in "
         "the expected order; ties are half.",
     ),
-    "likelihood": ("Mean likelihood", "Of the claims of a class."),
+    "likelihood": ("Likelihood", "Mean likelihood of a class's claims."),
 }
 # Variant and what it is compared with, to the head of its column.
-_MODELS = {
-    ("trained", None): "model",
-    ("untrained", None): "control",
-    ("trained", "untrained"): "difference",
-}
+_MODELS = {(name, None): title for name, title in COMPONENTS.items()}
+_MODELS["trained", "untrained"] = "difference"
 
 
 class InformativenessPage(Page):
-    """Does the likelihood of a claim say how many people it holds for?"""
+    """Do likelihoods order claims by whom they hold for?"""
 
     template = "experiments/core/informativeness.html.j2"
-    question = "Are claims in order of how many people they hold for?"
+    question = "Do likelihoods order claims by whom they hold for?"
 
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """A table a metric: classes by model."""
-        own = by(file.results, "metric", "kind", "variant", "against")
-        found = [_table(own, metric) for metric in _TABLES]
-        return [table for table in found if table.rows]
+        """A table a metric: rows are classes or pairs of them, columns the components."""
+        return [table for metric in _TABLES if (table := _table(file.results, metric)).rows]
 
     def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """AUROC of every two classes."""
-        rows = [r for r in file.results if r.metric == "auroc" and r.against is None]
-        if not rows:
-            return {}
-        own = by(rows, "kind", "variant")
-        kinds = list(dict.fromkeys(row.kind for row in rows))
-        names = {name: head for (name, against), head in _MODELS.items() if against is None}
-        shown = {name: head for name, head in names.items() if any(r.variant == name for r in rows)}
+        """AUROC of every two classes: a bar a component, with intervals."""
+        own = [row for row in file.results if row.metric == "auroc" and row.against is None]
+        kinds = list(dict.fromkeys(row.kind for row in own))
+        found = by(own, "kind", "variant")
         values, hints = {}, {}
-        for name, head in shown.items():
-            cells = [own.get((kind, name)) for kind in kinds]
-            values[head] = [(row.value, row.ci95) if row else (None, None) for row in cells]
-            hints[head] = [f"{kind}, {head}: {cell(own.get((kind, name)))}" for kind in kinds]
-        return {"auroc": Drawing("AUROC of the likelihoods", bars(values, kinds, "AUROC", hints))}
+        for name, title in COMPONENTS.items():
+            rows = [found.get((kind, name)) for kind in kinds]
+            if any(rows):
+                values[title] = [(row.value, row.ci95) if row else (None, None) for row in rows]
+                hints[title] = [f"{k}: {cell(row)}" for k, row in zip(kinds, rows, strict=True)]
+        if not values:
+            return {}
+        return {"auroc": Drawing("AUROC by classes", bars(values, kinds, "AUROC", hints))}
+
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """Whether there is a control."""
+        return {"control": any(row.variant == "untrained" for row in file.results)}
 
 
-def _table(own: Mapping[tuple, Result], metric: str) -> TextTable:
-    shown = {
-        key: head
-        for key, head in _MODELS.items()
-        if any((name, *rest) == (metric, *key) for name, _, *rest in own)
-    }
-    rows = [
-        [kind, *(cell(own.get((metric, kind, *key)), note="n = {n}") for key in shown)]
-        for kind in dict.fromkeys(kind for name, kind, *_ in own if name == metric)
-    ]
+def _table(results: Sequence[Result], metric: str) -> TextTable:
+    own = [row for row in results if row.metric == metric]
+    found = by(own, "kind", "variant", "against")
+    shown = {key: head for key, head in _MODELS.items() if any(k[1:] == key for k in found)}
+    rows = []
+    for kind in dict.fromkeys(row.kind for row in own):
+        cells = [found.get((kind, *key)) for key in shown]
+        topics = max(row.n for row in cells if row is not None)
+        rows.append([kind, *map(cell, cells), str(topics)])
     title, note = _TABLES[metric]
     figures = ["auroc"] if metric == "auroc" else []
-    return TextTable(title, note, ["classes", *shown.values()], rows, figures)
+    return TextTable(title, note, ["Classes", *shown.values(), "topics"], rows, figures)

@@ -32,11 +32,12 @@ from eval.experiments.experiment import (
     natural,
 )
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
-from eval.metrics.document import DocumentScore, responds, score_document
-from eval.pipeline import Pipeline, Scored
+from eval.metrics.document import DocumentScore, Scored, score_document
+from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
 from records import Document, UserError, Verdict, read_records
+from records.abstention import responds
 
 
 class Judged(BaseModel):

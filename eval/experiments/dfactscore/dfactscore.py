@@ -39,11 +39,12 @@ from eval.metrics.citations import (
     given_citations,
     without_numbers,
 )
-from eval.metrics.document import responds
-from eval.pipeline import Pipeline, Scored
+from eval.metrics.document import Scored
+from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Decomposer, Retriever, Reviser, Verifier
 from records import BadInput, Document, UserError, read_records
+from records.abstention import responds
 
 
 class Judged(BaseModel):

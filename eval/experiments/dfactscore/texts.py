@@ -12,8 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from eval.metrics.citations import CitedSentence, precision, recall
-from eval.metrics.document import length_penalty
-from eval.pipeline import Scored
+from eval.metrics.document import Scored, length_penalty
 from records import Document, Verdict
 from records.types import Record
 

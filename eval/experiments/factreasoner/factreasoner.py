@@ -21,7 +21,8 @@ from eval.experiments.experiment import Experiment, Found, at_least_one
 from eval.experiments.factreasoner.factreasoner_page import GIVEN, FactReasonerPage
 from eval.experiments.factreasoner.factreasoner_values import values_of
 from eval.metrics.corpus import expected_claims
-from eval.pipeline import Pipeline, Scored
+from eval.metrics.document import Scored
+from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
 from records import Claim, Document, Passage, UserError, Verdict, read_records

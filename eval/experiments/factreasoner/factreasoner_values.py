@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from components.statistics import balanced_accuracy, bootstrap, holm, mean_known, paired_t
-from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k
+from eval.metrics.document import DocumentScore, Scored, f1_at_k, recall_at_k
 from eval.metrics.probabilities import labelled_precision, of_one_text, posterior_measures
-from eval.pipeline import Scored
 from records import Claim, Verdict
 
 Better = Literal["greater", "less"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel
 
 from eval.experiments.robustness.tables import (
-    COMPONENTS,
     SELECTIONS,
     Curve,
     Table,
@@ -24,7 +23,17 @@ from eval.experiments.robustness.tables import (
 )
 from eval.report.figures import Drawing, Line, Points, bars, lines
 from eval.report.page import Page, settings_of
-from eval.report.tables import Cell, TextTable, cell, interval, number, unit_of
+from eval.report.tables import (
+    COMPONENTS,
+    NOT_JUDGED,
+    Cell,
+    TextTable,
+    cell,
+    interval,
+    number,
+    strata_tables,
+    unit_of,
+)
 from records import Result, ResultFile, UserError, read_records
 from records.types import Probability, Record, VerdictLabel
 
@@ -39,7 +48,6 @@ REASONS = {
 }
 # The dev measure that each component is selected by, in the order of search.
 _MEASURES = ("pearson", "macro_f1", "entailment_auroc", "word_f1", "perplexity")
-_NOTE = "n = {n}, {failed} not judged"
 
 
 # What is read from the folder
@@ -107,7 +115,7 @@ def read_training(path: Path) -> dict[str, Points]:
 
 
 def _cell(row: Result | None) -> Cell:
-    return cell(row, unit_of(row.metric) if row else "score", _NOTE)
+    return cell(row, unit_of(row.metric) if row else "score", NOT_JUDGED)
 
 
 def _kept_table(table: Table, targets: dict[str, dict]) -> TextTable:
@@ -175,41 +183,12 @@ def _curve_table(curve: Curve) -> TextTable:
     )
 
 
-def _split_tables(results: Sequence[Result]) -> list[TextTable]:
-    """Precision and kept share by group of texts and by bin of topics, where the run has them."""
-    found = []
-    for title, of in (
-        ("By group of texts", lambda row: row.group),
-        ("By frequency of topics", lambda row: row.bin),
-    ):
-        own = [row for row in results if of(row) != "all" and row.variant in COMPONENTS]
-        if own:
-            found.append(_split_table(title, own, of))
-    return found
-
-
-def _split_table(title: str, own: Sequence[Result], of: Callable[[Result], str]) -> TextTable:
-    columns = {
-        ("factual_precision", "none"): "Precision without Core",
-        ("factual_precision", "core"): "Precision with Core",
-        ("kept_share", "core"): "Claims that Core keeps",
-    }
-    cells = {
-        (of(row), row.kind, row.generator, row.variant, row.metric, row.selection): row
-        for row in own
-    }
-    places = sorted({key[:4] for key in cells}, key=lambda key: (kind_order(key[1]), *key[1:], key))
-    rows = [[*place, *(_cell(cells.get((*place, *c))) for c in columns)] for place in places]
-    head = ["", "Kind of text", "Generator", "Components", *columns.values()]
-    return TextTable(title, "", head, rows)
-
-
 # Figures
 
 
 def _hint(label: str, row: Result) -> str:
     value = f"{number(row.value)} {interval(row)}".strip()
-    return f"{label}, {SELECTIONS[row.selection]}: {value}, {_NOTE.format_map(dict(row))}"
+    return f"{label}, {SELECTIONS[row.selection]}: {value}, {NOT_JUDGED.format_map(dict(row))}"
 
 
 def precision_bars(table: Table, components: str) -> str:
@@ -291,8 +270,8 @@ class RobustnessPage(Page):
             "results.json does not count subclaims.",
         )
         curve = _curve_table(read_curve(file.results))
-        splits = _split_tables(file.results)
-        return [_kept_table(table, targets), precision, claims, curve, *splits]
+        strata = strata_tables(file.results)
+        return [_kept_table(table, targets), precision, claims, curve, *strata]
 
     def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
         """Precision, the curve, and the training logs."""

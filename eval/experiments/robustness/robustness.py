@@ -14,13 +14,15 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from eval.experiments.experiment import Experiment, Found
 from eval.experiments.robustness.page import RobustnessPage
 from eval.metrics.corpus import summarise
-from eval.pipeline import Pipeline, Scored
+from eval.metrics.document import Scored
+from eval.pipeline import Pipeline
 from eval.run.run import Run
 from records import Document, Generation, UserError, read_records
 
@@ -41,6 +43,20 @@ class Target(BaseModel):
     at_least: float | None = None
 
 
+class KindedText(Generation):
+    """A generation that says of which kind it is."""
+
+    kind: str | None = Field(default=None, validate_default=True)
+
+    @field_validator("kind")
+    @classmethod
+    def _named(cls, kind: str | None) -> str | None:
+        if not kind:
+            mend = "give one, e.g. normal, or say it for all such texts: --experiment.unnamed_kind"
+            raise PydanticCustomError("missing", f"field required; {mend}")
+        return kind
+
+
 class _Topic(NamedTuple):
     id: str
 
@@ -50,13 +66,16 @@ class Robustness(Experiment):
 
     Args:
         generations: files of generation records; ``kind`` tells normal from adversarial ones.
+        unnamed_kind: kind of the records that name none, e.g. ``normal`` for a model's answers as
+            another project keeps them; without it such a record is an error.
         pipeline: the pipeline with Core and trained components.
         control: the same with untrained components; none for no control.
         adversary: LoRA checkpoint whose samples are the appended sentences and a kind of their own
             (``sampled``); none leaves both out.
         kinds: the kinds to score; empty for all.
         base_kind: kind of the texts that adversarial sentences are appended to.
-        per_topic: at most this many texts of a kind a topic, the first ones; 0 for all.
+        per_topic: at most this many texts of a kind and generator a topic, the first ones; 0 for
+            all.
         appended: numbers of adversarial sentences to append (section 5.3: 0 to 20).
         temperature, top_p, max_new_tokens: how the adversary is sampled.
         targets: bounds on the kept share, shown in the report.
@@ -85,6 +104,7 @@ class Robustness(Experiment):
         training_logs: dict[str, str] = {},  # noqa: B006
         domain: str = "biographies",
         seed: int = 0,
+        unnamed_kind: str | None = None,
     ):
         self.generations = generations
         self.pipeline = pipeline
@@ -92,6 +112,7 @@ class Robustness(Experiment):
         self.adversary = adversary
         self.kinds = kinds
         self.base_kind = base_kind
+        self.unnamed_kind = unnamed_kind
         self.per_topic = per_topic
         self.appended = appended
         self.sampling = {
@@ -114,7 +135,7 @@ class Robustness(Experiment):
         Beside the results ``selections.jsonl``, ``samples.jsonl`` and ``training/*.csv``.
         """
         documents = self._documents()
-        samples = self._sample(sorted({d.topic for d in documents}), run)
+        samples = self._sample(_strata(documents), run)
         sampled = [_document(row, SAMPLED, index) for index, row in enumerate(samples)]
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
         values, rows = [], []
@@ -127,7 +148,7 @@ class Robustness(Experiment):
             rows += [_selection_row(one, variant) for one in scored]
         for count, texts in curve.items():
             scored = run.documents(f"appended{count}", self.pipeline.score, texts, Scored)
-            values += summarise(scored, run.key, self.domain, count, self.seed)
+            values += summarise(scored, run.key, self.domain, count, self.seed, strata=False)
         self._training_curves(run.output)
         targets = [target.model_dump(exclude_none=True) for target in self.targets]
         files = {"selections.jsonl": rows}
@@ -135,24 +156,34 @@ class Robustness(Experiment):
         return Found(values, files, {"targets": targets})
 
     def _documents(self) -> list[Document]:
-        """The first ``per_topic`` texts of every kind and topic."""
+        """The first ``per_topic`` texts of every kind, generator and topic.
+
+        Raises:
+            BadInput: a record without a kind, and no ``unnamed_kind``.
+            UserError: a kind that is to be scored has no text.
+        """
         found: dict[str, list[Document]] = {}
-        seen: Counter[tuple[str, str]] = Counter()
+        seen: Counter[tuple] = Counter()
         for path in self.generations:
-            for record in read_records(path, Generation):
-                kind = record.kind or self.base_kind
+            for record in read_records(path, Generation if self.unnamed_kind else KindedText):
+                kind = record.kind or self.unnamed_kind
                 own = found.setdefault(kind, [])
-                seen[kind, record.topic] += 1
+                cell = (kind, record.generator, record.topic)
+                seen[cell] += 1
                 wanted = not self.kinds or kind in self.kinds
-                if wanted and (not self.per_topic or seen[kind, record.topic] <= self.per_topic):
+                if wanted and (not self.per_topic or seen[cell] <= self.per_topic):
                     own.append(_document(record, kind, len(own)))
         missing = [kind for kind in self.kinds if not found.get(kind)]
         if missing:
             raise UserError(f"{', '.join(self.generations)}: no generation of kind {missing[0]!r}")
         return [document for own in found.values() for document in own]
 
-    def _sample(self, topics: Sequence[str], run: Run) -> list[Generation]:
-        """One text a topic from the adversary."""
+    def _sample(self, strata: dict[str, dict[str, str]], run: Run) -> list[Generation]:
+        """One text a topic from the adversary.
+
+        Args:
+            strata: topic to its group and its bin of frequency.
+        """
         if self.adversary is None:
             return []
         from eval.models.causal import CausalLM  # PyTorch, which --help does without
@@ -160,16 +191,16 @@ class Robustness(Experiment):
         adversary = cache(lambda: CausalLM(self.adversary))  # loaded where one is left to sample
 
         def sampled(own: Sequence[_Topic]) -> list[Generation]:
-            asked = [topic.id for topic in own]
-            texts = adversary().sample(asked, n=1, seed=self.seed, **self.sampling)
+            topics = [topic.id for topic in own]
+            texts = adversary().sample(topics, n=1, seed=self.seed, **self.sampling)
+            shared = {"kind": SAMPLED, "generator": "adversary"}
             return [
-                Generation(topic=topic, text=found[0], kind=SAMPLED, generator="adversary")
-                for topic, found in zip(asked, texts, strict=True)
+                Generation(topic=topic, text=found[0], **shared, **strata[topic])
+                for topic, found in zip(topics, texts, strict=True)
             ]
 
-        return run.documents(
-            "samples", sampled, [*map(_Topic, topics)], Generation, SAMPLES_A_WRITE
-        )
+        topics = [*map(_Topic, sorted(strata))]
+        return run.documents("samples", sampled, topics, Generation, SAMPLES_A_WRITE)
 
     def _curve(
         self, base: Sequence[Document], samples: Sequence[Generation]
@@ -205,6 +236,15 @@ class Robustness(Experiment):
                 shutil.copyfile(logs[-1], output / "training" / f"{name}.csv")
 
 
+def _strata(documents: Sequence[Document]) -> dict[str, dict[str, str]]:
+    """Topic to its group and its bin of frequency, of the first text that names them."""
+    found: dict[str, dict[str, str]] = {document.topic: {} for document in documents}
+    for document in reversed(documents):
+        own = (("group", document.group), ("bin", document.bin))
+        found[document.topic] |= {name: value for name, value in own if value is not None}
+    return found
+
+
 def _document(record: Generation, kind: str, index: int) -> Document:
     return Document(
         id=f"{kind}-{index}",
@@ -213,6 +253,7 @@ def _document(record: Generation, kind: str, index: int) -> Document:
         kind=kind,
         generator=record.generator or "given",
         group=record.group,
+        bin=record.bin,
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from eval.report.tables import COMPONENTS
 from records import Result
 
-COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
 SELECTIONS = {"none": "without Core", "core": "with Core"}
 _KINDS = ("normal", "uninformative", "repetitive", "sampled")
 

@@ -1,0 +1,111 @@
+"""A client of Serper (serper.dev), which gives Google's page of results as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from clients.polite import PoliteClient, RefusedError, Transient, is_local, one_line, whole_json
+from records import UserError
+
+# One credit is good for so many results; Google gives no more than a hundred.
+RESULTS = 10
+MOST_RESULTS = 100
+
+_PARTS = ("answerBox", "knowledgeGraph", "organic")
+_NO_CREDIT = re.compile(r"credit", re.IGNORECASE)
+
+Reply = dict[str, Any]
+
+
+class SerperClient(PoliteClient):
+    """Asks Serper; its etiquette allows several queries at a time.
+
+    Args:
+        api_key_env: environment variable that holds the key; it is read with the first query, so
+            that a run whose answers are kept needs none.
+        base_url: of the service.
+        gl: country that Google answers for.
+        hl: language that it answers in.
+        options: those of ``PoliteClient``.
+
+    Raises:
+        UserError: a key in the place of its variable's name, or an address to which no key may go.
+    """
+
+    def __init__(
+        self,
+        api_key_env: str = "SERPER_API_KEY",
+        base_url: str = "https://google.serper.dev",
+        gl: str = "us",
+        hl: str = "en",
+        **options: object,
+    ):
+        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", api_key_env):
+            raise UserError(
+                "api_key_env: give the name of an environment variable, in capitals, not the key"
+            )
+        address = urlsplit(base_url)
+        if address.scheme != "https" and not (address.scheme == "http" and is_local(base_url)):
+            raise UserError("base_url: give the https address of the service; the key goes there")
+        if address.username or address.password or address.query:
+            raise UserError(
+                "base_url: holds a user, a password or a query; give the key in the variable that "
+                "api_key_env names"
+            )
+        self.base_url = base_url.rstrip("/")
+        super().__init__(f"{self.base_url}/search", "factfoundry", **options)
+        self.api_key_env = api_key_env
+        self.gl = gl
+        self.hl = hl
+
+    def search(self, query: str, results: int = RESULTS) -> Reply:
+        """The parts of the page of results that hold evidence.
+
+        Raises:
+            RefusedError: the service calls the query wrong.
+            EndpointError: no whole answer after all retries.
+            UserError: no key, one that is not accepted, or no credit left.
+        """
+        key = self._key()
+        body = json.dumps({"q": query, "gl": self.gl, "hl": self.hl, "num": results})
+        return self._attempts(lambda: self._attempt(body, key))
+
+    def _open(self) -> requests.Session:
+        session = super()._open()
+        session.max_redirects = 0  # another host would get the key
+        return session
+
+    def _key(self) -> str:
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key or not key.isascii() or not key.isprintable():
+            raise UserError(
+                f"set Serper's key in the environment variable {self.api_key_env} (or name another "
+                "variable with api_key_env)"
+            )
+        return key
+
+    def _attempt(self, body: str, key: str) -> Reply:
+        headers = {"X-API-KEY": key, "Content-Type": "application/json"}
+        status, _, raw = self._fetch(
+            "POST", self.endpoint, body, headers, known=(200, 400, 401, 403), secret=key
+        )
+        with whole_json(raw) as reply:
+            said = one_line(reply.get("message", ""))
+        if status in {401, 403}:
+            raise UserError(
+                f"{self.endpoint} does not accept the key: HTTP {status} {said}; see to the "
+                f"environment variable {self.api_key_env}"
+            )
+        if status == 400 and _NO_CREDIT.search(said):
+            raise UserError(f"{self.endpoint}: {said}; add credits, then start again")
+        if status == 400:
+            raise RefusedError(f"{self.endpoint} refuses the query: {said}")
+        if not isinstance(reply.get("organic"), list):
+            raise Transient("the answer has no results in it")
+        return {part: reply[part] for part in _PARTS if part in reply}
