@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.wording import any_voice, bleached
+from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
-from eval.decompose.sentences import split_sentences
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
 # A claim follows from a sentence that holds at least this share of its content words.

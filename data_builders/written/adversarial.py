@@ -16,16 +16,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
+from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.splits import SPLITS, by_split
 from data_builders.topics import Stratum, Topics, split_topics
-from eval.decompose.sentences import split_sentences
-from eval.metrics.document import responds
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import Document, Generation, UserError
+from records.abstention import responds
 
 PROMPTS = Path(__file__).parent / "prompts"
 KINDS = ("info", "repetitive")

@@ -92,15 +92,13 @@ class Preferences(Builder):
     def make(self, work: Work) -> Made:
         """The best and the worst text of each topic."""
         # PyTorch comes with these, and `--help` has no need of it.
-        from transformers.utils import logging
-
         from components.checkpoint import library_versions
         from data_builders.written import sampled
         from eval.models.causal import CausalLM
-        from eval.run.provenance import config_hash, inputs
+        from eval.pipeline import read_pipeline
+        from eval.run.provenance import inputs
 
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
-        pipeline, shown = sampled.read_pipeline(self.pipeline)
+        pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
         topics = self._topics()
@@ -114,7 +112,7 @@ class Preferences(Builder):
         generator = sampled.describe(engine, self.generator, sampling)
         texts = sampled.sample(engine, topics, generator, sampling, work)
         del engine  # two models at a time are more than enough
-        scored = sampled.score(pipeline, topics, texts, config_hash(shown, digests), work)
+        scored = sampled.score(pipeline, topics, texts, shown, work)
         told = (self.selection, self.score, self.verdict)
         values = {
             topic: [sampled.value_of(one, *told, work.dropped) for one in own]

@@ -5,36 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from components.base import describe_base
 from data_builders.builder import Work
 from data_builders.journal import journalled
 from data_builders.topics import Topics
-from eval.commands.score import build_parser, score_resumably
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
 from eval.run.provenance import inputs
-from records import Document, UserError
+from eval.run.run import Run
+from records import Document, UserError, sha256_text
 
 # What a kill loses at most. The engine samples topics of equal prompt length together, and the
 # pipeline's stages batch across documents, so more at a time are faster.
 TOPICS_A_WRITE, DOCUMENTS_A_WRITE = 32, 128
-
-
-def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
-
-    Raises:
-        UserError: no such file.
-        ArgumentError: a key that the pipeline does not have.
-    """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give a configuration as for `python -m eval score`")
-    parser = build_parser()
-    given = parser.parse_args(["--config", path, "--documents", "-", "--output", "-"])
-    shown = json.loads(parser.dump(given, format="json", skip_none=False))["pipeline"]
-    return parser.instantiate(given).pipeline, shown
 
 
 def describe(engine: CausalLM, model: str, sampling: Mapping[str, object]) -> dict[str, object]:
@@ -77,22 +61,25 @@ def score(
     pipeline: Pipeline,
     topics: Topics,
     texts: Mapping[str, Sequence[str]],
-    configuration: str,
+    shown: Mapping[str, object],
     work: Work,
 ) -> dict[str, list[Scored]]:
     """Every text through the pipeline.
 
     Args:
         texts: of each topic.
-        configuration: hash of the pipeline's.
+        shown: what the pipeline's configuration says.
     """
     documents = [
         Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
         for topic, stratum in topics.items()
         for number, text in enumerate(texts[topic])
     ]
-    journal = work.journal("scored", configuration, [(d.id, d.text) for d in documents])
-    scored = iter(score_resumably(pipeline, documents, journal, DOCUMENTS_A_WRITE))
+    digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
+    config = {"pipeline": shown, "texts": digest}
+    with Run("preferences", pipeline, config, work.kept("scoring")) as run:
+        found = run.documents("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
+    scored = iter(found)
     return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
 
 

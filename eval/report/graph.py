@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.pipeline import Scored
-from eval.report.plots import BLUE, GREEN, ORANGE
+from eval.metrics.document import Scored
+from eval.report.figures import BLUE, GREEN, ORANGE
 from records import Verdict
 
 # What can still be read; the caption says what is left out.

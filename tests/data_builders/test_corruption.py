@@ -12,7 +12,8 @@ import pytest
 from datasets import load_dataset
 
 from data_builders.__main__ import main
-from data_builders.kb.facts import Person, Value
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
 from data_builders.written.corruption.corrupters import (
     NOTHING,
     PromptedCorrupter,

@@ -10,9 +10,9 @@ from data_builders.annotated.labelstudio import project_pages
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from eval.decompose.given import Given
-from eval.metrics.document import responds
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever
+from records.abstention import responds
 
 
 @dataclass
@@ -48,7 +48,7 @@ class DFActScoreProject(Builder):
 
     def make(self, work: Work) -> Made:
         """The project of the texts that have claims."""
-        from eval.experiments.dfactscore import read_texts  # brings PyTorch
+        from eval.experiments.dfactscore.dfactscore import read_texts  # brings PyTorch
 
         every = read_texts(self.documents)
         names = list(dict.fromkeys(document.topic for document in every))[: self.limit]

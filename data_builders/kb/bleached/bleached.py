@@ -26,9 +26,8 @@ from data_builders.kb.bleached.claims import (
     from_answers,
     text_file,
 )
-from data_builders.kb.facts import PREFIXES, WD
-from data_builders.kb.items import POPULATION, check_population, labels_of
-from data_builders.kb.kb_pairs.wording import with_article
+from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
+from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import sparql
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt

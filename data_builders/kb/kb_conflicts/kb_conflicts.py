@@ -31,7 +31,7 @@ from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
-from data_builders.kb.items import POPULATION, check_population, load_items, single_values
+from data_builders.kb.graph import POPULATION, check_population, load_items, single_values
 from data_builders.kb.kb_conflicts.cues import leak_table, rule_table, source_table
 from data_builders.kb.kb_conflicts.matters import (
     WORDING,

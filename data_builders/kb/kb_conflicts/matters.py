@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from data_builders.kb.facts import Value
+from data_builders.kb.graph import Value
 from records import UserError
 
 WORDING = Path(__file__).parent / "wording"

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.relation import Found, Teller, labelled_pairs
-from data_builders.kb.kb_pairs.statements import Fact, World, implies, values_of
-from data_builders.kb.kb_pairs.wording import (
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact, implies, values_of
+from data_builders.kb.language.wording import (
     Voice,
     any_voice,
     bank,
@@ -158,8 +159,9 @@ class Writer:
         article = self.article(person)
         if article.other and self.rng.random() < 0.5:
             wrong = self.rng.choice(article.other)
-            known = {fact for fact in self.world.facts(person)}
-            if wrong.fact.functional or wrong.fact in known:
+            known = self.world.facts(person)
+            # What somebody else is, a writer, this person may be as well: as a novelist.
+            if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in known):
                 return None
             return article.text, self._claim(person, wrong)
         statement = self.rng.choice(article.told)

@@ -18,8 +18,8 @@ from data_builders.kb.kb_pairs.lss import lss_examples
 from data_builders.kb.kb_pairs.pages import passages
 from data_builders.kb.kb_pairs.relation import relation_pairs
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, split_people
-from data_builders.kb.kb_pairs.statements import Shares, World
 from data_builders.kb.kb_pairs.unli import unli_pairs
+from data_builders.kb.kb_pairs.world import Shares, World
 from data_builders.kb.server import sparql
 from data_builders.splits import SPLITS, by_split
 

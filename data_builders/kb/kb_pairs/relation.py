@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.statements import Fact, World, implies, paragraph
-from data_builders.kb.kb_pairs.wording import (
+from data_builders.kb.kb_pairs.world import World, paragraph
+from data_builders.kb.language.statements import Fact, implies
+from data_builders.kb.language.wording import (
     Voice,
     any_voice,
     bank,

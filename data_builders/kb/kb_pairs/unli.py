@@ -15,7 +15,8 @@ from collections.abc import Callable
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.common import Common
 from data_builders.kb.kb_pairs.relation import Teller, distinct_pairs
-from data_builders.kb.kb_pairs.statements import Fact, Shares, World
+from data_builders.kb.kb_pairs.world import Shares, World
+from data_builders.kb.language.statements import Fact
 from records import UnliPair
 
 # Fixed values, no counts: subjective probabilities are seldom 0 or 1.

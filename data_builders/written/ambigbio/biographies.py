@@ -13,10 +13,10 @@ import numpy as np
 
 from data_builders.topics import Stratum
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
-from eval.metrics.document import responds
 from eval.models.chat import Answer
 from eval.stages import EntailmentModel, entails
 from records import Document, Generation, Passage
+from records.abstention import responds
 
 
 def generations(

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
+from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import journalled, model_name, write_texts
@@ -28,7 +29,6 @@ from data_builders.written.corruption.sources import (
     told_sentences,
 )
 from data_builders.written.corruption.texts import as_sentence, merge, place_claims
-from eval.decompose.sentences import split_sentences
 from eval.models.chat import Writer
 from records import Claim, Document, UserError
 

@@ -15,9 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data_builders.kb.facts import MONTHS, POPULATION, PROPERTIES, Person, Value, load_people
-from data_builders.kb.kb_pairs.statements import Fact, facts_of, facts_of_value, ordinal
-from data_builders.kb.kb_pairs.wording import lexicon, with_article
+from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
+from data_builders.kb.graph import MONTHS, Value
+from data_builders.kb.language.statements import Fact, facts_of, facts_of_value, ordinal
+from data_builders.kb.language.wording import lexicon, with_article
 from data_builders.kb.server import open_client
 from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
 

@@ -17,12 +17,12 @@ from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
+from components.sentences import split_sentences
 from components.words import align, join_words, split_words
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, split_at
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
-from eval.decompose.sentences import split_sentences
 from records import BadInput, LssExample, iter_rows, read_records, sha256_text
 
 Rule = Literal[
