@@ -13,8 +13,7 @@ from jsonargparse import ArgumentParser
 from records import UserError
 from records.errors import run_door
 
-# Name on the command line to where its class is; imported only when asked for. The class has a
-# typed, documented constructor, a ``build()``, and a ``plan()`` of what a build would ask.
+# Name on the command line to where its ``Builder`` is; imported only when asked for.
 BUILDERS = {
     "adversarial": "data_builders.written.adversarial:Adversarial",
     "ambigbio": "data_builders.written.ambigbio.ambigbio:AmbigBio",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -117,6 +118,12 @@ class Work(ExitStack):
         path.unlink(missing_ok=True)  # what a killed build left
         self.callback(path.unlink, missing_ok=True)
         return path
+
+    def table(self, name: str, cache_mib: int = 256) -> sqlite3.Connection:
+        """A scratch file of SQLite, for what millions of rows leave behind; closed by itself."""
+        base = scratch_table(self.scratch(f"{name}.sqlite"), cache_mib)
+        self.callback(base.close)
+        return base
 
     def why(self) -> str:
         """What was left out, for a message that nothing is left."""
@@ -257,6 +264,19 @@ class AskingBuilder(Builder):
 
     user_agent: str | None = field(default=None, kw_only=True)
     cache_dir: Path | None = field(default=None, kw_only=True)
+
+
+def scratch_table(path: Path, cache_mib: int = 64) -> sqlite3.Connection:
+    """A SQLite file that nobody reads after the build, so that nothing need survive a crash.
+
+    Args:
+        path: of a file that is not there yet.
+        cache_mib: its pages in memory. Keys that come in no order need all pages again and again.
+    """
+    base = sqlite3.connect(path, isolation_level=None)
+    for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{cache_mib * 1024}"):
+        base.execute(f"PRAGMA {pragma}")
+    return base
 
 
 def complaint(check: Callable, *given: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""Exports of Label Studio: the answers in them, whatever the project.
+"""Projects of Label Studio and the answers in its exports, whatever is asked.
 
 Two exports are read. The full one (``JSON``) has a task with ``annotations``, each with a
 ``result`` of items that name their control; the short one (``JSON-MIN``) has a row an annotation,
@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from records import BadInput, UserError
 
+CONFIG, INSTRUCTIONS = "label_config.xml", "instructions.html"
 SHORT = "annotation_id"  # that only a row of the short export has
 # In what an export wraps a control's values, and the fields of a mark, which stays as it is.
 WRAPS = ("choices", "rating", "text")
@@ -47,6 +49,19 @@ class Task:
     where: str
     data: dict
     answers: list[Answer]
+
+
+def project_pages(form: Path, tasks: Sequence[dict], into: str = "") -> dict[str, str]:
+    """The three files of a project: path to text.
+
+    Args:
+        form: folder that holds its ``label_config.xml`` and ``instructions.html``.
+        tasks: what is imported.
+        into: where in the dataset's folder, ending in ``/``.
+    """
+    shown = {n: (form / n).read_text(encoding="utf-8") for n in (CONFIG, INSTRUCTIONS)}
+    pages = shown | {"tasks.json": json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"}
+    return {f"{into}{name}": text for name, text in pages.items()}
 
 
 def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:

@@ -10,7 +10,7 @@ from components.words import join_words
 from data_builders.annotated.labelstudio import values_of
 from data_builders.annotated.lss.agreement import agreement
 from data_builders.annotated.lss.labelstudio import (
-    CONFIG,
+    FORM,
     Unreadable,
     from_values,
     to_result,
@@ -428,7 +428,8 @@ def test_the_project(tmp_path):
 
 
 def test_label_studio_itself_accepts_the_project():
-    interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface(CONFIG)
+    sdk = pytest.importorskip("label_studio_sdk.label_interface")
+    interface = sdk.LabelInterface((FORM / "label_config.xml").read_text(encoding="utf-8"))
     interface.validate()
     for record in RECORDS:
         for entry in to_task(record, "annotations")["annotations"]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import ClassVar
 
-from data_builders.annotated.dfactscore.labelstudio import CONFIG, INSTRUCTIONS, to_task
+from data_builders.annotated.dfactscore.labelstudio import FORM, to_task
+from data_builders.annotated.labelstudio import project_pages
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from eval.decompose.given import Given
@@ -65,12 +65,7 @@ class DFActScoreProject(Builder):
                 tasks.append(to_task(document, own, found))
             work.dropped["text without a claim"] += not own
         files = {"texts.jsonl": [{**task["data"]["record"], **task["data"]} for task in tasks]}
-        pages = {
-            "label_config.xml": CONFIG,
-            "instructions.html": INSTRUCTIONS,
-            "tasks.json": json.dumps(tasks, ensure_ascii=False, indent=1) + "\n",
-        }
-        return Made(files, CARD, pages)
+        return Made(files, CARD, project_pages(FORM, tasks))
 
 
 CARD = Card(

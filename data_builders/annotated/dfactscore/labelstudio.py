@@ -16,9 +16,7 @@ from eval.experiments.dfactscore.texts import JudgedClaim
 from eval.verify.dfactscore.grouping import in_order
 from records import BadInput, Claim, Document, Passage, UserError
 
-HERE = Path(__file__).parent
-CONFIG = (HERE / "label_config.xml").read_text(encoding="utf-8")
-INSTRUCTIONS = (HERE / "instructions.html").read_text(encoding="utf-8")
+FORM = Path(__file__).parent
 
 PEOPLE = 6  # that the screen has room for
 NO_PAGE, ANOTHER_PAGE, NOBODY = "no page", "another page", "nobody"

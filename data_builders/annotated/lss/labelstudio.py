@@ -14,9 +14,7 @@ from pydantic import ValidationError
 from components.words import Word, align, join_words, split_words
 from records import Annotation, LssExample, json_line
 
-HERE = Path(__file__).parent
-CONFIG = (HERE / "label_config.xml").read_text(encoding="utf-8")
-INSTRUCTIONS = (HERE / "instructions.html").read_text(encoding="utf-8")
+FORM = Path(__file__).parent
 
 FLAGS = ("unrelated", "difficult")
 CONTROLS = ("removed", "lss_star", "rating", "flags", "imported")

@@ -15,8 +15,9 @@ from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
+from data_builders.annotated.labelstudio import project_pages
 from data_builders.annotated.lss.agreement import agreement, as_markdown
-from data_builders.annotated.lss.lss_project import project_pages
+from data_builders.annotated.lss.labelstudio import FORM, to_task
 from data_builders.annotated.lss.sources import merge, read_answers
 from data_builders.annotated.lss.votes import OnTie, Vote, gold, length_class, vote
 from data_builders.builder import Builder, Made, Work
@@ -92,7 +93,8 @@ class Lss(Builder):
         dropped["gold: no annotation is a subsequence of the claim"] += notes["unaligned"]
         pages = {"agreement.json": json.dumps(table, indent=2, ensure_ascii=False) + "\n"}
         if still_open:
-            pages |= project_pages(still_open, "predictions", "adjudicate/")
+            tasks = [to_task(example, "predictions") for example in still_open]
+            pages |= project_pages(FORM, tasks, "adjudicate/")
         files = self._rows(examples, votes, dropped)
         files["adjudicate.jsonl"] = [_row(e, _extras(still_open)) for e in still_open]
         return Made(files, _card(table), pages)

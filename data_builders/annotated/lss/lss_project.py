@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Literal
 
-from data_builders.annotated.lss.labelstudio import CONFIG, INSTRUCTIONS, to_task
+from data_builders.annotated.labelstudio import project_pages
+from data_builders.annotated.lss.labelstudio import FORM, to_task
 from data_builders.annotated.lss.sources import pair_of
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
@@ -50,25 +50,8 @@ class LssProject(Builder):
         rows = list(islice((row for path in self.pairs for row in _pairs(path)), self.limit))
         examples = _once(rows, work.dropped)
         files = {"pairs.jsonl": (_shown(example) for example in examples)}
-        return Made(files, CARD, project_pages(examples, self.existing))
-
-
-def project_pages(
-    examples: Sequence[LssExample], existing: str, folder: str = ""
-) -> dict[str, str]:
-    """The three files of a project: path to text.
-
-    Args:
-        examples: the pairs.
-        existing: as ``LssProject``.
-        folder: where in the dataset's folder, ending in ``/``.
-    """
-    tasks = [to_task(example, existing) for example in examples]
-    return {
-        f"{folder}label_config.xml": CONFIG,
-        f"{folder}instructions.html": INSTRUCTIONS,
-        f"{folder}tasks.json": json.dumps(tasks, ensure_ascii=False, indent=1) + "\n",
-    }
+        tasks = [to_task(example, self.existing) for example in examples]
+        return Made(files, CARD, project_pages(FORM, tasks))
 
 
 def _pairs(path: str) -> list[LssExample]:

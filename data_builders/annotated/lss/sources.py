@@ -15,7 +15,15 @@ from pydantic import ValidationError
 
 from data_builders.annotated.labelstudio import Task, read_tasks
 from data_builders.annotated.lss.labelstudio import Unreadable, example_of, from_values
-from records import Annotation, BadInput, LssExample, UserError, iter_rows, read_records
+from records import (
+    Annotation,
+    BadInput,
+    LssExample,
+    UserError,
+    first_fault,
+    iter_rows,
+    read_records,
+)
 
 # The published table's short column names; the questions follow `Reference` in this order.
 TABLE = ("worker_id", "Statement", "Reference")
@@ -62,9 +70,7 @@ def _exported(path: str, dropped: Counter[str]) -> Iterator[LssExample]:
         try:
             yield example_of(task.data, found)
         except ValidationError as error:
-            fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"]))
-            raise BadInput([f"{task.where}: {field}: {fault['msg'].lower()}"]) from None
+            raise first_fault(task.where, error) from None
 
 
 def _annotations(task: Task, claim: str, dropped: Counter[str]) -> Iterator[Annotation]:
@@ -105,8 +111,7 @@ def _table(path: str) -> Iterator[LssExample]:
                 **({"id": row["task_id"]} if row.get("task_id") else {}),
             )
         except ValidationError as error:
-            fault = error.errors()[0]
-            raise BadInput([f"{where}: {fault['loc'][-1]}: {fault['msg'].lower()}"]) from None
+            raise first_fault(where, error) from None
 
 
 def pair_of(example: LssExample) -> Pair:

@@ -145,8 +145,7 @@ class Bios(AskingBuilder):
         asked = self.corpus_maps and not self.same_as
         dbpedia = sparql(work, self.dbpedia, counted=True) if asked else None
         edges = list(self.domain.bins.values())
-        candidates = Candidates(work.scratch("candidates.sqlite"), self.seed, edges)
-        work.callback(candidates.close)
+        candidates = Candidates(work.table("candidates", 64), self.seed, edges)
         self._load(candidates, client, work.dropped)
         lookup = Lookup(
             candidates,

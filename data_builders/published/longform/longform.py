@@ -20,9 +20,9 @@ from tqdm import tqdm
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.published.longform.draw import draw
-from data_builders.published.longform.formats import FORMATS, Row, Source, rows_of
+from data_builders.published.longform.formats import FORMATS, Row, Source
 from data_builders.rows import files_of
-from records import BadInput, Document, UserError
+from records import BadInput, Document, UserError, first_fault, iter_rows
 
 PROMPTS = {"prompts", "longfact"}
 
@@ -91,7 +91,7 @@ class LongForm(Builder):
         self, source: Source, files: list[Path], dropped: Counter[str]
     ) -> Iterator[Document | dict]:
         """What the rows of a source are, without those that are dropped."""
-        rows = ((path, number, row) for path in files for number, row in rows_of(path))
+        rows = ((path, number, row) for path in files for number, row in iter_rows(path))
         rows = tqdm(islice(rows, self.limit), desc=source.name, unit=" rows", disable=None)
         for index, (path, number, fields) in enumerate(rows):
             if any(str(fields.get(name)) != value for name, value in source.where.items()):
@@ -118,9 +118,7 @@ def _adapt(row: Row) -> Document | dict | str:
     except KeyError as error:
         raise BadInput([f"{where}: {error.args[0]}: field required"]) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise BadInput([f"{where}: {name}: {first['msg']}"]) from None
+        raise first_fault(where, error) from None
     except (AttributeError, TypeError) as error:
         raise BadInput([f"{where}: row: not as {row.source.format} writes it ({error})"]) from None
 

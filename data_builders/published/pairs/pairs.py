@@ -95,9 +95,7 @@ class Pairs(Builder):
 
     def make(self, work: Work) -> Made:
         """The pairs of all sources, merged and split."""
-        path = work.scratch("pairs.sqlite")
-        store = PairStore(path, self.shares, self.seed)
-        work.callback(store.close)
+        store = PairStore(work.table("pairs"), self.shares, self.seed)
         formats = self._read(store, work)
         counts = store.counts()
         if self.target == "relation":

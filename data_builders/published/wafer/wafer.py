@@ -107,8 +107,7 @@ class Wafer(Builder):
 
     def make(self, work: Work) -> Made:
         """The pairs that no filter leaves out."""
-        store = Store(work.scratch("wafer.sqlite"))
-        work.callback(store.close)
+        store = Store(work.table("wafer"))
         for path in self.passages:
             store.add_passages(path)
         for split in self.citations:
