@@ -10,7 +10,6 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from data_builders.plan import show_plan
 from records import UserError
 from records.errors import run_door
 
@@ -91,6 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
     dry_run = config.pop("dry_run")
     builder = _builder(name)(**parser.instantiate(config).as_dict())
     if dry_run:
+        from data_builders.builder import show_plan  # the list of datasets has no need of it
+
         print(show_plan(name, builder.plan()))
     else:
         builder.build()

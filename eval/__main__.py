@@ -51,9 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if name not in COMMANDS:
         raise UserError(f"no command {name!r}; give one of: {', '.join(COMMANDS)}")
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
     return import_module(COMMANDS[name][0]).main(rest)
 
 

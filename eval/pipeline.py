@@ -6,58 +6,17 @@ by ``class_path``.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
+from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from jsonargparse import ArgumentParser, get_loader
 
-from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, score_document
+from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
-
-
-class Scored(BaseModel):
-    """A document with everything that the pipeline found out about it.
-
-    Attributes:
-        claims: all subclaims, selected or not, and what ``failed`` to become one.
-        selections: one a claim that has not failed, or none without Core.
-        verdicts: of verifiers that judge one claim at a time, or that judged all claims.
-        core_verdicts: of verifiers that judge the set, on the selected claims only.
-        scores: one an assessor's named verdict and selection.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    document: Document
-    claims: list[Claim]
-    selections: list[Selection]
-    passages: list[Passage]
-    verdicts: list[Verdict]
-    core_verdicts: list[Verdict] = []
-    scores: list[DocumentScore]
-
-    def judged(
-        self, assessor: str, name: str, selection: Literal["none", "core"]
-    ) -> list[tuple[Claim, Verdict]]:
-        """The claims that one assessor judged, or failed to, each with its verdict.
-
-        With Core the selected ones, with the verdicts of a verifier that judges the set on them.
-        """
-        own = [v for v in self.verdicts if (v.assessor, v.name) == (assessor, name)]
-        kept = {claim.id for claim in self.claims}
-        if selection == "core":
-            kept = {selection.claim for selection in self.selections if selection.selected}
-            again = [v for v in self.core_verdicts if (v.assessor, v.name) == (assessor, name)]
-            own = again or own
-        by_claim = {verdict.claim: verdict for verdict in own}
-        return [
-            (claim, by_claim[claim.id])
-            for claim in self.claims
-            if claim.id in kept and claim.id in by_claim
-        ]
 
 
 class Pipeline:
@@ -176,6 +135,26 @@ class Pipeline:
             unjudged = sum(selection.reason == "failed" for selection in selections)
             scores.append(score_document(document, claims, own, selected, self.gamma, unjudged))
         return scores
+
+
+def read_pipeline(path: str) -> tuple[Pipeline, dict]:
+    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
+
+    Raises:
+        UserError: no such file, or one without a pipeline.
+        ArgumentError: a key that the pipeline does not have.
+    """
+    said = "give a configuration as for `python -m eval score`"
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; {said}")
+    given = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(given, dict) or "pipeline" not in given:
+        raise UserError(f"{path}: holds no `pipeline`; {said}")
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(Pipeline, "pipeline")
+    known = parser.parse_object({"pipeline": given["pipeline"]})
+    shown = json.loads(parser.dump(known, format="json", skip_none=False))["pipeline"]
+    return parser.instantiate(known).pipeline, shown
 
 
 def _usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:

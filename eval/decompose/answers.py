@@ -17,8 +17,8 @@ from collections.abc import Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
+from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed
-from eval.decompose.sentences import split_sentences
 from eval.models.chat import Message
 from eval.prompting.asker import Asker
 

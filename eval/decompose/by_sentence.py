@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eval.decompose.sentences import split_sentences, without_citations
-from eval.metrics.document import responds
+from components.sentences import split_sentences, without_citations
 from records import Claim, Document
+from records.abstention import responds
 
 
 class Place(NamedTuple):
@@ -48,7 +48,7 @@ class BackedOff(NamedTuple):
 class BySentence(ABC):
     """Decompose sentence by sentence, all sentences of all documents in one go.
 
-    Texts that do not respond (:func:`eval.metrics.document.responds`) have no claims. The numbers
+    Texts that do not respond (:func:`records.abstention.responds`) have no claims. The numbers
     of citations are taken out before the text is cut.
     """
 

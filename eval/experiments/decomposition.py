@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from eval.decompose.given import Given
 from eval.experiments.decomposition_values import ALL, MACRO, Passages, values_of
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
-from eval.metrics.document import DocumentScore, responds, score_document
+from eval.metrics.document import DocumentScore, score_document
 from eval.pipeline import Pipeline, Scored
 from eval.report.decomposition import write_tables_and_figures
 from eval.run.inside import identities, prompts
@@ -42,6 +42,7 @@ from records import (
     write_jsonl,
     write_results,
 )
+from records.abstention import responds
 
 
 class Judged(BaseModel):

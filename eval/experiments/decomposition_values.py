@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from components.statistics import bootstrap, kappa, pearson, spearman
-from eval.metrics.decomposition import FAILED, Tally, one_of_each, tally
-from eval.metrics.document import DocumentScore
+from eval.metrics.decomposition import one_of_each
+from eval.metrics.document import FAILED, DocumentScore, Tally, tally
 
 MACRO, ALL = "macro", "all"
 

@@ -31,7 +31,6 @@ from eval.metrics.citations import (
     given_citations,
     without_numbers,
 )
-from eval.metrics.document import responds
 from eval.pipeline import Pipeline, Scored
 from eval.report.dfactscore import write_tables_and_figures
 from eval.run.inside import identities, prompts
@@ -48,6 +47,7 @@ from records import (
     write_jsonl,
     write_results,
 )
+from records.abstention import responds
 
 
 class Judged(BaseModel):

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from components.sentences import split_sentences
 from components.statistics import auroc, bootstrap
-from eval.decompose.sentences import split_sentences
 from eval.run.inside import identities, prompts
 from eval.run.journal import CHUNK, keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance

@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from eval.metrics.corpus import summarise
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored

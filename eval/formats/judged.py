@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from eval.metrics.document import DocumentScore, score_document
-from eval.pipeline import Scored
+from eval.metrics.document import DocumentScore, Scored, score_document
 from records import Claim, Passage, Verdict
 
 

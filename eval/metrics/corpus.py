@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from components.statistics import bootstrap
-from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k, responds
+from eval.metrics.document import DocumentScore, Scored, f1_at_k, recall_at_k
 from eval.metrics.probabilities import labelled_precision, posterior_measures
-from eval.pipeline import Scored
 from records import Claim, Result, UserError, Verdict
+from records.abstention import responds
 
 # Shown as totals of a cell; ``failed`` is a field of every result.
 _COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")

@@ -7,24 +7,18 @@ supported; a model's score is the mean over the texts that respond.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from records import Claim, Document, Verdict
-
-# The text gives up on the topic. Short texts only: a biography may quote such words.
-_REFUSAL = re.compile(
-    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
-    r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
-    r"|(could not|no) (find )?information)\b",
-    re.IGNORECASE,
-)
-_REFUSAL_MAX_WORDS = 80
+from eval.stages import Selection
+from records import Claim, Document, Passage, Verdict
+from records.abstention import responds
 
 DEFAULT_GAMMA = 10
+# The decision on a claim that could not be judged; others are 1 (supported) and 0.
+FAILED = -1
 
 
 class DocumentScore(BaseModel):
@@ -63,12 +57,46 @@ class DocumentScore(BaseModel):
     empty_selection: bool
 
 
-def responds(document: Document) -> bool:
-    """Whether the text says anything about its topic (FActScore's abstention, by phrases)."""
-    text = document.text.strip()
-    return bool(text) and not (
-        len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None
-    )
+class Scored(BaseModel):
+    """A document with everything that the pipeline found out about it.
+
+    Attributes:
+        claims: all subclaims, selected or not, and what ``failed`` to become one.
+        selections: one a claim that has not failed, or none without Core.
+        verdicts: of verifiers that judge one claim at a time, or that judged all claims.
+        core_verdicts: of verifiers that judge the set, on the selected claims only.
+        scores: one an assessor's named verdict and selection.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    document: Document
+    claims: list[Claim]
+    selections: list[Selection]
+    passages: list[Passage]
+    verdicts: list[Verdict]
+    core_verdicts: list[Verdict] = []
+    scores: list[DocumentScore]
+
+    def judged(
+        self, assessor: str, name: str, selection: Literal["none", "core"]
+    ) -> list[tuple[Claim, Verdict]]:
+        """The claims that one assessor judged, or failed to, each with its verdict.
+
+        With Core the selected ones, with the verdicts of a verifier that judges the set on them.
+        """
+        own = [v for v in self.verdicts if (v.assessor, v.name) == (assessor, name)]
+        kept = {claim.id for claim in self.claims}
+        if selection == "core":
+            kept = {selection.claim for selection in self.selections if selection.selected}
+            again = [v for v in self.core_verdicts if (v.assessor, v.name) == (assessor, name)]
+            own = again or own
+        by_claim = {verdict.claim: verdict for verdict in own}
+        return [
+            (claim, by_claim[claim.id])
+            for claim in self.claims
+            if claim.id in kept and claim.id in by_claim
+        ]
 
 
 def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
@@ -76,6 +104,25 @@ def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
     if claims == 0:
         return 0.0
     return 1.0 if gamma <= 0 or claims >= gamma else math.exp(1 - gamma / claims)
+
+
+class Tally(NamedTuple):
+    """A text's counts: claims that were judged, those supported, and those that failed."""
+
+    judged: int
+    supported: int
+    failed: int
+
+    @property
+    def scored(self) -> bool:
+        """Whether the text enters the means: it has no claims, or some could be judged."""
+        return self.judged > 0 or self.failed == 0
+
+
+def tally(decisions: Sequence[int]) -> Tally:
+    """Count a text's decisions (1, 0, or -1 for failed)."""
+    failed = sum(one < 0 for one in decisions)
+    return Tally(len(decisions) - failed, sum(one > 0 for one in decisions), failed)
 
 
 def recall_at_k(supported: int, k: int) -> float:

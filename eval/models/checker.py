@@ -24,10 +24,10 @@ from transformers import (
 
 from components.base import load_tokenizer, resolve_base
 from components.calibration import probabilities
-from components.encoding import row_features
+from components.encoding import Pair, row_features
+from components.sentences import split_sentences
 from components.windows import best_windows
-from eval.decompose.sentences import split_sentences
-from eval.models.encoder import Dtype, Engine, Pair, Row
+from eval.models.encoder import Dtype, Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 

@@ -29,16 +29,16 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
 
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
-from components.encoding import encode_pairs, encode_words, first_tokens, row_features
+from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
 from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
 from records import UserError
 
-Pair = tuple[str, str]
 Dtype = Literal["float32", "bfloat16"]
 
 # Pairs that are tokenized and sorted together; bounds the memory that millions of pairs take.
@@ -102,6 +102,7 @@ class Engine:
     _model: PreTrainedModel
 
     def __init__(self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype

@@ -11,8 +11,8 @@ import numpy as np
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from components.base import load_tokenizer
-from components.encoding import encode_grounded
-from eval.models.encoder import Dtype, Engine, Pair, Row
+from components.encoding import Pair, encode_grounded
+from eval.models.encoder import Dtype, Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from components.encoding import Pair
 from components.overlap import new_words
 from components.windows import chunk_premise
 from components.words import join_words, project, split_words
-from eval.models.encoder import Pair, Subsequence
+from eval.models.encoder import Subsequence
 from records import UserError
 
 

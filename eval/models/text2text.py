@@ -12,9 +12,9 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
-from components.encoding import batches_by_length, encode_grounded, pad
+from components.encoding import Pair, batches_by_length, encode_grounded, pad
 from components.subsequence import LssDecoder
-from eval.models.encoder import Dtype, Engine, Pair
+from eval.models.encoder import Dtype, Engine
 from eval.models.hub import load_whole, named
 from records import UserError
 

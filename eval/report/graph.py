@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.pipeline import Scored
+from eval.metrics.document import Scored
 from eval.report.plots import BLUE, GREEN, ORANGE
 from records import Verdict
 

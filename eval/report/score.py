@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from eval.pipeline import Scored
+from eval.metrics.document import Scored
 from eval.report.graph import Picture, picture_of
 from eval.report.lss import Run, of_verdict
 from eval.report.tables import interval, number, strata_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from eval.select.core import Core
 from records import Claim, Document
 

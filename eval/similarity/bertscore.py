@@ -17,9 +17,10 @@ import torch
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
+from components.encoding import Pair
 from eval.models.encoder import Engine, Row
 from eval.models.hub import load_whole, named
-from eval.similarity import Measure, Pair
+from eval.similarity import Measure
 from records import UserError, iter_rows
 
 # Pairs whose embeddings are in memory together.

@@ -9,7 +9,8 @@ from typing import Literal
 
 from rouge_score import rouge_scorer
 
-from eval.similarity import Measure, Pair
+from components.encoding import Pair
+from eval.similarity import Measure
 
 _SEEN = re.compile(r"[A-Za-z0-9]")
 

@@ -8,8 +8,6 @@ the mask's.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -212,10 +210,6 @@ class NP(ClaimByClaim, Engine):
             for place, row, vectors in zip(batch, chosen, output.cpu().numpy(), strict=True):
                 states[place] = vectors[: len(row)].copy()
         return states
-
-    @cached_property
-    def _fingerprint(self) -> bytes:
-        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
 
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:

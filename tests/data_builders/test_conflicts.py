@@ -201,7 +201,7 @@ def test_the_datasets_library_reads_the_folder(tmp_path):
         loaded = load_dataset(str(tmp_path / "out"), name, cache_dir=cache)
         assert loaded["test"].num_rows == rows
     plan = Conflicts(tmp_path / "o", ["/x/b.jsonl"], limit=3).plan()
-    assert [(step.source, step.number) for step in plan] == [("b.jsonl", 3)]
+    assert [(step.source, step.number) for step in plan] == [("/x/b.jsonl", 3)]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from data_builders.__main__ import BUILDERS, _builder, main
-from data_builders.plan import Step, show_plan
+from data_builders.builder import Step, show_plan
 
 
 def test_the_table_names_steps_and_sums_their_time():

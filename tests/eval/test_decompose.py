@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from components.sentences import split_sentences, without_citations
 from eval.decompose.by_sentence import Place
 from eval.decompose.prompted import METHODS, Prompted, window
-from eval.decompose.sentences import Sentences, split_sentences, without_citations
+from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, read_conllu, written
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.run.inside import prompts
+from eval.run.held import prompts
 from records import Document, UserError, read_records
 from tests.model_server import ModelServer
 

@@ -19,7 +19,8 @@ from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments import decomposition, decomposition_values
 from eval.experiments.decomposition import Decomposition
-from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims, tally
+from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
+from eval.metrics.document import tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.report.build import build_report

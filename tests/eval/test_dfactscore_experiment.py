@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from components.statistics import bootstrap
-from eval.commands.score import score_resumably
 from eval.decompose.given import Given
 from eval.experiments import dfactscore, dfactscore_values
 from eval.experiments.dfactscore import DFActScore
@@ -378,9 +377,7 @@ def test_wrong_options(tmp_path):
 
 def test_the_published_form_of_the_verdicts(tmp_path):
     pipeline = Pipeline(Given(), [Verifier(Words(), LocalGroups())])
-    scored = score_resumably(
-        pipeline, dfactscore.read_texts([documents(tmp_path)]), tmp_path / "journal.jsonl"
-    )
+    scored = pipeline.score(dfactscore.read_texts([documents(tmp_path)]))
     (path,) = write_formats(scored, ["dfactscore"], tmp_path, 3)
     assert path.name == "dfactscore.dfactscore.grouped.json"
     found = json.loads(path.read_text())

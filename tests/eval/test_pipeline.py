@@ -6,10 +6,11 @@ import evaluate
 import numpy as np
 import pytest
 
+from components.sentences import split_sentences
 from eval.decompose.given import Given
-from eval.decompose.sentences import Sentences, split_sentences
+from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import expected_claims, summarise
-from eval.metrics.document import length_penalty, responds, score_document
+from eval.metrics.document import length_penalty, score_document
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
@@ -23,6 +24,7 @@ from records import (
     Verdict,
     write_jsonl,
 )
+from records.abstention import responds
 
 PASSAGES = [
     Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),

@@ -18,7 +18,7 @@ from records.errors import run_door
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
-from train.data import PairData
+from train.data import RecordData
 from train.mixture import group_of, held_back, source_names
 from train.module import ComponentModule, Item
 
@@ -107,7 +107,7 @@ def test_fixed_batches_are_shared_out_in_step() -> None:
 )
 def test_bad_mixtures(train: object, dev: object, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        PairData(train=train, dev=dev)
+        RecordData(train=train, dev=dev)
 
 
 def test_the_group_of_a_row_decides_where_it_is_held_back(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_yaml_mixture_parses_and_prints(
     path = tmp_path / "mixture.yaml"
     path.write_text(
         f"model: {{class_path: train.relation.Relation, init_args: {{base: {tiny_bert}}}}}\n"
-        "data:\n  class_path: train.data.PairData\n  init_args:\n"
+        "data:\n  class_path: train.data.RecordData\n  init_args:\n"
         "    train: {data/a.jsonl: 3, b.x.jsonl: 0.5}\n    dev: 0.15\n",
         encoding="utf-8",
     )
@@ -190,7 +190,7 @@ def test_report_adds_each_source() -> None:
             predicted = np.asarray(outputs)
             return relation_measures(predicted, [r.label for r in rows], rows, resamples=0)
 
-    module = Judge("none", None, 8, 0.1, 0.0, 0.0, "dev/accuracy")
+    module = Judge("none", 8, 0.1, "dev/accuracy")
     records = [RelationPair(**row) for row in pairs(6, "x")]
     items = [Item(row, {}, 0) for row in range(6)]
     outputs = np.eye(3)[[0, 1, 2, 0, 0, 0]]
@@ -281,7 +281,7 @@ def test_a_weight_too_small_for_its_file(
 
 def test_rows_are_named_as_in_their_file(write: Callable) -> None:
     paths = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))]
-    data = PairData(train=paths, dev=0.3)
+    data = RecordData(train=paths, dev=0.3)
     rows = read_records(paths[1], RelationPair)
     part = data._part("train", paths[1], rows, "b")
     assert [rows[number - 1] for number in part.numbers] == part.rows

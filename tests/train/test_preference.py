@@ -53,7 +53,7 @@ def preference(arguments: Callable, write: Callable) -> Callable[..., list[str]]
     file = write("preference", preference_rows())
 
     def _arguments(*more: str, run: str = "run", command: str = "fit") -> list[str]:
-        given = ["--model", "train.preference.Preference", "--data", "train.data.PreferenceData"]
+        given = ["--model", "train.preference.Preference", "--data", "train.data.RecordData"]
         given += ["--data.train", file, "--data.dev", file, *more]
         return arguments("adversary", *given, run=run, command=command)
 
@@ -288,7 +288,6 @@ def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
         (["--model.beta", "0"], "--model.beta above 0"),
         (["--model.prompt_template", "Who is {topic}?"], "does not follow"),
         (["--model.quantize", "4"], "quantize needs"),
-        (["--data", "train.data.GenerationData"], "GenerationData cannot feed Preference"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from data_builders.kb.bios.npz import array_lengths, count_arrays
 from data_builders.kb.core_cells import bin_of
-from data_builders.published.rows import source_rows
+from data_builders.rows import source_rows
 from records import BadInput
 
 SOURCES = ("corpus", "popqa", "endpoint")
@@ -48,7 +48,7 @@ class Candidate:
 
 
 class Candidates:
-    """Candidates in a SQLite file, which is made anew and can be thrown away.
+    """Candidates in a SQLite file, which can be thrown away.
 
     Args:
         path: the file.
@@ -57,8 +57,6 @@ class Candidates:
     """
 
     def __init__(self, path: Path, seed: int, edges: Sequence[int]):
-        path.unlink(missing_ok=True)
-        self.path = path
         self.edges = list(edges)
         self._base = sqlite3.connect(path, isolation_level=None)
         # Nothing here outlives the build, so nothing needs to survive a crash.
@@ -73,11 +71,9 @@ class Candidates:
             " row TEXT) WITHOUT ROWID;"
         )
 
-    def close(self, remove: bool = False) -> None:
-        """Close the file, and remove it."""
+    def close(self) -> None:
+        """Let go of the file."""
         self._base.close()
-        if remove:
-            self.path.unlink(missing_ok=True)
 
     def bin(self, n: int) -> int:
         """Index of the bin that a frequency is in."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from data_builders.published.pairs.formats import Found
+from data_builders.splits import SPLITS, split_at
 
 CACHE_KIB = 256 * 1024
 _TABLE = """
@@ -72,7 +73,7 @@ class PairStore:
     def _split(self, group: str) -> int:
         """By the group's hash: up to chance the shares, and no table of groups in memory."""
         place = int.from_bytes(digest(self.seed, "split", group), "big") * sum(self.shares) >> 128
-        return next(i for i in range(3) if place < sum(self.shares[: i + 1]))
+        return SPLITS.index(split_at(place, self.shares))
 
     def drop_clashes(self) -> int:
         """Leave out the pairs that stand with different labels; how many those are."""

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.decompose.sentences import split_sentences
+from components.sentences import split_sentences
 from records import BadInput, iter_rows
 
 FAILED = "{Failed verification}"

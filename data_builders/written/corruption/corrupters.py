@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from components.sentences import split_sentences
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
-from eval.decompose.sentences import split_sentences
-from eval.metrics.document import responds
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import Document
+from records.abstention import responds
 
 NOTHING = "nothing to change"
 # A change of one detail leaves the claim about as long as it was.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from components.sentences import split_sentences
 from data_builders.kb.facts import Person
 from data_builders.kb.language.wording import Voice, bank, bleached
-from eval.decompose.sentences import split_sentences
 from records import Document, Generation, UserError, iter_rows, read_records
 
 # Names of the kinds: ours, and those of `kb_pairs`; the released files name none.

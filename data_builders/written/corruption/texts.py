@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from data_builders.written.adversarial import PROMPTS, paragraph
-from eval.metrics.document import responds
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
 from records import Document
+from records.abstention import responds
 
 # A merged text holds a claim whose words one of its sentences, or all together, have to this share.
 HELD = 0.6

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from components.overlap import stems
-from eval.decompose.sentences import split_sentences, without_citations
+from components.sentences import split_sentences, without_citations
 from eval.stages import EntailmentModel
 from eval.verify.dfactscore.grouping import in_order
 from eval.verify.dfactscore.mentions import Person, evidence

@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification
 from components.checkpoint import Component, DataFile, read_component
 from records import UserError
 from train.__main__ import main
-from train.restore import TOLERANCE, compare
+from train.judge import TOLERANCE, compare
 
 SAME = f"these are the measures of component.json (within {TOLERANCE})"
 QUIET = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"]
@@ -126,7 +126,7 @@ def test_a_preference_comes_again(
     data = write("preference", rows)
     main(arguments("adversary", run="start"))
     preference = [
-        "--model", "train.preference.Preference", "--data", "train.data.PreferenceData",
+        "--model", "train.preference.Preference", "--data", "train.data.RecordData",
         "--data.train", data, "--data.dev", data, "--model.beta", "0.3",
         "--model.start", str(tmp_path / "checkpoints/start"),
     ]  # fmt: skip

@@ -1,8 +1,8 @@
 """Checkpoint folders for ``validate``, ``test`` and ``predict``: judged as ``fit`` judged them.
 
-``component.json`` says which module and data class a folder needs and every setting that decides
-its outputs. Weights are loaded strictly, measures are computed in fp32 over the same fixed batches
-as on export, so the same rows give the same measures within ``TOLERANCE``.
+``component.json`` says which module a folder needs and every setting that decides its outputs.
+Weights are loaded strictly, measures are computed in fp32 over the same fixed batches as on export,
+so the same rows give the same measures within ``TOLERANCE``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,15 @@ from records import UserError
 from train.adversary import CausalLora
 from train.module import ComponentModule
 
-# Component and architecture (and style, where it decides) → module and data class.
+# Component and architecture (and style, where it decides) → module.
 KINDS = {
-    ("unli", "sequence_classifier"): ("train.unli.Unli", "train.data.PairData"),
-    ("relation", "sequence_classifier"): ("train.relation.Relation", "train.data.PairData"),
-    ("lss", "token_classifier"): ("train.lss_tagger.LssTagger", "train.data.LssData"),
-    ("lss", "seq2seq"): ("train.lss_seq2seq.LssSeq2Seq", "train.data.LssData"),
-    ("lss_star", "seq2seq"): ("train.lss_seq2seq.LssSeq2Seq", "train.data.LssData"),
-    ("adversary", "causal_lora"): ("train.adversary.Adversary", "train.data.GenerationData"),
-    ("adversary", "causal_lora", "preference"): (
-        "train.preference.Preference",
-        "train.data.PreferenceData",
-    ),
+    ("unli", "sequence_classifier"): "train.unli.Unli",
+    ("relation", "sequence_classifier"): "train.relation.Relation",
+    ("lss", "token_classifier"): "train.lss_tagger.LssTagger",
+    ("lss", "seq2seq"): "train.lss_seq2seq.LssSeq2Seq",
+    ("lss_star", "seq2seq"): "train.lss_seq2seq.LssSeq2Seq",
+    ("adversary", "causal_lora"): "train.adversary.Adversary",
+    ("adversary", "causal_lora", "preference"): "train.preference.Preference",
 }
 
 # How far equal measures may lie apart, absolutely or by share. Logits of the same weights differ in
@@ -65,8 +62,8 @@ def given_folder(arguments: Sequence[str]) -> Path | None:
     return Path(found) if found and Path(found).is_dir() else None
 
 
-def kind_of(folder: Path, component: Component) -> tuple[str, str]:
-    """Class paths of the module and the data module that a checkpoint needs.
+def kind_of(folder: Path, component: Component) -> str:
+    """Class path of the module that a checkpoint needs.
 
     Raises:
         UserError: nothing here is trained to be such a component.
@@ -89,7 +86,8 @@ def module_class(path: str) -> type[ComponentModule]:
 
 def settings_of(component: Component, module: type[ComponentModule]) -> dict[str, object]:
     """What ``component.json`` states of the arguments of a module."""
-    arguments = set(inspect.signature(module).parameters)
+    own = [vars(kind)["__init__"] for kind in module.__mro__ if "__init__" in vars(kind)]
+    arguments = {name for init in own for name in inspect.signature(init).parameters}
     stated = {name: getattr(component, name) for name in _SETTINGS if name in arguments}
     used = {name: v for name, v in component.evaluation.items() if name in module.judged_with}
     return stated | used
@@ -105,11 +103,11 @@ def complete(folder: Path, given: Sequence[str]) -> list[str]:
         UserError: not a checkpoint, or one of an unknown kind.
     """
     component = read_component(folder)
-    path, data = kind_of(folder, component)
+    path = kind_of(folder, component)
     module = module_class(path)
     options = {"name": folder.resolve().name, "trainer.precision": "32-true", "model": path}
     options |= {f"model.{name}": v for name, v in settings_of(component, module).items()}
-    options |= {"data": data, "data.train": [], "data.dev": []}
+    options |= {"data": "train.data.RecordData", "data.train": [], "data.dev": []}
     options |= {
         f"data.{name}": value
         for name, value in component.evaluation.items()
@@ -134,7 +132,7 @@ def differences(component: Component, class_path: str, given: dict[str, object])
     ]
 
 
-def restore(module: ComponentModule, folder: Path) -> None:
+def load(module: ComponentModule, folder: Path) -> None:
     """Make a module the component of a folder: its settings, calibration, tokenizer and weights.
 
     Raises:
