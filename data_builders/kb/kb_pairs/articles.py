@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.relation import Found, Teller, labelled_pairs
+from data_builders.kb.kb_pairs.relation import Found, labelled_pairs
+from data_builders.kb.kb_pairs.teller import Teller
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, implies, values_of
 from data_builders.kb.language.wording import (
