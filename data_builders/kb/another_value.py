@@ -25,7 +25,7 @@ def is_another(fact: Fact, own: Iterable[Fact]) -> bool:
     """Whether a fact is false of somebody.
 
     Args:
-        fact: of the property, of dates of any aspect.
+        fact: of the property; a date is another one if its year is.
         own: what the knowledge base holds of the person and the property.
     """
     if fact.prop == "P21":  # "female" has a "male", and yet there are two
@@ -33,7 +33,7 @@ def is_another(fact: Fact, own: Iterable[Fact]) -> bool:
     return not any(
         overlap(fact.value, known.value)
         or fact in known.coarser
-        # Another day of the same year implies a true year, and is false all the same.
+        # A date that implies a true decade is false all the same.
         or (not fact.aspect and known in fact.coarser)
         for known in own
     )

@@ -133,17 +133,21 @@ class Values:
     """
 
     def __init__(self, people: Sequence[Person]):
+        # What is true of somebody, by their IRI and by their name: the facts, and all their forms.
+        self._true: dict[str, list[Fact]] = defaultdict(list)
         self._own: dict[str, set[str]] = defaultdict(set)
         # Adjectives that name a person of a country as well: an Italian, no French.
         self._nouns: set[str] = set()
         self._forms: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
         for person in people:
-            for fact in (f for prop in VALUED for f in facts_of(person, prop)):
-                for known in (fact, *fact.coarser):
-                    self._own[person.iri].update(text for _, text in _forms(known))
-                self._keep(fact)
+            facts = [fact for prop in VALUED for fact in facts_of(person, prop)]
+            forms = {text for f in facts for known in (f, *f.coarser) for _, text in _forms(known)}
             # Namesakes have all of theirs together: too few changes rather than a true one.
-            self._own[person.name] |= self._own[person.iri]
+            for key in (person.iri, person.name):
+                self._true[key] += facts
+                self._own[key] |= forms
+            for fact in facts:
+                self._keep(fact)
         # Countries and occupations of which nobody here is.
         for prop, words in (("P27", "countries"), ("P106", "occupations")):
             for label in lexicon(words):
@@ -194,9 +198,11 @@ class Values:
 
     def _known(self, claim: ToChange) -> Iterator[Find]:
         """Values of the knowledge base in the claim."""
-        own = self._own.get(claim.person or claim.topic, set())
+        key = claim.person or claim.topic
+        own = self._own.get(key, set())
         for (prop, form), pattern in self._found.items():
             texts = self._forms[prop, form]
+            true = [fact for fact in self._true.get(key, ()) if fact.prop == prop]
             for match in pattern.finditer(claim.text):
                 old = match[1]
                 if old[0].isupper() and _in_longer_name(claim.text, *match.span()):
@@ -214,7 +220,7 @@ class Values:
                     and not overlap(text, old)
                     and not (noun and text not in self._nouns)
                     and not any({fact.value, texts[old].value} <= kin for kin in KIN)
-                    and is_another(fact, [texts[old]])
+                    and is_another(fact, [texts[old], *true])
                 ]
                 yield Find(*match.span(), prop, sorted(others))
 
