@@ -15,8 +15,8 @@ COMMANDS = {
     "score": ("eval.commands.score", "score documents with the pipeline, with and without Core"),
     "core": ("eval.commands.core", "show which claims Core selects, and why"),
     "component": ("eval.commands.component", "judge one trained component on held-out data"),
-    "experiment": ("eval.experiments", "run one of the papers' experiments"),
-    "report": ("eval.report.build", "write a run's HTML report"),
+    "experiment": ("eval.commands.experiment", "run one of the papers' experiments"),
+    "report": ("eval.commands.report", "write a run's HTML report"),
 }
 
 USAGE = "usage: python -m eval COMMAND [options]"

@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
     with run:
         file = run.finished("scored.jsonl") or _score(run, pipeline, documents, arguments)
     for row in file.results:
-        if row.metric.split(":")[0] == "factual_precision" and row.group == ALL:
+        if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
             print(_line(row))
     for row in file.provenance["usage"]:
         print(terminal.used(row))
@@ -115,6 +115,5 @@ def _read_scored(path: Path) -> list[Scored]:
 
 def _line(row: Result) -> str:
     """A result for the terminal."""
-    assessor = row.metric.partition(":")[2]
-    name = f"{row.kind:14} {row.generator:20} {row.selection:5} {assessor:22}"
+    name = f"{row.kind:14} {row.generator:20} {row.selection:5} {row.assessor or '':22}"
     return f"{name} precision {terminal.value(row)}"

@@ -99,6 +99,11 @@ class Scored(BaseModel):
         ]
 
 
+def named(assessor: str, name: str) -> str:
+    """An assessor and its named verdict in one: ``nli``, ``dfactscore.grouped``."""
+    return assessor if name == "default" else f"{assessor}.{name}"
+
+
 def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
     """exp(1 - gamma / claims) below gamma claims, else 1 (FActScore's released code)."""
     if claims == 0:

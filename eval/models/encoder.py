@@ -101,7 +101,9 @@ class Engine:
     identity: dict[str, Any]
     _model: PreTrainedModel
 
-    def __init__(self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype):
+    def __init__(
+        self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
+    ):
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self.batch_size = batch_size
         self.device = pick_device(device)

@@ -75,8 +75,10 @@ def qa_rows(number):
 def built(folder, rows, **options):
     path = folder.parent / f"{folder.name}.jsonl"
     write_jsonl(path, rows)
-    manifest = Conflicts(folder, [str(path)], **options).build()
-    return json.loads(manifest.read_text())
+    builder = Conflicts(folder, [str(path)], **options)
+    manifest = json.loads(builder.build().read_text())
+    assert set(manifest["files"]) == set(builder.writes())
+    return manifest
 
 
 def data_bytes(folder):
@@ -207,7 +209,9 @@ def test_the_datasets_library_reads_the_folder(tmp_path):
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kb") / "out"
-    KbConflicts(folder, seed=5).build()
+    builder = KbConflicts(folder, seed=5)
+    manifest = json.loads(builder.build().read_text())
+    assert set(manifest["files"]) == set(builder.writes())
     return folder
 
 

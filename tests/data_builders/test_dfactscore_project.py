@@ -11,7 +11,7 @@ from data_builders.annotated.dfactscore.agreement import agreement
 from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
 from data_builders.annotated.dfactscore.labelstudio import CONFIG, Answer, read_answers, to_result
-from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText, factual_precision
+from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, factual_precision
 from records import BadInput, UserError, read_records
 
 PAINTER, MP = "Ann Lee (painter)", "Ann Lee (politician)"

@@ -26,6 +26,13 @@ from components.measures import word_f1
 from components.words import keep_targets
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
 from train.__main__ import main
+from train.adversary import Adversary
+from train.cli import default_precision
+from train.lss_seq2seq import LssSeq2Seq
+from train.lss_tagger import LssTagger
+from train.preference import Preference
+from train.relation import Relation
+from train.unli import Unli
 
 TOKENIZER = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
 CARD = {"README.md", "curves.png"}
@@ -50,6 +57,7 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     folder = tmp_path / "checkpoints/run"
     assert files(folder) == CLASSIFIER
     assert files(folder.parent) == {"run"}  # nothing half-written beside it
+    assert all(path.stat().st_mode & 0o044 for path in folder.iterdir())  # others may read it
     component = read_component(folder, "unli")
     assert component.labels == ["probability"]
     assert component.seed == 1
@@ -177,6 +185,30 @@ def test_same_seed_same_bytes(arguments: Callable, tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes(), name
 
 
+def test_a_fit_stops_when_nothing_gets_better(arguments: Callable, tmp_path: Path) -> None:
+    options = ["--model.lr", "0", "--patience", "2", "--trainer.val_check_interval", "1"]
+    main(arguments("unli", *options, "--trainer.max_steps", "9"))
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
+        judged = [row for row in csv.DictReader(file) if row["dev/mse"]]
+    assert len(judged) == 3  # the best, and two no better
+
+
+def test_what_is_not_given_comes_from_module_and_machine(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    given = arguments("adversary", "--trainer.max_steps", "0")
+    for option in ("--data.batch_size", "--trainer.precision"):
+        place = given.index(option)
+        del given[place : place + 2]
+    main(given)
+    assert read_component(tmp_path / "checkpoints/run").evaluation == {"eval_batch_size": 8}
+    config = (tmp_path / "runs/run/config.yaml").read_text(encoding="utf-8")
+    assert f"precision: {default_precision()}" in config
+    sizes = {kind: (kind.batch_size, kind.eval_batch_size) for kind in (
+        Unli, Relation, LssTagger, LssSeq2Seq, Adversary, Preference)}  # fmt: skip
+    assert list(sizes.values()) == [(32, 64), (32, 64), (16, 32), (16, 32), (8, 8), (4, 4)]
+
+
 def test_validate_and_predict_read_the_best_weights(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("unli"))
     main(arguments("unli", "--ckpt_path", "best", command="validate"))
@@ -217,8 +249,6 @@ def test_a_folder_that_is_no_checkpoint_is_left_alone(arguments: Callable, tmp_p
 
 
 def test_padding_changes_no_logit(arguments: Callable, tiny_bert: str) -> None:
-    from train.unli import Unli
-
     module = Unli(base=tiny_bert, max_length=48)
     module.configure_model()
     module.eval()

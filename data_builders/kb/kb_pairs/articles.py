@@ -160,8 +160,9 @@ class Writer:
         article = self.article(person)
         if article.other and self.rng.random() < 0.5:
             wrong = self.rng.choice(article.other)
-            known = {fact for fact in self.world.facts(person)}
-            if wrong.fact.functional or wrong.fact in known:
+            known = self.world.facts(person)
+            # What somebody else is, a writer, this person may be as well: as a novelist.
+            if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in known):
                 return None
             return article.text, self._claim(person, wrong)
         statement = self.rng.choice(article.told)
