@@ -15,10 +15,8 @@ from collections.abc import Callable, Mapping
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.teller import Teller, distinct_pairs
 from data_builders.kb.kb_pairs.world import World
-from data_builders.kb.language.statements import Fact, implies
-from data_builders.kb.language.wording import (
-    Voice,
-)
+from data_builders.kb.language.statements import independent
+from data_builders.kb.language.wording import Voice
 from records import RelationPair
 
 # Share of each kind. Entailment 43 %, neutral 42 %, contradiction 15 %.
@@ -137,16 +135,9 @@ def _bleached_premise(t: Teller, person: Person) -> Found:
     return t.bleached_list(person), t.say(person, t.fact(person)), "neutral"
 
 
-def _independent(left: Fact, right: Fact) -> bool:
-    """Whether two true facts of a person say nothing about each other."""
-    if implies(left, right) or implies(right, left):
-        return False
-    return left.prop != right.prop or not left.functional  # two aspects of one date go together
-
-
 def _other_fact(t: Teller, person: Person) -> Found:
     left, right = t.fact(person), t.fact(person)
-    if not _independent(left, right):
+    if not independent(left, right):
         return None
     return t.say(person, left, True), t.say(person, right), "neutral"
 
@@ -206,7 +197,7 @@ def _page_missing(t: Teller, person: Person) -> Found:
     if t.rng.random() < 0.35:
         return page, t.unlisted(person)[0], "neutral"
     missing = t.fact(person)
-    if not all(_independent(fact, missing) for fact in facts):
+    if not all(independent(fact, missing) for fact in facts):
         return None
     return page, t.say(person, missing), "neutral"
 
