@@ -12,15 +12,17 @@ import re
 from functools import cache
 
 import pytest
-from data_builders.facts import Person, Value
-from data_builders.kb_pairs.common import Common
-from data_builders.kb_pairs.generations import generations
-from data_builders.kb_pairs.lss import MISSING, SUPPORTED, UNLISTED, WRONG, _join, _join_relative
-from data_builders.kb_pairs.relation import Teller
-from data_builders.kb_pairs.statements import World, facts_of, facts_of_value, implies
 
-from data_builders.kb_pairs import articles, relation, unli
-from data_builders.kb_pairs.wording import Voice, bank, bleached, speak, unlisted
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
+from data_builders.kb.kb_pairs import articles, relation, unli
+from data_builders.kb.kb_pairs.common import Common
+from data_builders.kb.kb_pairs.generations import generations
+from data_builders.kb.kb_pairs.lss import MISSING, SUPPORTED, UNLISTED, WRONG, _join, _join_relative
+from data_builders.kb.kb_pairs.teller import Teller
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import facts_of, facts_of_value, implies
+from data_builders.kb.language.wording import Voice, bank, bleached, speak, unlisted
 
 # Rounds of a maker; every row of a table turns up in far fewer.
 ROUNDS = 1000
