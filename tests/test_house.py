@@ -1,10 +1,11 @@
-"""The house keeps its own word: README, configs, imports and who may import whom."""
+"""The house keeps its own word: README, configs, pins, layout and who may import whom."""
 
 import ast
 import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,42 @@ ALLOWED = {
     "clients": {"records"},
     "eval": {"components", "clients", "records"},
     "data_builders": {"eval", "components", "clients", "records"},
+}
+STAGES = {"decompose", "revise", "select", "retrieve", "verify", "similarity"}
+# What the rooms of eval must not know.
+KNOWS_NOT = {
+    **{room: {*STAGES, "formats", "pipeline"} for room in ("models", "prompting", "run")},
+    **{room: {"metrics", "formats", "pipeline", "run"} for room in STAGES},
+    "report": {"experiments"},
+}
+MOST_ROOMS = 16
+# Computed in one place, whoever needs it.
+ONCE = {
+    *("auroc", "balanced_accuracy", "bootstrap", "entails", "holm", "kappa", "paired_t", "pearson"),
+    *("rand_indices", "ranks", "responds", "spearman", "split_sentences"),
+}
+# Pins and imports of another name.
+IMPORTED_AS = {"pystemmer": "Stemmer", "pyyaml": "yaml"}
+# Pinned though no line of ours imports it ...
+UNIMPORTED = {
+    "gguf": "transformers reads GGUF files with it",
+    "oxigraph": "a program that data_builders/kb/server.py starts",
+    "pytest-xdist": "`make test`",
+    "ruff": "`make lint`",
+}
+# ... and imported though not pinned: only a user's own config asks for it.
+OPTIONAL = {"spacy"}
+# Rules that the house does not keep yet, by the test's parameter; whoever mends one takes it out.
+UNFINISHED = {
+    "data_builders": "bios imports published.rows, claim_pairs imports kb",
+    "eval": "report imports experiments",
+    "eval/experiments/__init__.py": "its code moves to commands/experiment.py",
+    "files": "experiment and report are not in eval/commands yet",
+    "kappa": "the one of annotated/lss and the one of metrics",
+    "ranks": "the statistics module takes both",
+    "report": "three pages read their experiment's values",
+    "run": "eval/run/journal.py looks for Serper",
+    "train --help": "train/__main__.py imports PyTorch at its top",
 }
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -47,17 +84,152 @@ def module_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_imports_follow_the_arrows(path):
-    own = path.relative_to(ROOT).parts[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute here"
-            names = [node.module]
-        for name in names:
-            top = name.split(".")[0]
-            assert top not in PACKAGES or top == own or top in ALLOWED[own], f"{path}: {name}"
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def each(parameters):
+    """Parameters of a test, the unfinished ones marked as expected to fail."""
+    marks = {
+        name: pytest.mark.xfail(reason=reason, strict=False) for name, reason in UNFINISHED.items()
+    }
+    return [pytest.param(name, marks=marks.get(name, ())) for name in parameters]
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+def imported(node):
+    """Dotted names that a tree imports, wherever they stand, but for those of annotations."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute here"
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            yield whole if whole in MODULES else node.module
+    for child in ast.iter_child_nodes(node):
+        yield from imported(child)
+
+
+IMPORTS = {module: set(imported(tree_of(path))) for module, path in MODULES.items()}
+
+
+def arrows_between(package):
+    """Who imports whom, by the rooms of a package: its folders, and the files beside them."""
+    arrows = {}
+    for module, names in IMPORTS.items():
+        here = module.split(".")
+        if here[0] == package and len(here) > 1:
+            found = arrows.setdefault(here[1], set())
+            rooms = (name.split(".")[1] for name in names if name.startswith(f"{package}."))
+            found |= {room for room in rooms if room != here[1]}
+    return arrows
+
+
+def circle_in(arrows):
+    """What is left when all that imports nothing of the rest has gone: circles, and their users."""
+    left = {place: set(others) for place, others in arrows.items()}
+    while free := [place for place, others in left.items() if not others & set(left)]:
+        for place in free:
+            del left[place]
+    return sorted(left)
+
+
+def pins(file):
+    """Names of the packages that a requirements file pins, without extras."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return {re.split(r"[=\[]", line)[0] for line in lines if line and not line.startswith("#")}
+
+
+def third_party(folders):
+    """Top names that the code in some folders imports and that are neither ours nor Python's."""
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    tops = {name.split(".")[0] for path in paths for name in imported(tree_of(path))}
+    return tops - {*PACKAGES, "tests", *sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_follow_the_arrows(module):
+    own = module.split(".")[0]
+    tops = {name.split(".")[0] for name in IMPORTS[module]} & set(PACKAGES)
+    assert tops <= {own} | ALLOWED[own]
+
+
+def test_no_circle_of_imports():
+    assert circle_in(IMPORTS) == []
+
+
+@pytest.mark.parametrize("package", each(PACKAGES))
+def test_no_arrow_between_rooms_runs_back_up(package):
+    assert circle_in(arrows_between(package)) == []
+
+
+def test_the_rooms_of_eval_can_be_counted_on_the_fingers():
+    rooms = {path.name for path in (ROOT / "eval").iterdir() if path.name != "__pycache__"}
+    assert len(rooms - {"__init__.py", "__main__.py"}) <= MOST_ROOMS
+
+
+@pytest.mark.parametrize("room", each(KNOWS_NOT))
+def test_a_room_knows_nothing_above_it(room):
+    assert arrows_between("eval")[room] & KNOWS_NOT[room] == set()
+
+
+@pytest.mark.parametrize("name", each(name_of(p) for p in SOURCES if p.name == "__init__.py"))
+def test_an_init_only_hands_names_on(name):
+    for node in tree_of(ROOT / name).body:
+        said = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        listed = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        assert said or listed or isinstance(node, ast.ImportFrom), ast.unparse(node)
+
+
+@pytest.mark.xfail(reason=UNFINISHED["files"], strict=False)
+def test_a_file_is_named_as_its_command():
+    for name, place in data_builders.BUILDERS.items():
+        assert place.split(":")[0].split(".")[-1] == name
+    for name, (module, _) in evaluation.COMMANDS.items():
+        assert module == f"eval.commands.{name}"
+    for path in (ROOT / "configs/experiments").rglob("*.yaml"):
+        found = list((ROOT / "eval/experiments").rglob(f"{path.stem}.py"))
+        assert len(found) == 1, path
+
+
+@pytest.mark.parametrize("name", each(sorted(ONCE)))
+def test_what_is_computed_is_defined_once(name):
+    functions = (
+        f"{module}.{node.name}"
+        for module, path in MODULES.items()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef) and node.name.strip("_") == name
+    )
+    assert len(list(functions)) <= 1
+
+
+def test_no_function_stands_twice():
+    places = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                text = "\n".join([ast.unparse(node.args), *map(ast.unparse, body)])
+                places.setdefault(text, []).append(f"{module}.{node.name}")
+    twice = [found for text, found in places.items() if len(found) > 1 and len(text) > 120]
+    assert twice == []
+
+
+def test_what_is_pinned_is_imported_and_what_is_imported_is_pinned():
+    def names(file):
+        return {
+            IMPORTED_AS.get(name, name.replace("-", "_")) for name in pins(file) - set(UNIMPORTED)
+        }
+
+    running, testing = names("requirements.txt"), names("requirements-dev.txt")
+    assert third_party(PACKAGES) - OPTIONAL == running
+    assert third_party(("tests", "benchmarks")) - running == testing
+    assert pins("requirements.txt") & pins("requirements-dev.txt") == set()
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
@@ -70,7 +242,7 @@ def test_every_module_imports(path):
 def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     room = path.relative_to(ROOT / "configs").parts[0]
-    if path.parent.name == "sweeps":
+    if path.stem.startswith("sweep_"):
         sweep = sweep_file.read_sweep(path)
         (config,) = [part for part in sweep.command if part.endswith(".yaml")]
         assert (ROOT / config).is_file()
@@ -93,6 +265,12 @@ def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsy
         assert experiment.build_parser(path.stem).parse_args(arguments)
     else:
         pytest.fail(f"configs/{room}: no door reads it")
+
+
+def test_configs_stand_in_three_rooms():
+    places = [path.relative_to(ROOT / "configs").parts for path in CONFIGS]
+    assert {place[1] for place in places} == {"small", "laptop", "paper"}
+    assert all(len(place) == 3 for place in places)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
@@ -125,7 +303,7 @@ def test_every_command_of_the_readme_exists(command):
         assert (ROOT / config).is_file()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "docs/where.md"])
 def test_every_path_of_the_docs_exists(page):
     made = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop")  # what the commands make
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -136,7 +314,7 @@ def test_every_path_of_the_docs_exists(page):
             assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md"])
+@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md", "docs/where.md"])
 def test_every_class_of_the_docs_exists(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     named = sorted(set(re.findall(r"\b(eval(?:\.[a-z_]+)+)\.([A-Z]\w+)", text)))
@@ -156,10 +334,19 @@ def test_the_python_examples_of_the_readme_import_from_another_directory(tmp_pat
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
-def test_the_doors_show_their_help():
-    for door in ("train", "data_builders", "eval"):
-        done = subprocess.run(
-            [sys.executable, "-m", door, "--help"], cwd=ROOT, capture_output=True, text=True
-        )
-        assert done.returncode == 0
-        assert "usage" in done.stdout.lower()
+@pytest.mark.parametrize("command", each(["train --help", "data_builders --help", "eval --help"]))
+def test_a_door_shows_its_commands_without_loading_what_they_need(command):
+    door = command.split()[0]
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = ['{door}', '--help']\n"
+        "try:\n"
+        f"    runpy.run_module('{door}', run_name='__main__')\n"
+        "except SystemExit as left:\n"
+        "    assert not left.code\n"
+        "loaded = {'torch', 'transformers', 'lightning', 'datasets', 'scipy'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
+from jsonargparse.typing import PositiveInt
 from lightning import LightningDataModule
 
 from components.checkpoint import DataFile, describe_data
@@ -59,24 +60,13 @@ class RecordData(LightningDataModule):
         train: Train,
         dev: Dev,
         test: Paths | None = None,
-        dev_rows: int | None = None,
+        dev_rows: PositiveInt | None = None,
         kinds: list[str] | None = None,
-        batch_size: int | None = None,
-        eval_batch_size: int | None = None,
+        batch_size: PositiveInt | None = None,
+        eval_batch_size: PositiveInt | None = None,
     ):
         super().__init__()
         self.save_hyperparameters()
-        if (
-            min(
-                number
-                for number in (batch_size, eval_batch_size, dev_rows, 1)
-                if number is not None
-            )
-            < 1
-        ):
-            raise UserError(
-                "--data.batch_size, --data.eval_batch_size and --data.dev_rows must be at least 1"
-            )
         self.dev_rows, self.kinds = dev_rows, kinds
         self.weights = weights_of(train)
         self.hold_back = share_of(dev)

@@ -132,7 +132,7 @@ class _Embedder(Engine):
     def __init__(
         self, model: str, layer: int | None, max_length: int | None, batch_size: int, device: str
     ):
-        super().__init__(batch_size, None, device, "float32")
+        super().__init__(batch_size, None, device)
         self.name = model
         self.layer = layer
         self.max_length = max_length

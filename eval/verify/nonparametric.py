@@ -81,7 +81,7 @@ class NP(ClaimByClaim, Engine):
         cache: Path | None = None,
         device: str = "auto",
     ):
-        Engine.__init__(self, batch_size, cache, device, "float32")
+        Engine.__init__(self, batch_size, cache, device)
         if k < 1 or batch_size < 1 or not 0 <= threshold <= 1 or max_length < 8:
             raise UserError(
                 "k and batch_size: at least 1; threshold: from 0 to 1; max_length: at least 8"

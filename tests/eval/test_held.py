@@ -37,12 +37,11 @@ PLAIN = {
     **{"temperature": 0.1, "max_new_tokens": 8, "retries": 1, "seed": 0},
     "documents": {"a": "a.jsonl"},
     "generations": ["a.jsonl"],
+    "annotations": ["a.jsonl"],
     "claims": {"a": "a.jsonl", "b": "b.jsonl"},
     "pairs": ["a.jsonl"],
     "factor": {"a": "a.jsonl"},
 }
-# Experiments whose frame is not there yet.
-LATER = ("eval.experiments",)
 # What no configuration names: a decorator for a user's code, and what a retriever builds itself.
 INSIDE = {"core", "Selecting", "DenseIndex"}
 
@@ -66,7 +65,7 @@ class Part:
 
 def classes():
     for room in pkgutil.walk_packages(eval.__path__, "eval."):
-        if room.name.split(".")[1] not in ROOMS or room.name.startswith(LATER):
+        if room.name.split(".")[1] not in ROOMS:
             continue
         module = importlib.import_module(room.name)
         for name, found in vars(module).items():
@@ -131,7 +130,7 @@ def test_every_stage_says_what_it_holds(found, own, prompt):
 
     arguments = {name: make(new) for name, make in own.items()}
     for name, parameter in inspect.signature(found).parameters.items():
-        needed = parameter.default in (parameter.empty, None)
+        needed = parameter.default in (parameter.empty, None, [])
         if name in PLAIN and name not in own and (needed or "parser" in own):
             arguments[name] = PLAIN[name]
     stage = found(**arguments)

@@ -44,6 +44,10 @@ class Named:
         self.verifier = verifier
         self.judges_sets = verifier.judges_sets
 
+    def holds(self) -> list[object]:
+        """The verifier."""
+        return [self.verifier]
+
     def __call__(
         self,
         documents: Sequence[Document],

@@ -9,7 +9,7 @@ configuration and split: ``hub:nyu-mll/glue#mnli:validation_matched``. Only what
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from records import BadInput, UserError, iter_rows
@@ -34,13 +34,34 @@ def source_rows(source: str) -> Iterator[tuple[str, dict]]:
 
 
 def source_name(source: str) -> str:
-    """What a manifest calls a source: the Hub's name, or the file's without its folder."""
-    return source if source.startswith(HUB) else Path(source).name
+    """What a manifest calls a source: the Hub's name, a URL, or the file's without its folder."""
+    return Path(source).name if is_local(source) else source
 
 
-def local_files(sources: list[str]) -> list[str]:
-    """The sources that are files of this machine."""
-    return [source for source in sources if not source.startswith(HUB)]
+def is_local(source: str) -> bool:
+    """Whether a source is a file of this machine."""
+    return not source.startswith(HUB) and "://" not in source
+
+
+def files_of(paths: Sequence[str]) -> list[Path]:
+    """The files of paths; those of a folder sorted, hidden ones left out.
+
+    Raises:
+        UserError: no such file or folder, or a folder without files.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            own = [p for p in path.rglob("*") if p.is_file()]
+            own = [p for p in own if not any(s[0] == "." for s in p.relative_to(path).parts)]
+            if not own:
+                raise UserError(f"{path}: the folder holds no files")
+            found += sorted(own, key=lambda p: p.relative_to(path).as_posix())
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise UserError(f"{path}: no such file or folder")
+    return found
 
 
 def _is_tabbed(path: Path) -> bool:
