@@ -303,7 +303,7 @@ def test_every_command_of_the_readme_exists(command):
         assert (ROOT / config).is_file()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "docs/where.md"])
 def test_every_path_of_the_docs_exists(page):
     made = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop")  # what the commands make
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -314,7 +314,7 @@ def test_every_path_of_the_docs_exists(page):
             assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md"])
+@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md", "docs/where.md"])
 def test_every_class_of_the_docs_exists(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     named = sorted(set(re.findall(r"\b(eval(?:\.[a-z_]+)+)\.([A-Z]\w+)", text)))

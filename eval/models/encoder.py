@@ -37,6 +37,7 @@ from components.encoding import Pair, encode_pairs, encode_words, first_tokens, 
 from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
+from eval.models.lss import Subsequence
 from records import UserError
 
 Dtype = Literal["float32", "bfloat16"]
@@ -284,16 +285,6 @@ class Unli(Encoder):
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         found = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
         return list(found[:, None])
-
-
-class Subsequence(NamedTuple):
-    """What is kept of a claim: per word of ``split_words(claim)``, and as text.
-
-    ``keep`` is ``None`` for an LSS* with words of its own.
-    """
-
-    keep: list[bool] | None
-    text: str
 
 
 class LssTagger(Encoder):

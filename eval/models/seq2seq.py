@@ -15,7 +15,8 @@ from transformers import AutoModelForSeq2SeqLM
 
 from components.encoding import Pair, batches_by_length, encode_grounded, pad
 from components.subsequence import LssDecoder
-from eval.models.encoder import Encoder, Subsequence
+from eval.models.encoder import Encoder
+from eval.models.lss import Subsequence
 from records import UserError
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from components.encoding import Pair
 from components.words import align, join_words, project, split_words
 from eval.models.chat import Writer
-from eval.models.encoder import Subsequence
+from eval.models.lss import Subsequence
 from eval.prompting.asker import Asker, Reading
 from eval.prompting.prompts import Prompt
 

@@ -12,15 +12,17 @@ import re
 from functools import cache
 
 import pytest
-from data_builders.facts import Person, Value
-from data_builders.kb_pairs.common import Common
-from data_builders.kb_pairs.generations import generations
-from data_builders.kb_pairs.lss import MISSING, SUPPORTED, UNLISTED, WRONG, _join, _join_relative
-from data_builders.kb_pairs.relation import Teller
-from data_builders.kb_pairs.statements import World, facts_of, facts_of_value, implies
 
-from data_builders.kb_pairs import articles, relation, unli
-from data_builders.kb_pairs.wording import Voice, bank, bleached, speak, unlisted
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
+from data_builders.kb.kb_pairs import articles, relation, unli
+from data_builders.kb.kb_pairs.common import Common
+from data_builders.kb.kb_pairs.generations import generations
+from data_builders.kb.kb_pairs.lss import MISSING, SUPPORTED, UNLISTED, WRONG, _join, _join_relative
+from data_builders.kb.kb_pairs.teller import Teller
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import facts_of, facts_of_value, implies
+from data_builders.kb.language.wording import Voice, bank, bleached, speak, unlisted
 
 # Rounds of a maker; every row of a table turns up in far fewer.
 ROUNDS = 1000
@@ -252,6 +254,26 @@ def test_relations_with_what_is_true_of_anyone(kind, label, facts):
     found = relations(kind, ADA)
     assert {row[-1] for row in found} == {label}
     assert max(len(row) - 1 for row in found) == facts
+
+
+class Noting(Teller):
+    """Notes the kinds of the specific statements that it makes."""
+
+    def unlisted(self, person):
+        found = super().unlisted(person)
+        self.kinds.append(found[1])
+        return found
+
+
+def test_two_specific_statements_are_neutral_only_if_of_different_kinds():
+    teller, seen = Noting(TRAIN, random.Random(0)), 0
+    for _ in range(ROUNDS):
+        teller.kinds = []
+        made = relation._MAKERS["unlisted"](teller, ADA)
+        if made is not None and len(teller.kinds) == 2:
+            seen += 1
+            assert len(set(teller.kinds)) == 2, made
+    assert seen > 100
 
 
 @pytest.mark.parametrize("about", [ADA, BEN])

@@ -6,22 +6,23 @@ import random
 from collections import Counter
 
 import pytest
-from data_builders.bleached.claims import BleachedClaim, choose, distinct, from_answers
-from data_builders.claim_pairs import RULES as PAIR_RULES
-from data_builders.claim_pairs import _person
-from data_builders.conflicts.kb import relation_pairs
-from data_builders.conflicts.matters import Matter, deal, in_words, other_value
-from data_builders.corruption.corrupters import NOTHING, ToChange
-from data_builders.corruption.swap import Values
-from data_builders.distant_lss.transform import RULES as CHANGES
-from data_builders.distant_lss.transform import Pool, Setting, entities
-from data_builders.facts import Person, Value
-from data_builders.lss.votes import gold, vote
 
 from components.words import join_words
-from data_builders.bleached import _in_words
-from data_builders.conflicts import cues
-from data_builders.distant_lss import example_of
+from data_builders.annotated.lss.votes import gold, vote
+from data_builders.kb.bleached.bleached import _in_words
+from data_builders.kb.bleached.claims import BleachedClaim, choose, distinct, from_answers
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
+from data_builders.kb.kb_conflicts import cues
+from data_builders.kb.kb_conflicts.kb_conflicts import relation_pairs
+from data_builders.kb.kb_conflicts.matters import Matter, deal, in_words, other_value
+from data_builders.published.claim_pairs import RULES as PAIR_RULES
+from data_builders.published.claim_pairs import _person
+from data_builders.written.corruption.corrupters import NOTHING, ToChange
+from data_builders.written.corruption.swap import Values
+from data_builders.written.distant_lss.distant_lss import example_of
+from data_builders.written.distant_lss.transform import RULES as CHANGES
+from data_builders.written.distant_lss.transform import Pool, Setting, entities
 from eval.models.chat import Answer
 from records import Annotation, Claim, Document, LssExample, Passage
 

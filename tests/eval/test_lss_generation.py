@@ -7,8 +7,7 @@ import pytest
 from eval.experiments.lss.lss_generation import LssGeneration
 from eval.experiments.lss.page import LssPage
 from eval.models.chat import Answer
-from eval.models.encoder import Subsequence
-from eval.models.lss import InWindows, SharedWords, WholeClaim
+from eval.models.lss import InWindows, SharedWords, Subsequence, WholeClaim
 from eval.prompting.prompted_lss import PromptedLss
 from records import UserError, iter_rows, write_jsonl
 

@@ -29,8 +29,8 @@ from eval.experiments.lss.lss_metrics_values import (
     values_of,
 )
 from eval.experiments.lss.lss_pairs import read_pairs
-from eval.models.encoder import LssTagger, Subsequence
-from eval.models.lss import InWindows, SharedWords
+from eval.models.encoder import LssTagger
+from eval.models.lss import InWindows, SharedWords, Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from train.lss_seq2seq import LssSeq2Seq
 from train.lss_tagger import LssTagger
 from train.preference import Preference
 from train.relation import Relation
+from train.resume import read_state
 from train.unli import Unli
 
 TOKENIZER = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
@@ -73,6 +75,12 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     gold = [row.label for row in rows]
     assert component.metrics["pearson"] == pytest.approx(pearsonr(predicted, gold)[0], abs=1e-5)
     assert component.metrics["pearson"] > 0.8  # it has learnt its ten rows
+    # The card sets the measures before calibration beside those after it.
+    brier = {"before": expit(logits), "after": predicted}
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for name, p in brier.items():
+        (shown,) = re.findall(rf"^\| {name} \| [\d.]+ \| ([\d.]+) \|$", card, re.MULTILINE)
+        assert float(shown) == pytest.approx(np.mean((p - gold) ** 2), abs=1e-4)
 
 
 def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
@@ -196,12 +204,14 @@ def test_a_fit_stops_when_nothing_gets_better(arguments: Callable, tmp_path: Pat
 def test_what_is_not_given_comes_from_module_and_machine(
     arguments: Callable, tmp_path: Path
 ) -> None:
-    given = arguments("adversary", "--trainer.max_steps", "0")
+    options = ["--trainer.max_steps", "-1", "--trainer.max_epochs", "1", "--save_every", "1"]
+    given = arguments("adversary", *options)
     for option in ("--data.batch_size", "--trainer.precision"):
         place = given.index(option)
         del given[place : place + 2]
     main(given)
     assert read_component(tmp_path / "checkpoints/run").evaluation == {"eval_batch_size": 8}
+    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2  # ten rows in batches of 8
     config = (tmp_path / "runs/run/config.yaml").read_text(encoding="utf-8")
     assert f"precision: {default_precision()}" in config
     sizes = {kind: (kind.batch_size, kind.eval_batch_size) for kind in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,10 +140,16 @@ def test_a_preference_comes_again(
 def test_rows_that_were_held_back_are_found_again(
     fitted: Callable, write: Callable, capsys: pytest.CaptureFixture
 ) -> None:
-    rows = [
-        {"premise": f"ada was {word} .", "hypothesis": "she was a poet .", "label": label}
-        for word in ["a", "poet", "born", "in", "london", "paris", "early", "late"]
-        for label in ("entailment", "neutral", "contradiction")
+    labels = ["entailment", "neutral", "contradiction"]
+    words = ["a", "poet", "born", "in", "london", "paris", "early", "late"]
+    rows = [  # groups of 3 to 10 rows, so that another draw of groups has another number of rows
+        {
+            "premise": f"ada was {word} .",
+            "hypothesis": f"she {words[i % 8]} .",
+            "label": labels[i % 3],
+        }
+        for size, word in enumerate(words, 3)
+        for i in range(size)
     ]
     data = write("groups", rows)
     folder = fitted("relation", "--data.train", data, "--data.dev", "0.4", "--seed_everything", "3")
@@ -152,6 +159,8 @@ def test_rows_that_were_held_back_are_found_again(
     config.write_text("seed_everything: 1\n", encoding="utf-8")
     judge(folder, "--data.train", data, "--config", str(config))
     assert SAME in capsys.readouterr().out
+    judge(folder, "--data.train", data, "--seed_everything", "2")
+    assert "rows of the same files, these are of" in capsys.readouterr().out
 
 
 def test_other_data_is_not_compared(
@@ -167,6 +176,10 @@ def test_other_data_is_not_compared(
     assert "dev: pearson" in out
     assert "component.json" not in out
     assert read_component(folder).temperature == temperature
+    # Its calibration holds: validate fits none on these rows, as test never does.
+    dev = told(out, "dev")
+    judge(folder, "--data.test", other, command="test")
+    assert told(capsys.readouterr().out, "test") == pytest.approx(dev, abs=2 * TOLERANCE)
 
     judge(folder, "--data.test", other, command="predict")
     predicted = (tmp_path / "judged/run/predictions.jsonl").read_text(encoding="utf-8")
@@ -237,6 +250,24 @@ def test_weights_must_be_whole(
 
     save_file(weights | {strange: weights[lost].clone()}, folder / file, metadata={"format": "pt"})
     with pytest.raises(UserError, match=f"have unknown .*{strange}"):
+        judge(folder, "--data.dev", data)
+
+
+def test_an_adapter_needs_the_weights_that_it_was_trained_on(
+    fitted: Callable, tiny_llama: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site/tinybase"
+    shutil.copytree(tiny_llama, package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(package.parent)
+    base = ["--model.base", "package:tinybase/model", "--trainer.max_steps", "0"]
+    folder = fitted("adversary", *base)
+    data = str(tmp_path / "adversary.jsonl")
+    judge(folder, "--data.dev", data)
+    weights = load_file(package / "model/model.safetensors")
+    weights = {name: 2 * weight for name, weight in weights.items()}
+    save_file(weights, package / "model/model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"package:tinybase/model are not those it was trained on"):
         judge(folder, "--data.dev", data)
 
 

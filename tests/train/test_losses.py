@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy.special import logit
 
 from components.checkpoint import read_component
 from records import Generation, LssExample, RelationPair, UnliPair, UserError
@@ -176,6 +177,17 @@ def test_lss_targets_are_the_share_of_annotators_at_first_tokens(
     assert (target != -1).sum() == 5
     assert "2 of 4 annotations" in capsys.readouterr().out
     assert len(module.encode(records, train=False)) == 2  # dev judges every row
+
+
+def test_the_keep_threshold_is_the_lowest_of_the_best(tiny_bert: str) -> None:
+    module = LssTagger(base=tiny_bert, max_length=48)
+    record = LssExample(
+        reference="ada .", claim="ada was in paris", annotations=[{"lss": "ada was"}]
+    )
+    items = module.encode([record], train=False)
+    # "was" is kept up to 0.65 and "in" dropped from 0.6 on, so two thresholds are right.
+    module.calibrate([record], items, [logit(np.asarray([0.9, 0.68, 0.57, 0.1]))])
+    assert module.keep_threshold == 0.6
 
 
 def test_lss_claim_that_does_not_fit_is_an_error(tiny_bert: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,7 @@ from train.batches import FixedBatches, TrainBatches, epoch_order
 from train.data import RecordData
 from train.mixture import group_of, held_back, source_names
 from train.module import ComponentModule, Item
+from train.resume import read_state
 
 
 def pairs(count: int, name: str) -> list[dict]:
@@ -149,6 +151,8 @@ def test_a_weighted_mixture_with_held_back_groups(
     counts = {(file.split, file.path): file.rows for file in component.data}
     assert counts["train", "one.jsonl"] + counts["dev", "one.jsonl"] == 60
     assert counts["dev", "one.jsonl"] > 5
+    seen = 2 * counts["train", "one.jsonl"] + round(0.5 * counts["train", "two.jsonl"])
+    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2 * math.ceil(seen / 4)
     assert len({file.sha256 for file in component.data}) == 2
     names = {name for name in component.metrics if "/" not in name}
     assert {"accuracy", "macro_f1", "entailment_auroc", "ece"} <= names
@@ -277,6 +281,22 @@ def test_a_weight_too_small_for_its_file(
     error = complaint(arguments("unli", "--data.train", mixture), capsys)
     assert "not a single row an epoch" in error
     assert few in error
+
+
+def test_dev_rows_are_drawn_by_the_seed_and_kept_in_order(
+    write: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("a", pairs(30, "a"))
+    rows = read_records(path, RelationPair)
+    drawn = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PL_GLOBAL_SEED", seed)
+        data = RecordData(train=path, dev=path, dev_rows=9)
+        drawn.append(data._part("dev", path, rows, "a").numbers)
+        assert len(data._part("train", path, rows, "a").numbers) == 30
+    assert [sorted(numbers) for numbers in drawn] == drawn
+    assert [len(set(numbers)) for numbers in drawn] == [9, 9]
+    assert drawn[0] != drawn[1]
 
 
 def test_rows_are_named_as_in_their_file(write: Callable) -> None:

@@ -68,7 +68,8 @@ def test_the_gradient_is_clipped_to_its_norm(steps: Callable) -> None:
 def test_clipping_by_value_is_lightnings_own(steps: Callable) -> None:
     options = ["--trainer.gradient_clip_val", "1e-5", "--trainer.gradient_clip_algorithm", "value"]
     for step in steps(*options):
-        assert step["clipped"] < step["whole"] / 10
+        assert step["largest"] == pytest.approx(1e-5)
+        assert 1e-4 < step["clipped"] < step["whole"] / 10
 
 
 def test_another_optimizer_and_schedule(steps: Callable) -> None:

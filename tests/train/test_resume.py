@@ -25,13 +25,14 @@ from train.resume import Resume
 
 
 class Crash(Callback):
-    """Dies in the middle of a step, or during the validation after it."""
+    """Dies in the middle of a step (at one of its batches), or during the validation after it."""
 
-    def __init__(self, step: int, validating: bool = False):
-        self.step, self.validating = step, validating
+    def __init__(self, step: int, validating: bool = False, batch: int | None = None):
+        self.step, self.validating, self.batch = step, validating, batch
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
-        if not self.validating and trainer.global_step == self.step:
+        here = trainer.global_step == self.step and self.batch in (None, batch_idx)
+        if here and not self.validating:
             raise RuntimeError("crash")
 
     def on_validation_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
@@ -162,9 +163,12 @@ def test_accumulated_gradients_are_never_lost(arguments: Callable, tmp_path: Pat
     options = ["--save_every", "1", "--trainer.accumulate_grad_batches", "2"]
     options += ["--trainer.val_check_interval", "5", "--trainer.max_steps", "6"]
     main(arguments("unli", *options, run="whole"))
-    crash = ["--trainer.callbacks", f"[{crash_at(3, False)}]"]
+    # Between the two batches of the third step.
+    crash = (
+        '[{"class_path": "tests.train.test_resume.Crash", "init_args": {"step": 2, "batch": 1}}]'
+    )
     with pytest.raises(RuntimeError, match="crash"):
-        main(arguments("unli", *options, *crash, run="broken"))
+        main(arguments("unli", *options, "--trainer.callbacks", crash, run="broken"))
     main(arguments("unli", *options, "--ckpt_path", str(tmp_path / "runs/broken/last.ckpt"),
                    run="broken"))  # fmt: skip
     whole, broken = weights(tmp_path, "whole"), weights(tmp_path, "broken")
@@ -195,6 +199,9 @@ def test_every_row_once_an_epoch_and_epochs_differ() -> None:
     assert first != second
     spread = [max(i % 7 for i in batch) - min(i % 7 for i in batch) for batch in first]
     assert sum(spread) / len(spread) < 1  # batches are of similar length
+    lengths = [max(i % 7 for i in batch) for batch in first]
+    falls = sum(after < before for before, after in itertools.pairwise(lengths))
+    assert 20 < falls < 60  # and the batches of all lengths are mixed
 
 
 def test_processes_divide_the_steps_of_one_process() -> None:

@@ -138,6 +138,9 @@ def test_draws_do_not_depend_on_when_a_sweep_was_killed(
     assert drawn["whole"] == drawn["broken"]
     assert len({p["model.lr"] for p in drawn["whole"]}) == 13
     assert all(1e-5 <= p["model.lr"] <= 1e-2 for p in drawn["whole"])
+    (tmp_path / "other").mkdir()
+    other = Search(read_sweep(file), tmp_path / "other", seed=6)
+    assert other.draw(None).params != drawn["whole"][0]
 
 
 def test_a_checkpoint_without_the_measure_has_no_value(

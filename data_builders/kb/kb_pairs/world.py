@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from clients.sparql import SparqlClient
+from data_builders.kb.another_value import is_another
 from data_builders.kb.facts import POPULATION, Person, count_people
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES
 from data_builders.kb.language.statements import Fact, facts_of, values_of
@@ -41,6 +42,7 @@ class World:
             for fact in (f for prop in self.properties for f in facts_of(one, prop)):
                 self._by_key.setdefault(fact.key, []).append(fact)
         self._distinct = {key: list(dict.fromkeys(found)) for key, found in self._by_key.items()}
+        self._others: dict[tuple[str, str], list[Fact]] = {}
 
     def facts(self, person: Person) -> list[Fact]:
         """All facts of a person."""
@@ -49,24 +51,15 @@ class World:
     def other_value(self, rng: random.Random, person: Person, fact: Fact) -> Fact | None:
         """A fact of the same property that is not true of the person, or ``None``.
 
-        Values whose words contain each other ("Brooklyn", "Brooklyn Heights") are left out, and
-        so are functional properties of which the knowledge base holds two values.
+        There is none of a functional property of which the knowledge base holds two values.
         """
-        own = self.known[person.iri][fact.prop]
         if fact.functional and len(values_of(person, fact.prop)) > 1:
             return None
-        told = {f.value for f in own}
-        related = {f.value for known in own for f in known.coarser}
-        others = [
-            f
-            for f in self._distinct[fact.key]
-            if (
-                not any(f.value in value or value in f.value for value in told)
-                and f.value not in related
-                and not any(broader.value in told for broader in f.coarser if not f.aspect)
-            )
-            or (fact.prop == "P21" and f.value not in told)
-        ]
+        own = self.known[person.iri][fact.prop]
+        if (person.iri, fact.key) not in self._others:
+            others = [other for other in self._distinct[fact.key] if is_another(other, own)]
+            self._others[person.iri, fact.key] = others
+        others = self._others[person.iri, fact.key]
         return rng.choice(others) if others else None
 
     def any_value(self, rng: random.Random) -> Fact:

@@ -151,3 +151,10 @@ def facts_of(person: Person, prop: str) -> list[Fact]:
 def implies(left: Fact, right: Fact) -> bool:
     """Whether a fact entails another: the same, a coarser date, or a broader occupation."""
     return left == right or right in left.coarser
+
+
+def independent(left: Fact, right: Fact) -> bool:
+    """Whether two true facts of a person say nothing about each other."""
+    if implies(left, right) or implies(right, left):
+        return False
+    return left.prop != right.prop or not left.functional  # two aspects of one date go together

@@ -23,8 +23,7 @@ from eval.experiments.lss.lss_generation_values import (
 )
 from eval.experiments.lss.lss_pairs import GroundedClaim
 from eval.experiments.lss.page import ANSWERS, LssPage
-from eval.models.encoder import Subsequence
-from eval.models.lss import LssModel
+from eval.models.lss import LssModel, Subsequence
 from eval.prompting.prompted_lss import PromptedLss
 from eval.run.held import held
 from eval.run.run import Run

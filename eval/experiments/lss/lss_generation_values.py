@@ -11,7 +11,7 @@ from components.measures import lss_measures
 from components.statistics import Measures, bootstrap, mean_known
 from components.words import split_words
 from eval.experiments.lss.lss_pairs import GroundedClaim
-from eval.models.encoder import Subsequence
+from eval.models.lss import Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords

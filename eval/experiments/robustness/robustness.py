@@ -22,7 +22,6 @@ from eval.experiments.experiment import Experiment, Found
 from eval.experiments.robustness.page import RobustnessPage
 from eval.metrics.corpus import summarise
 from eval.metrics.document import Scored
-from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from records import Document, Generation, UserError, read_records
@@ -187,6 +186,8 @@ class Robustness(Experiment):
         """
         if self.adversary is None:
             return []
+        from eval.models.causal import CausalLM  # PyTorch, which --help does without
+
         adversary = cache(lambda: CausalLM(self.adversary))  # loaded where one is left to sample
 
         def sampled(own: Sequence[_Topic]) -> list[Generation]:
