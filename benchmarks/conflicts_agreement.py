@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from components.measures import balanced_accuracy, bootstrap
+from components.statistics import balanced_accuracy, bootstrap, confusion
 from eval.pipeline import Scored
 
 _SAID = {"supported": 1.0, "undecided": 0.5}
@@ -79,8 +79,8 @@ def figures(said: np.ndarray, true: np.ndarray) -> dict[str, float]:
     """Balanced accuracy, Brier score and accuracy on true claims of some claims."""
     strict = said[:, 0] == 1
     return {
-        "balanced accuracy": balanced_accuracy(said[:, 0], true),
-        "undecided as not supported": balanced_accuracy(strict, true),
+        "balanced accuracy": balanced_accuracy(confusion(true, said[:, 0])),
+        "undecided as not supported": balanced_accuracy(confusion(true, strict)),
         "Brier": float(np.mean((said[:, 1] - true) ** 2)),
         "accuracy on true": float(strict[true].mean()) if true.any() else math.nan,
     }

@@ -31,9 +31,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
 
-from components.measures import balanced_accuracy, bootstrap
+from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
 from eval.verify.dfactscore.linking import linked_groups
 
@@ -167,13 +166,15 @@ def figures(documents: list[Judged]) -> dict[str, float]:
     f, d, file_f, file_d = np.array([document.scores for document in documents]).T
     people = np.array([document.people for document in documents])
     return {
-        "verdicts after grouping, balanced accuracy": balanced_accuracy(right, labels),
-        "verdicts claim by claim, balanced accuracy": balanced_accuracy(right_alone, labels_alone),
-        "D-FActScore, Spearman": correlation(d, file_d),
-        "FActScore, Spearman": correlation(f, file_f),
-        "FActScore - D-FActScore, Spearman": correlation(f - d, file_f - file_d),
+        "verdicts after grouping, balanced accuracy": balanced_accuracy(confusion(labels, right)),
+        "verdicts claim by claim, balanced accuracy": balanced_accuracy(
+            confusion(labels_alone, right_alone)
+        ),
+        "D-FActScore, Spearman": spearman(d, file_d),
+        "FActScore, Spearman": spearman(f, file_f),
+        "FActScore - D-FActScore, Spearman": spearman(f - d, file_f - file_d),
         "more than one linked person, balanced accuracy": balanced_accuracy(
-            people[:, 0], people[:, 1]
+            confusion(people[:, 1], people[:, 0])
         ),
         "linked title equals supporting_topic": float(linked.mean()),
         "mean FActScore": float(f.mean()),
@@ -183,20 +184,13 @@ def figures(documents: list[Judged]) -> dict[str, float]:
     }
 
 
-def correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's; NaN where one side is constant."""
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
-        return float("nan")
-    return float(spearmanr(one, other).statistic)
-
-
 def fitted(texts: list[Text], grouping: Grouping) -> float:
     """The threshold with the largest balanced accuracy after grouping; of several the lowest."""
 
     def value(threshold: float) -> float:
         found = [judged(text, threshold, grouping) for text in texts]
         said, true = (np.concatenate([d[k] for d in found]) for k in (0, 1))
-        return balanced_accuracy(said, true)
+        return balanced_accuracy(confusion(true, said))
 
     return float(max(THRESHOLDS, key=value))
 

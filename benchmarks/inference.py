@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.verify.factreasoner.inference import Posterior, solve
 from eval.verify.factreasoner.network import Factor, Network, interaction, logs
 

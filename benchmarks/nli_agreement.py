@@ -22,13 +22,10 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import spearmanr
 
-from components.measures import balanced_accuracy
 from components.overlap import stems
+from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
-
-RESAMPLES = 1_000
 
 # A document's probabilities and its labels, both of shape (claims,)
 Judged = tuple[np.ndarray, np.ndarray]
@@ -99,27 +96,30 @@ def fitted(documents: list[Judged]) -> float:
 def agreement(documents: list[Judged], threshold: float) -> float:
     """Balanced accuracy over the claims."""
     p, label = rates(documents)
-    return balanced_accuracy(p >= threshold, label)
+    return balanced_accuracy(confusion(label, p >= threshold))
 
 
 def correlation(documents: list[Judged], threshold: float) -> float:
     """Spearman's, over documents, of the share judged supported with the share labelled so."""
-    shares = [((p >= threshold).mean(), label.mean()) for p, label in documents]
-    return float(spearmanr(*zip(*shares, strict=True)).statistic)
+    shares = np.array([((p >= threshold).mean(), label.mean()) for p, label in documents])
+    return float(spearman(*shares.T))
 
 
 def report(name: str, fit: list[Judged], judge: list[Judged], left_out: int) -> None:
     """Print the figures of one direction."""
     threshold = fitted(fit)
-    draw = np.random.default_rng(0)
-    samples = [
-        [judge[i] for i in draw.integers(0, len(judge), len(judge))] for _ in range(RESAMPLES)
-    ]
+
+    def measures(rows: np.ndarray) -> dict[str, float]:
+        drawn = [judge[row] for row in rows]
+        both = {"balanced accuracy": agreement, "Spearman": correlation}
+        return {name: measure(drawn, threshold) for name, measure in both.items()}
+
     n = sum(len(p) for p, _ in judge)
-    figures = []
-    for what, measure in (("balanced accuracy", agreement), ("Spearman", correlation)):
-        low, high = np.quantile([measure(s, threshold) for s in samples], [0.025, 0.975])
-        figures.append(f"{what} {measure(judge, threshold):.3f} [{low:.3f}, {high:.3f}]")
+    names = [f"{row:06}" for row in range(len(judge))]  # whose order is the documents'
+    figures = [
+        "{} {:.3f} [{:.3f}, {:.3f}]".format(what, one["value"], *one["ci95"])
+        for what, one in bootstrap(measures, names).items()
+    ]
     print(
         f"{name}: {', '.join(figures)}, threshold {threshold:.3f}, "
         f"{n} claims of {len(judge)} documents, {left_out} claims left out"

@@ -256,7 +256,7 @@ def warm_up(job: dict) -> None:
     for batch in FixedBatches(module, items, job["batch_size"]):
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
             loss, _ = module.model_step(batch)
-        loss.backward()
+        loss.mean.backward()
 
 
 def work(job: dict) -> dict:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.ud.parsers import Spacy
 from eval.decompose.ud.tree import Token, Tree, read_conllu, ud_version

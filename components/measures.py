@@ -13,96 +13,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score import rouge_scorer
-from scipy.stats import rankdata
 
 from components.calibration import expected_calibration_error
 from components.checkpoint import RELATIONS
+from components.statistics import (
+    RESAMPLES,
+    Measures,
+    auroc,
+    bootstrap,
+    mean_known,
+    pearson,
+    spearman,
+)
 from components.words import align, is_subsequence, keep_targets, split_words
 from records import LssExample
 
-Measures = dict[str, dict]
-RESAMPLES = 1000
 _ROUGE = rouge_scorer.RougeScorer(["rougeL"])
-
-
-def bootstrap(
-    statistics: Callable[[np.ndarray], dict[str, float]],
-    groups: Sequence[object],
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> Measures:
-    """Values on all rows with 95 % percentile intervals over resampled groups.
-
-    Args:
-        statistics: maps row indices of shape (m,), with repeats, to named values.
-        groups: group of each row, n of them; whole groups are drawn with replacement.
-        seed: of the draws.
-        resamples: number of draws; 0 for no intervals.
-
-    Returns:
-        Per name ``value`` and ``ci95`` (low and high, in the value's unit), ``None`` where there
-        is none.
-    """
-    _, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
-    order = np.argsort(inverse, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
-    values = statistics(np.arange(len(inverse)))
-    generator = np.random.default_rng(seed)
-    draws: dict[str, list[float]] = {name: [] for name in values}
-    for _ in range(resamples if len(members) > 1 else 0):
-        drawn = generator.integers(0, len(members), len(members))
-        found = statistics(np.concatenate([members[index] for index in drawn]))
-        for name, value in found.items():
-            if math.isfinite(value):
-                draws[name].append(value)
-    result = {}
-    for name, value in values.items():
-        interval = np.percentile(draws[name], [2.5, 97.5]).tolist() if draws[name] else None
-        finite = math.isfinite(value)
-        result[name] = {
-            "value": float(value) if finite else None,
-            "ci95": interval if finite else None,
-        }
-    return result
-
-
-def _correlation(left: np.ndarray, right: np.ndarray) -> float:
-    """Pearson's correlation; NaN where one side is constant.
-
-    A tenth of the time of SciPy's, which tests for significance as well.
-    """
-    if len(left) < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return float("nan")
-    a, b = left - left.mean(), right - right.mean()
-    return float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
-
-
-def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve by ranks; NaN when one class is absent.
-
-    Args:
-        scores: shape (n,), larger for positives.
-        positive: bools of shape (n,).
-    """
-    count = int(positive.sum())
-    if count == 0 or count == len(positive):
-        return float("nan")
-    ranks = rankdata(scores)
-    return float(
-        (ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(positive) - count))
-    )
-
-
-def balanced_accuracy(said: np.ndarray, true: np.ndarray) -> float:
-    """Mean share of the positives and of the negatives that are judged so; NaN without either.
-
-    Args:
-        said: shape (n,): bools, or how far each is judged positive, from 0 to 1.
-        true: bools of shape (n,).
-    """
-    if true.all() or not true.any():
-        return float("nan")
-    return float((said[true].mean() + 1 - said[~true].mean()) / 2)
 
 
 def _of_both(
@@ -141,8 +67,8 @@ def unli_measures(
     def statistics(predicted: np.ndarray, rows: np.ndarray) -> dict[str, float]:
         p, y = predicted[rows], label[rows]
         return {
-            "pearson": _correlation(p, y),
-            "spearman": _correlation(rankdata(p), rankdata(y)),
+            "pearson": pearson(p, y),
+            "spearman": spearman(p, y),
             "mse": float(np.mean((p - y) ** 2)),
             "ece": expected_calibration_error(p, y),
         }
@@ -291,16 +217,12 @@ def lss_measures(
     ratings = [[a.rating for a in r.annotations if a.rating is not None] for r in records]
     rating = np.asarray([np.mean(values) if values else math.nan for values in ratings])
 
-    def mean_of(values: np.ndarray) -> float:
-        known = values[~np.isnan(values)]
-        return float(known.mean()) if len(known) else math.nan
-
     def statistics(chosen: np.ndarray) -> dict[str, float]:
         rated = chosen[~np.isnan(rating[chosen])]
         return {
-            "pearson_bleu_rating": _correlation(bleu[rated], rating[rated]),
-            "spearman_bleu_rating": _correlation(rankdata(bleu[rated]), rankdata(rating[rated])),
-            **{name: mean_of(column[chosen]) for name, column in columns.items()},
+            "pearson_bleu_rating": pearson(bleu[rated], rating[rated]),
+            "spearman_bleu_rating": spearman(bleu[rated], rating[rated]),
+            **{name: mean_known(column[chosen]) for name, column in columns.items()},
         }
 
     return bootstrap(statistics, [record.reference for record in records], resamples=resamples)

@@ -49,6 +49,7 @@ def write_dataset(
     folder: str | Path,
     files: Mapping[str, Iterable[BaseModel | dict]],
     *,
+    declared: Sequence[str],
     card: Card,
     clients: Sequence[PoliteClient],
     dropped: Mapping[str, int],
@@ -66,6 +67,7 @@ def write_dataset(
         folder: where it goes; files of an earlier dataset with the same names are replaced.
         files: path in the folder (``unli/train.jsonl``) to its records; generators are written
             as they come, so a dataset may be larger than the memory.
+        declared: what the builder's ``writes`` says, by which other configurations find the files.
         card: what ``README.md`` says; each of its files must be in ``files``.
         clients: the clients that were asked, for their request logs.
         dropped: reason to how many rows were left out for it; read after the last record.
@@ -78,9 +80,11 @@ def write_dataset(
         Path of ``manifest.json``.
 
     Raises:
-        ValueError: the card names a file that is not in ``files``.
+        ValueError: a file that is not declared, or the card names one that is not in ``files``.
     """
     folder = Path(folder)
+    if set(files) - set(declared):
+        raise ValueError(f"not declared: {sorted(set(files) - set(declared))}")
     named = {path for splits in card.configs.values() for path in splits.values()}
     if named - set(files):
         raise ValueError(f"the card names files that are not written: {sorted(named - set(files))}")

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
 
-# Topic to its frequency or other group, where its file has one.
-Topics = dict[str, str | None]
+
+class Stratum(NamedTuple):
+    """The group of a topic and the bin of its frequency, where its file says so."""
+
+    group: str | None = None
+    bin: str | None = None
+
+    def known(self) -> dict[str, str]:
+        """Those that are known, by the field names of documents and generations."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+Topics = dict[str, Stratum]
 
 
 def read_topics(paths: Sequence[str]) -> Topics:
@@ -28,13 +40,14 @@ def read_topics(paths: Sequence[str]) -> Topics:
             raise UserError(f"{path}: no such file; give files with topics")
         if Path(path).suffix == ".txt":
             lines = Path(path).read_text(encoding="utf-8").splitlines()
-            found |= {line.strip(): None for line in lines if line.strip()}
+            found |= {line.strip(): Stratum() for line in lines if line.strip()}
             continue
         for number, row in iter_rows(path):
             topic = row.get("topic")
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
-            found.setdefault(topic.strip(), row.get("group"))
+            own = (row.get(name) for name in Stratum._fields)
+            found.setdefault(topic.strip(), Stratum(*(None if v is None else str(v) for v in own)))
     return found
 
 

@@ -27,6 +27,38 @@ class EntailmentModel(Protocol):
         """
 
 
+def called(probabilities: np.ndarray) -> np.ndarray:
+    """Which relation probabilities call a pair: the likeliest; where two are, it is left open.
+
+    Args:
+        probabilities: shape (…, 3): entailment, neutral, contradiction.
+
+    Returns:
+        Indices of shape (…): 0 or 2 where entailment or contradiction is likelier than both others,
+        else 1. A row of NaN is 1; whoever asks leaves such rows out.
+    """
+    p = np.asarray(probabilities, dtype=float)
+    entailed = p[..., 0] > p[..., 1:].max(axis=-1)
+    contradicted = p[..., 2] > p[..., :2].max(axis=-1)
+    return np.where(entailed, 0, np.where(contradicted, 2, 1))
+
+
+def entails(probabilities: np.ndarray, threshold: float | None = None) -> np.ndarray:
+    """Whether relations count as entailment; all that judge by a relation model decide it here.
+
+    Args:
+        probabilities: shape (…, 3): entailment, neutral, contradiction.
+        threshold: the least probability of entailment; with None it must be the largest of the
+            three (a tie is no entailment).
+
+    Returns:
+        bool of shape (…); false for rows of NaN.
+    """
+    if threshold is not None:
+        return np.asarray(probabilities, dtype=float)[..., 0] >= threshold
+    return called(probabilities) == 0
+
+
 class UnliModel(Protocol):
     """Judges how likely a hypothesis is given a premise."""
 

@@ -19,6 +19,9 @@ WICE_LABELS = {
 }
 
 
+_KEPT = ("kind", "generator", "group", "bin")
+
+
 def _to_generation(row: dict, number: int) -> dict:
     if "text" in row:
         return row
@@ -26,7 +29,8 @@ def _to_generation(row: dict, number: int) -> dict:
     if isinstance(text, dict):  # adversarial-factuality's samples: {raw, parsed}
         text = text.get("parsed") or text.get("raw")
     topic = row.get("topic") or row.get("prompt") or row.get("question")
-    return row if text is None else {"topic": topic, "text": text}
+    kept = {name: row[name] for name in _KEPT if row.get(name) is not None}
+    return row if text is None else {"topic": topic, "text": text, **kept}
 
 
 def _citations(row: dict) -> list[dict]:
@@ -115,7 +119,7 @@ def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
         ValueError: the row is recognised but incomplete or inconsistent; the message starts with
             the field.
     """
-    adapter = _ADAPTERS.get(kind)
+    adapter = next((_ADAPTERS[one] for one in kind.__mro__ if one in _ADAPTERS), None)
     if adapter is None:
         return [row]
     try:

@@ -211,7 +211,7 @@ def _ambigbio(row: dict, number: int) -> dict | None:
 
 
 # VeriScore's `question` tells its extraction whether a text is an answer to one.
-_KEPT = ("group", "kind", "generator", "question", "prompt_source")
+_KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source")
 
 
 def _document(row: dict, number: int, text: str, **more: object) -> dict:

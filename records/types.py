@@ -80,13 +80,17 @@ class Sentence(Record):
 
 
 class Generation(Record):
-    """A text that some generator wrote about a topic."""
+    """A text that some generator wrote about a topic.
+
+    ``group`` and ``bin`` say of which group and frequency the topic is; results have rows of each.
+    """
 
     topic: Text
     text: str
     kind: str | None = None
     generator: str | None = None
     group: str | None = None
+    bin: str | None = None
     sentences: list[Sentence] | None = None
     citations: list | None = None
 
@@ -127,7 +131,10 @@ class Passage(Record):
 
 
 class Document(Record):
-    """A text to be scored, with claims and passages where they are given beforehand."""
+    """A text to be scored, with claims and passages where they are given beforehand.
+
+    ``group`` and ``bin`` say of which group and frequency the topic is; results have rows of each.
+    """
 
     id: Text
     topic: Text
@@ -135,6 +142,7 @@ class Document(Record):
     claims: list[Claim] | None = None
     passages: list[Passage] | None = None
     group: str | None = None
+    bin: str | None = None
     kind: str | None = None
     generator: str | None = None
 

@@ -23,7 +23,7 @@ from components.encoding import encode_completion, fill_prompt
 from components.measures import Measures, adversary_measures
 from records import Generation, UserError, write_json
 from train.distributed import plain_name
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 _IGNORE = -100
 
@@ -249,14 +249,14 @@ class Adversary(CausalLora):
         print(f"adversary {split}: {cuts} of {len(items)} texts cut at {self.max_length} tokens")
         return items
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[tuple[float, int]]]:
-        """Mean negative log-likelihood of completion tokens, in nats, of shape ().
+    def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, int]]]:
+        """Mean negative log-likelihood of completion tokens.
 
         An item's output is the sum over its completion, in nats, and the number of its tokens.
         """
         sums, counts = self.completion_nll(batch)
         outputs = zip(to_numpy(sums).tolist(), counts.cpu().tolist(), strict=True)
-        return sums.sum() / counts.sum(), list(outputs)
+        return Loss(sums.sum(), counts.sum()), list(outputs)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         nll, tokens = np.asarray(outputs, dtype=np.float64).T

@@ -67,10 +67,8 @@ class TrainBatches:
     Lightning calls ``set_epoch`` through ``sampler`` and keeps ``state_dict`` in its checkpoints,
     so that a run resumed in the middle of an epoch goes on with the next batch.
 
-    Every batch of ``batch_size * world`` items is dealt out to the processes. Where they get
-    unequal numbers (the last batch), ``share`` scales a process's mean loss so that the mean over
-    processes, which DDP makes of the gradients, is the mean over the items; a process that would
-    get nothing takes one item with share 0.
+    Every batch of ``batch_size * world`` items is dealt out to the processes, which may get unequal
+    numbers of the last one; a process that would get nothing takes one item that does not count.
 
     Args:
         module: encodes and collates.
@@ -132,7 +130,7 @@ class TrainBatches:
                 mine = batch[self.rank :: self.world]
                 chosen = mine or batch[:1]
                 collated = self.module.collate([self.items[index] for index in chosen], chosen)
-                yield {**collated, "share": len(mine) * self.world / len(batch)}
+                yield {**collated, "counted": bool(mine)}
 
     def state_dict(self) -> dict[str, int]:
         """The epoch and how many of its batches were given."""

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerBase
 
@@ -26,7 +25,7 @@ from components.subsequence import LssDecoder
 from components.words import join_words, keep_targets
 from records import LssExample, UserError
 from train.batches import run_seed
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 Balance = Literal["none", "drop", "repeat"]
 TEMPLATE = "Reference: {reference}\n Claim: {claim}\n Output:"
@@ -233,8 +232,8 @@ class LssSeq2Seq(ComponentModule):
             "decode": [item.target.decode for item in items],
         }
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[np.ndarray]]:
-        """Weighted mean negative log-likelihood of target tokens, in nats, of shape ().
+    def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
+        """Weighted mean negative log-likelihood of target tokens.
 
         An item's output is its target's summed negative log-likelihood in nats, its tokens, how
         many of them are the likeliest ones (in evaluation), and the token ids that were decoded,
@@ -248,7 +247,7 @@ class LssSeq2Seq(ComponentModule):
         known = target != _IGNORE
         sums, counts = losses.sum(dim=1), known.sum(dim=1)
         weight = batch["weight"].to(sums)
-        loss = (weight * sums).sum() / (weight * counts).sum().clamp(min=1e-6)
+        loss = Loss((weight * sums).sum(), (weight * counts).sum())
         # Over a large vocabulary this costs as much as a layer; training needs only the loss.
         likeliest = target if self.training else logits.argmax(dim=-1)
         hits = ((likeliest == target) & known).sum(dim=1)

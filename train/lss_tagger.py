@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from scipy.special import expit
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
@@ -19,7 +18,7 @@ from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["keep"]
 THRESHOLDS = [round(0.3 + 0.05 * step, 2) for step in range(9)]
@@ -131,13 +130,13 @@ class LssTagger(ComponentModule):
                     target[row, place] = value
         return {"target": target, "places": [item.target[0] for item in items]}
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[np.ndarray]]:
+    def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items, tokens)
         known = batch["target"] != _IGNORE
         losses = binary_cross_entropy_with_logits(
             logits, batch["target"].clamp(min=0), reduction="none"
         )
-        loss = (losses * known).sum() / known.sum().clamp(min=1)
+        loss = Loss((losses * known).sum(), known.sum())
         table = to_numpy(logits)
         # A word that was cut off cannot be judged supported: its probability is 0.
         outputs = [

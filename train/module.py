@@ -52,6 +52,24 @@ class Item:
         return len(self.inputs["input_ids"])
 
 
+@dataclass(frozen=True)
+class Loss:
+    """A loss that is a mean, before it is divided: over all processes only together is it one.
+
+    Attributes:
+        total: the sum over units, in nats, of shape ().
+        count: how many units there are (pairs, items or tokens, some with weights).
+    """
+
+    total: Tensor
+    count: Tensor | int
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean over these units alone, of shape (); 0 where there is none."""
+        return self.total / max(float(self.count), 1e-6)
+
+
 class ComponentModule(LightningModule):
     """Base of the trainable components.
 
@@ -98,7 +116,7 @@ class ComponentModule(LightningModule):
         self.measured: Measures = {}
         self.model: torch.nn.Module | None = None
         self._gathered: dict[int, object] = {}
-        self._losses: dict[int, tuple[float, int]] = {}
+        self._losses: dict[int, tuple[float, float]] = {}
         self._last_rows: list[int] = []
 
     @cached_property
@@ -151,12 +169,12 @@ class ComponentModule(LightningModule):
         """The batch entries that come from the targets; ``width`` is the padded length."""
         raise NotImplementedError
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list]:
+    def model_step(self, batch: dict) -> tuple[Loss, list]:
         """One step over a batch of ``collate``, whose inputs are of shape (items, longest).
 
         Returns:
-            The loss in nats, of shape (), and one output an item on the CPU: logits, or what the
-            component's ``measures`` need instead.
+            The loss, and one output an item on the CPU: logits, or what the component's
+            ``measures`` need instead.
         """
         raise NotImplementedError
 
@@ -235,21 +253,29 @@ class ComponentModule(LightningModule):
         }
 
     def training_step(self, batch: dict, batch_idx: int) -> Tensor:
-        """This process's part of the loss.
+        """This process's part of the loss, which is the mean over the units of all processes.
+
+        DDP averages gradients over processes, so each takes its own sum, divided by the count of
+        all, times their number: two processes train the model that one would.
+        ``accumulate_grad_batches`` is another thing: the gradient is then the mean over several
+        batches of their means, in which a token of a batch with few of them weighs more.
 
         Raises:
             UserError: the loss is NaN or infinite; the weights are as before this step.
         """
         loss, outputs = self.model_step(batch)
-        loss = loss * batch["share"]
-        mean = self.trainer.strategy.reduce(loss.detach().clone(), reduce_op="mean")
+        counted = 1 if batch["counted"] else 0
+        whole = torch.stack([loss.total.detach(), torch.as_tensor(loss.count).to(loss.total)])
+        total, count = self.trainer.strategy.reduce(whole * counted, reduce_op="sum")
+        count = count.clamp(min=1e-6)
+        mean = total / count
         if not math.isfinite(mean):
-            rows = batch["indices"] if not math.isfinite(loss) else []
+            rows = batch["indices"] if not math.isfinite(loss.total) else []
             at = [rows[place] for place in broken_outputs(outputs)] if rows else []
             raise self._broken(float(mean), at or rows)
         self._last_rows = batch["indices"]
         self.log("train/loss", mean, prog_bar=True, batch_size=len(batch["indices"]))
-        return loss
+        return loss.total * (counted * self.trainer.world_size) / count
 
     def configure_gradient_clipping(
         self,
@@ -289,7 +315,7 @@ class ComponentModule(LightningModule):
 
     def _evaluation_step(self, batch: dict) -> None:
         loss, outputs = self.model_step(batch)
-        self._losses[batch["indices"][0]] = float(loss), len(batch["indices"])
+        self._losses[batch["indices"][0]] = float(loss.total), float(loss.count)
         self._gathered.update(zip(batch["indices"], outputs, strict=True))
 
     def on_validation_epoch_end(self) -> None:
@@ -325,8 +351,8 @@ class ComponentModule(LightningModule):
         outputs = gather(self._gathered, world)
         losses = gather(self._losses, world).values()
         self._gathered, self._losses = {}, {}
-        # Over items: the last batch is smaller, and a batch may have been judged twice.
-        loss = sum(mean * count for mean, count in losses) / sum(count for _, count in losses)
+        totals, counts = zip(*losses, strict=True)
+        loss = sum(totals) / max(sum(counts), 1e-6)
         items = [data.items[split][index] for index in outputs]
         return data.records[split], items, list(outputs.values()), loss
 

@@ -25,7 +25,7 @@ from components.measures import Measures, preference_measures
 from records import Preference as PreferenceRecord
 from records import UserError
 from train.adversary import CausalLora
-from train.module import Item, rows_of, to_numpy
+from train.module import Item, Loss, rows_of, to_numpy
 
 
 @dataclass(frozen=True)
@@ -241,8 +241,8 @@ class Preference(CausalLora):
         texts = [item.texts() for item in items]
         return super().collate([c for c, _ in texts] + [r for _, r in texts], indices)
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[tuple[float, float]]]:
-        """The mean DPO loss over pairs, in nats, of shape ().
+    def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, float]]]:
+        """The mean DPO loss over pairs.
 
         A pair's output is the implicit rewards of its chosen and its rejected text.
         """
@@ -251,9 +251,9 @@ class Preference(CausalLora):
         policy, _ = self.completion_nll(batch)
         # beta ln(pi / pi_ref), from negative log-likelihoods
         chosen, rejected = (self.beta * (reference - policy)).chunk(2)  # (pairs,) each
-        loss = dpo_loss(chosen - rejected, self.label_smoothing).mean()
+        losses = dpo_loss(chosen - rejected, self.label_smoothing)
         outputs = zip(to_numpy(chosen).tolist(), to_numpy(rejected).tolist(), strict=True)
-        return loss, list(outputs)
+        return Loss(losses.sum(), len(losses)), list(outputs)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         chosen, rejected = np.asarray(outputs, dtype=np.float64).T

@@ -21,7 +21,7 @@ from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
 from records import RelationPair
 from train.checks import judged_by
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -141,10 +141,10 @@ class Relation(ComponentModule):
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         return {"target": torch.tensor([item.target for item in items])}
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[np.ndarray]]:
+    def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
         logits = self.model(**batch["inputs"]).logits.float()  # (items, 3)
         losses = relation_loss(logits, batch["target"])
-        return (batch["weight"] * losses).mean(), list(to_numpy(logits))
+        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         """Fit temperature and shift; two-class rows enter as in the loss."""

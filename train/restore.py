@@ -2,13 +2,14 @@
 
 ``component.json`` says which module and data class a folder needs and every setting that decides
 its outputs. Weights are loaded strictly, measures are computed in fp32 over the same fixed batches
-as on export, so the same rows give the same measures to the last digit.
+as on export, so the same rows give the same measures within ``TOLERANCE``.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +40,11 @@ KINDS = {
         "train.data.PreferenceData",
     ),
 }
+
+# How far equal measures may lie apart, absolutely or by share. Logits of the same weights differ in
+# the last digits of fp32 (about 1e-6) between kernels, which the processor, the number of threads
+# and even where weights lie in memory choose; every command prints measures to this digit.
+TOLERANCE = 1e-4
 
 # What identifies a checkpoint or reports on it; every other field of component.json is a setting.
 _NO_SETTINGS = {
@@ -209,11 +215,17 @@ def compare(component: Component, files: Sequence[DataFile], found: Measures) ->
             f"{judged}; give the options of its training as --config"
         )
     values = {name: m["value"] for name, m in found.items() if m["value"] is not None}
-    if values == component.metrics:
-        return "these are the measures of component.json, to the last digit"
-    names = sorted(
-        name for name in {*values, *component.metrics}
-        if values.get(name) != component.metrics.get(name)
-    )  # fmt: skip
-    gaps = [f"{n} {component.metrics.get(n)} there, {values.get(n)} here" for n in names[:3]]
-    return f"component.json has other measures of the same rows: {'; '.join(gaps)}"
+    other = [
+        f"{name} {component.metrics.get(name)} there, {values.get(name)} here"
+        for name in sorted({*values, *component.metrics})
+        if not _same(component.metrics.get(name), values.get(name))
+    ]
+    if not other:
+        return f"these are the measures of component.json (within {TOLERANCE})"
+    return f"component.json has other measures of the same rows: {'; '.join(other[:3])}"
+
+
+def _same(theirs: float | None, ours: float | None) -> bool:
+    if theirs is None or ours is None:
+        return theirs is ours
+    return math.isclose(theirs, ours, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.base import load_classifier
@@ -19,7 +18,7 @@ from components.calibration import fit_platt, probabilities
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from records import UnliPair
-from train.module import ComponentModule, Item, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["probability"]
 
@@ -83,10 +82,10 @@ class Unli(ComponentModule):
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         return {"target": torch.tensor([item.target for item in items])}
 
-    def model_step(self, batch: dict) -> tuple[Tensor, list[np.floating]]:
+    def model_step(self, batch: dict) -> tuple[Loss, list[np.floating]]:
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items,)
         losses = binary_cross_entropy_with_logits(logits, batch["target"], reduction="none")
-        return (batch["weight"] * losses).mean(), list(to_numpy(logits))
+        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         target = np.asarray([item.target for item in items])

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clients.sparql import SparqlClient
+from data_builders.kb.core_cells import BINS, bin_of, group_of, most_voted
 
 ENTITY = "https://factfoundry.example/entity/"
 WD = "http://www.wikidata.org/entity/"
@@ -49,15 +50,6 @@ PROPERTIES = {
 }
 DATES = ("P569", "P570")
 
-# Core (2407.03572, section 5.2) samples topics by frequency and continent; groups as in the
-# authors' released code. Whatever is not listed (Africa, South America, none) is group D.
-GROUPS = {
-    f"{WD}Q48": "A",
-    f"{WD}Q55643": "A",
-    f"{WD}Q49": "B",
-    f"{WD}Q46": "C",
-}
-FREQUENCY_EDGES = (100, 1000, 5000)
 # The calendar module's names would follow the locale.
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -95,7 +87,7 @@ class Person:
         facts: property (``P27``, ``P106``, …) to its values, sorted by label; an absent property
             has no known value.
         continent: English label of the continent that decided the group.
-        group: A (Asia, Oceania), B (North America), C (Europe), D (everything else).
+        group: Core's group of continents, A to D (see ``core_cells``).
         frequency: how often a corpus names the person; ``0`` where the endpoint has no table.
     """
 
@@ -112,7 +104,12 @@ class Person:
     @property
     def frequency_bin(self) -> int:
         """0 to 3 for [0, 100), [100, 1000), [1000, 5000), [5000, inf)."""
-        return sum(self.frequency >= edge for edge in FREQUENCY_EDGES)
+        return bin_of(self.frequency)
+
+    @property
+    def frequency_name(self) -> str:
+        """The bin's name, as ``bios`` has them."""
+        return list(BINS)[self.frequency_bin]
 
 
 def load_people(
@@ -297,31 +294,18 @@ def parse_date(text: str, datatype: str) -> Value | None:
     return Value(f"{day} {MONTHS[month - 1]} {shown}", None, year)
 
 
-def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """Country IRI to its continents as (IRI, label)."""
+def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, list[str]]:
+    """Country IRI to the labels of its continents."""
     known = _column(client, countries, "?person wdt:P30 ?value .", "P30")
     found = sorted({v for values in known.values() for v in values})
     labels = texts_of(client, found, LABEL, "labels of P30")
-    return {
-        iri: [(v, min(labels.get(v, {v}))) for v in sorted(values)] for iri, values in known.items()
-    }
+    return {iri: [min(labels.get(v, {v})) for v in sorted(values)] for iri, values in known.items()}
 
 
 def _group(
-    citizenships: Iterable[Value], continents: dict[str, list[tuple[str, str]]]
+    citizenships: Iterable[Value], continents: dict[str, list[str]]
 ) -> tuple[str, str | None]:
-    """Group and continent of a person: the group most of their countries lie in, else the first.
-
-    The paper does not say what happens to people of two continents.
-    """
-    votes: Counter[str] = Counter()
-    seen: dict[str, str] = {}
-    for country in citizenships:
-        for iri, label in continents.get(country.iri or "", ()):
-            group = GROUPS.get(iri, "D")
-            votes[group] += 1
-            seen[group] = min(label, seen.get(group, label))
-    if not votes:
-        return "D", None
-    group = min(votes, key=lambda g: (-votes[g], g))
-    return group, seen[group]
+    """Group of a person, and the first continent of their countries that lies in it."""
+    labels = [label for c in citizenships for label in continents.get(c.iri or "", ())]
+    group = most_voted(map(group_of, labels))
+    return group, min((label for label in labels if group_of(label) == group), default=None)

@@ -75,6 +75,10 @@ class ClaimPairs:
         """What a build would read."""
         return [Step("documents with claims", path, seconds=1.0) for path in self.documents]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"{kind}_{split}.jsonl" for kind in ("relation", "unli") for split in SPLITS]
+
     def build(self) -> Path:
         """Make the pairs and write the folder; returns the manifest's path."""
         read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
@@ -92,6 +96,7 @@ class ClaimPairs:
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

@@ -122,6 +122,12 @@ class Summaries:
             for path in self._inputs()
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        kinds = ("xsum/lss", "xsum/documents") if self.hallucinations else ()
+        kinds += ("cnndm/documents", "cnndm/claims") if self.cnndm else ()
+        return [f"{kind}_{split}.jsonl" for kind in kinds for split in SPLITS]
+
     def build(self) -> Path:
         """Read, split by article and write; returns the manifest's path."""
         inputs = self._inputs()
@@ -146,6 +152,7 @@ class Summaries:
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=_card(self._configs(files)),
             clients=[],
             dropped=dropped,

@@ -19,7 +19,7 @@ from components.sentences import split_sentences
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS
-from data_builders.topics import Topics, split_topics
+from data_builders.topics import Stratum, Topics, split_topics
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import (
@@ -110,6 +110,10 @@ class Adversarial:
         model = _name(self.writer)
         return [Step(f"{kind} texts", model, number, "texts") for kind in self.prompts]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"{kind}_{split}.jsonl" for kind in self.prompts for split in SPLITS]
+
     def build(self) -> Path:
         """Write the texts, sift them, write the folder; returns the manifest's path."""
         topics = self._topics()
@@ -134,6 +138,7 @@ class Adversarial:
         manifest = write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=self._card(files),
             clients=[],
             dropped=dropped,
@@ -155,9 +160,9 @@ class Adversarial:
         found = split_topics(self.topics, self.shares, self.seed)
         return {split: dict(list(own.items())[: self.limit]) for split, own in found.items()}
 
-    def _record(self, kind: str, topic: str, group: str | None, text: str) -> Generation:
+    def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = _name(self.writer)
-        return Generation(topic=topic, text=text, kind=kind, generator=name, group=group)
+        return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
 
     def _check(self, files: Mapping[str, Sequence[Generation]], dropped: Counter[str]) -> None:
         """A kind without a single text is no dataset."""

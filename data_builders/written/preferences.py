@@ -21,7 +21,7 @@ from components.checkpoint import library_versions
 from data_builders.dataset import Card, write_dataset
 from data_builders.plan import Step
 from data_builders.splits import SPLITS, drawn_splits
-from data_builders.topics import read_topics
+from data_builders.topics import Topics, read_topics
 from eval.commands.score import build_parser, score_resumably
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
@@ -110,6 +110,7 @@ class Preferences:
         self.batch_size = batch_size
         self.limit = limit
         self.seed = seed
+        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would sample and score."""
@@ -118,6 +119,10 @@ class Preferences:
             Step("texts to sample", self.generator, texts, "texts"),
             Step("texts to score", self.pipeline, texts, "texts"),
         ]
+
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [*(f"preferences_{split}.jsonl" for split in PARTS), "samples.jsonl"]
 
     def build(self) -> Path:
         """Sample, score, pair, write the folder; returns the manifest's path."""
@@ -139,7 +144,8 @@ class Preferences:
         values = {topic: [self._value(s, dropped) for s in scored[topic]] for topic in topics}
         manifest = write_dataset(
             self.output,
-            self._files(prompts, texts, values, dropped),
+            self._files(topics, prompts, texts, values, dropped),
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,
@@ -147,12 +153,12 @@ class Preferences:
             seed=self.seed,
             inputs=self.topics,
         )
-        for journal in self.output.glob(".*.partial.jsonl"):
+        for journal in self._journals:
             journal.unlink()
         return manifest
 
-    def _topics(self) -> list[str]:
-        return list(read_topics(self.topics))[: self.limit]
+    def _topics(self) -> Topics:
+        return dict(list(read_topics(self.topics).items())[: self.limit])
 
     def _config(self, engine: CausalLM, pipeline: dict, digests: Mapping[str, str]) -> dict:
         """What decides the records, without the folder they go to."""
@@ -179,7 +185,7 @@ class Preferences:
         }
 
     def _sample(
-        self, engine: CausalLM, topics: Sequence[str], generator: Mapping[str, object]
+        self, engine: CausalLM, topics: Topics, generator: Mapping[str, object]
     ) -> dict[str, list[str]]:
         """The texts of each topic, kept in a journal while they grow.
 
@@ -188,8 +194,8 @@ class Preferences:
         """
         digests = inputs(self.generator)
         key = sha256_text(json.dumps([generator, digests, self.seed], sort_keys=True))
-        journal = self.output / f".samples.{key[:16]}.partial.jsonl"
-        with JsonlAppender(journal, key="topic") as done:
+        self._journals.append(self.output / f".samples.{key[:16]}.partial.jsonl")
+        with JsonlAppender(self._journals[-1], key="topic") as done:
             todo = [topic for topic in topics if topic not in done.done]
             for start in range(0, len(todo), TOPICS_A_WRITE):
                 batch = todo[start : start + TOPICS_A_WRITE]
@@ -200,19 +206,19 @@ class Preferences:
     def _score(
         self,
         pipeline: Pipeline,
-        topics: Sequence[str],
+        topics: Topics,
         texts: Mapping[str, Sequence[str]],
         key: str,
     ) -> dict[str, list[Scored]]:
         """Every text through the pipeline, resumably."""
         documents = [
-            Document(id=f"{topic} #{number}", topic=topic, text=text)
-            for topic in topics
+            Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
+            for topic, stratum in topics.items()
             for number, text in enumerate(texts[topic])
         ]
         key = sha256_text(json.dumps([key, [(d.id, d.text) for d in documents]]))
-        journal = self.output / f".scored.{key[:16]}.partial.jsonl"
-        scored = iter(score_resumably(pipeline, documents, journal, DOCUMENTS_A_WRITE))
+        self._journals.append(self.output / f".scored.{key[:16]}.partial.jsonl")
+        scored = iter(score_resumably(pipeline, documents, self._journals[-1], DOCUMENTS_A_WRITE))
         return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
 
     def _value(self, scored: Scored, dropped: Counter[str]) -> float | None:
@@ -235,6 +241,7 @@ class Preferences:
 
     def _files(
         self,
+        topics: Topics,
         prompts: Mapping[str, str],
         texts: Mapping[str, Sequence[str]],
         values: Mapping[str, Sequence[float | None]],
@@ -258,6 +265,7 @@ class Preferences:
             )
         files["samples.jsonl"] = [
             {"topic": topic, "text": text, "kind": "sampled", "score": value}
+            | topics[topic].known()
             for topic in prompts
             for text, value in zip(texts[topic], values[topic], strict=True)
         ]
@@ -300,7 +308,7 @@ def read_pipeline(path: str) -> tuple[Pipeline, dict]:
         raise UserError(f"{path}: no such file; give a configuration as for `python -m eval score`")
     parser = build_parser()
     given = parser.parse_args(["--config", path, "--documents", "-", "--output", "-"])
-    shown = json.loads(parser.dump(given, format="json", skip_none=False))["pipeline"]
+    shown = json.loads(parser.dump(given, format="json", skip_unset=False))["pipeline"]
     return parser.instantiate(given).pipeline, shown
 
 

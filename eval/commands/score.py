@@ -15,7 +15,7 @@ from jsonargparse import ArgumentParser
 
 from eval.commands.dry_run import dry_run, model_name
 from eval.formats import Format, write_formats
-from eval.metrics.corpus import expected_claims, summarise
+from eval.metrics.corpus import ALL, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run.inside import identities, prompts
 from eval.run.journal import CHUNK, keep_answers, resumably, usage
@@ -101,7 +101,7 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if arguments.chunk < 1 or (arguments.k is not None and arguments.k < 1):
         raise UserError("chunk and k: give at least 1")
-    shown = json.loads(parser.dump(arguments, format="json", skip_none=False))
+    shown = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     for key in ("config", "output", "documents", "chunk", "dry_run", "formats"):
         shown.pop(key, None)
     documents = read_records(arguments.documents, Document)
@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
         leftover.unlink()
     file = read_results(output / "results.json")
     for row in file.results:
-        if row.metric.split(":")[0] == "factual_precision":
+        if row.metric.split(":")[0] == "factual_precision" and row.group == ALL:
             print(_line(row))
     for used in file.provenance["usage"]:
         print(_used(used))

@@ -14,11 +14,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence, Set
+from functools import partial
 from typing import NamedTuple
 
 from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed
 from eval.models.chat import Message
+from eval.prompting.asker import Asker
 
 _FENCE = re.compile(r"```[a-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _JSON = re.compile(r"^[ \t]*[\[{]\s*(?:[\"'{\[\]]|$)", re.MULTILINE)
@@ -73,6 +75,17 @@ _OPEN = re.compile(
 class _Line(NamedTuple):
     text: str
     marked: bool
+
+
+def ask_for_claims(
+    asker: Asker, prompts: Sequence[list[Message]], sentences: Sequence[str]
+) -> list[list[str] | Failed]:
+    """The subclaims that a model gives for each sentence, one prompt each; or why it has none."""
+    reads = [
+        partial(claims_in, sentence=sentence, pattern=restarts(messages))
+        for messages, sentence in zip(prompts, sentences, strict=True)
+    ]
+    return [Failed(r.failed) if r.failed else r.value for r in asker.ask(prompts, reads)]
 
 
 def restarts(messages: Sequence[Message]) -> frozenset[str]:

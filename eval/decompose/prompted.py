@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from eval.decompose.answers import claims_in, restarts
+from eval.decompose.answers import ask_for_claims
 from eval.decompose.bank import Bank, Example
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed, Place
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import read_conllu
-from eval.models.chat import Answer, Message, Writer
+from eval.models.chat import Message, Writer
+from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt, PromptFile
 from records import UserError
 
@@ -99,7 +100,6 @@ class Prompted(BySentence):
                 else f"parser: the method {method} shows no parses; leave it out or take conllu"
             )
         own = METHODS[method]
-        self.writer = writer
         self.method = method
         self.prompt = Prompt(prompt or _HERE / "prompts" / own.prompt)
         self.bank = Bank(examples or _HERE / "examples" / own.examples)
@@ -108,10 +108,18 @@ class Prompted(BySentence):
         self.parser = parser
         beside = self.bank.path.with_suffix(".conllu")
         self.parses = PromptFile(beside) if parser and beside.is_file() else None
-        self.temperature = own.temperature if temperature is None else temperature
-        self.max_new_tokens = own.max_new_tokens if max_new_tokens is None else max_new_tokens
-        self.seed = seed
+        self.asker = Asker(
+            writer,
+            own.temperature if temperature is None else temperature,
+            own.max_new_tokens if max_new_tokens is None else max_new_tokens,
+            retries=0,
+            seed=seed,
+        )
         self.bank.check(self.static, self.retrieved)
+
+    def holds(self) -> list[object]:
+        """The language model, the prompt with its examples, and the parser."""
+        return [self.writer, self.prompt, self.bank, self.parser, self.parses]
 
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
         """What the model says, one call for all sentences and one more for each example dropped."""
@@ -120,31 +128,19 @@ class Prompted(BySentence):
         todo = [row for row in range(len(places)) if self.parser is None or parses[row]]
         while todo:
             asked = [self._messages(places[row], shown[row], parses[row]) for row in todo]
+            answers = ask_for_claims(self.asker, asked, [places[row].sentence for row in todo])
             again = []
-            for row, messages, answer in zip(todo, asked, self._answers(asked), strict=True):
-                if self.parser is not None and "too long" in (answer.failed or ""):
-                    if len(shown[row]) > 1:
-                        shown[row] = shown[row][1:]
-                        again.append(row)
-                    else:
-                        found[row] = BackedOff(answer.failed)
-                elif answer.failed is not None:
-                    found[row] = Failed(answer.failed)
+            for row, own in zip(todo, answers, strict=True):
+                too_long = isinstance(own, Failed) and "too long" in own.reason
+                if self.parser is None or not too_long:
+                    found[row] = own
+                elif len(shown[row]) > 1:
+                    shown[row] = shown[row][1:]
+                    again.append(row)
                 else:
-                    pattern = restarts(messages)
-                    found[row] = claims_in(answer.text, places[row].sentence, pattern)
+                    found[row] = BackedOff(own.reason)
             todo = again
         return found
-
-    def _answers(self, asked: Sequence[Sequence[Message]]) -> list[Answer]:
-        answers = self.writer.answer(
-            asked,
-            temperature=self.temperature,
-            top_p=1.0,  # none of the papers cuts the tail
-            max_new_tokens=self.max_new_tokens,
-            seed=self.seed,
-        )
-        return [own[0] for own in answers]
 
     def _chosen(self, places: Sequence[Place]) -> list[tuple[Example, ...]]:
         sentences = list(dict.fromkeys(place.sentence for place in places))

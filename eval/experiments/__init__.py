@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
         raise UserError(f"no experiment {name!r}; give one of: {', '.join(EXPERIMENTS)}")
     parser = build_parser(name)
     arguments = parser.parse_args(rest)
-    config = json.loads(parser.dump(arguments, format="json", skip_none=False))
+    config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     config.pop("config", None)
     output = Path(config.pop("output"))
     file = parser.instantiate(arguments).experiment.run(output, config["experiment"])

@@ -154,7 +154,7 @@ class Decomposition:
         )
         write_results(output / "results.json", file)
         write_tables_and_figures(output)
-        for journal in output.glob(".*.partial.jsonl"):
+        for journal in output.glob(f".*.{ends}"):
             journal.unlink()
         return file
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap, kappa, pearson, spearman
 from eval.metrics.decomposition import FAILED, Tally, one_of_each, tally
 from eval.metrics.document import DocumentScore
 
@@ -217,20 +217,20 @@ def _compare(pair: tuple[str, str], parts: Sequence[Passages], seed: int) -> tup
     generator = np.asarray([names.index(name) for name in parts[0].generators])
 
     def statistics(chosen: np.ndarray) -> dict[str, float]:
-        none, second, first, two = counts[:, chosen].sum(axis=(0, 1))
-        total = none + second + first + two
+        table = counts[:, chosen].sum(axis=(0, 1)).reshape(2, 2)
+        total = table.sum()
         a, b = left[:, chosen].ravel(), right[:, chosen].ravel()
         found = {
-            "agreement": (none + two) / total if total else math.nan,
-            "kappa": _kappa(none, second, first, two),
-            "pearson": _correlation(a, b),
-            "spearman": _correlation(_ranks(a), _ranks(b)),
+            "agreement": table.trace() / total if total else math.nan,
+            "kappa": kappa(table),
+            "pearson": pearson(a, b),
+            "spearman": spearman(a, b),
         }
         if len(parts) > 1 and len(parts) * len(names) > 2:
             own = [chosen[generator[chosen] == place] for place in range(len(names))]
             if all(map(len, own)):
                 means = [np.stack([s[:, o].mean(axis=1) for o in own]) for s in (left, right)]
-                found["pearson_of_means"] = _correlation(*(m.ravel() for m in means))
+                found["pearson_of_means"] = pearson(*(m.ravel() for m in means))
             else:
                 found["pearson_of_means"] = math.nan
         return found
@@ -240,28 +240,3 @@ def _compare(pair: tuple[str, str], parts: Sequence[Passages], seed: int) -> tup
 
 def _paired(part: Passages, pair: tuple[str, str]) -> list[tuple]:
     return list(zip(part.decisions[pair[0]], part.decisions[pair[1]], strict=True))
-
-
-def _kappa(none: int, second: int, first: int, two: int) -> float:
-    """Cohen's kappa of a table of two by two; NaN where chance alone agrees always."""
-    total = none + second + first + two
-    if not total:
-        return math.nan
-    chance = ((first + two) * (second + two) + (none + second) * (none + first)) / total**2
-    return float(((none + two) / total - chance) / (1 - chance)) if chance < 1 else math.nan
-
-
-def _correlation(left: np.ndarray, right: np.ndarray) -> float:
-    """Pearson's; of ranks it is Spearman's. NaN where one does not vary.
-
-    In plain NumPy like :func:`_ranks`: in a bootstrap SciPy's checks take longer than the sums.
-    """
-    a, b = left - left.mean(), right - right.mean()
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / scale if scale > 1e-12 else math.nan
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Mean ranks, shape (n,)."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]

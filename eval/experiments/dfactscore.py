@@ -142,8 +142,7 @@ class DFActScore:
         )
         write_results(output / "results.json", file)
         write_tables_and_figures(output)
-        for leftover in output.glob(".texts.*.partial.jsonl"):
-            leftover.unlink()
+        journal.unlink()
         return file
 
     def _drawn(self, documents: Sequence[Document]) -> list[Document]:

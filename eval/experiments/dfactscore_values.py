@@ -11,9 +11,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
-from components.measures import auroc, bootstrap
+from components.statistics import (
+    auroc,
+    balanced_accuracy,
+    bootstrap,
+    mean_known,
+    pearson,
+    spearman,
+)
 from eval.experiments.dfactscore_texts import (
     TYPES,
     JudgedText,
@@ -98,11 +104,6 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
     return np.asarray([math.nan if value is None else float(value) for value in values])
 
 
-def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
-
-
 # Means of one source
 
 
@@ -116,7 +117,7 @@ def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
             columns[f"output_type:{name}"] = np.asarray(shares)
 
         def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[str, float]:
-            return {metric: _mean(values[chosen]) for metric, values in columns.items()}
+            return {metric: mean_known(values[chosen]) for metric, values in columns.items()}
 
         topics = [text.topic for text in own]
         for metric, value in bootstrap(statistics, topics, seed=seed).items():
@@ -259,16 +260,15 @@ class _Table:
 
     def statistics(self, rows: np.ndarray) -> dict[str, float]:
         found = {
-            f"balanced_accuracy:{name}": _balanced(cells[rows].sum(axis=0))
+            f"balanced_accuracy:{name}": balanced_accuracy(cells[rows].sum(axis=0))
             for name, cells in self.cells.items()
         }
         alike, due = self.linked[rows].sum(axis=0)
         found["linked_alike"] = alike / due if due else math.nan
         for metric, (mine, theirs) in self.values.items():
-            a, b = mine[rows], theirs[rows]
-            there = ~np.isnan(a) & ~np.isnan(b)
-            found[f"pearson:{metric}"] = correlation(a[there], b[there])
-            found[f"spearman:{metric}"] = _ranked(a, b)
+            both = _both_known(mine[rows], theirs[rows])
+            found[f"pearson:{metric}"] = pearson(*both)
+            found[f"spearman:{metric}"] = spearman(*both)
         cited = np.concatenate([self.sentences[row] for row in rows])
         label = cited[:, 0] > 0
         found["citation_auroc"] = auroc(cited[:, 2], label)
@@ -283,29 +283,6 @@ def _cell(pairs: Sequence[tuple[bool, bool]]) -> np.ndarray:
     for theirs, ours in pairs:
         counts[int(theirs), int(ours)] += 1
     return counts
-
-
-def _balanced(counts: np.ndarray) -> float:
-    """Mean recall of the two classes; NaN where one is absent."""
-    totals = counts.sum(axis=1)
-    return float((np.diag(counts) / totals).mean()) if totals.all() else math.nan
-
-
-def correlation(left: np.ndarray, right: np.ndarray) -> float:
-    """Pearson's; NaN where one does not vary.
-
-    In plain NumPy: in a bootstrap SciPy's checks take longer than the sums.
-    """
-    if len(left) < 2:
-        return math.nan
-    a, b = left - left.mean(), right - right.mean()
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / scale if scale > 1e-12 else math.nan
-
-
-def rank_correlation(left: np.ndarray, right: np.ndarray) -> float:
-    """Spearman's; NaN where one does not vary."""
-    return correlation(rankdata(left), rankdata(right)) if len(left) else math.nan
 
 
 # Page views
@@ -328,11 +305,13 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
         def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[str, float]:
             drawn = {name: values[chosen] for name, values in columns.items()}
             return {
-                "most_viewed": _mean(drawn["first"]),
-                "most_viewed_by_chance": _mean(drawn["chance"]),
-                "views_of_the_person": _mean(drawn["seen"]),
-                "spearman:grouped_and_views": _ranked(drawn["seen"], drawn["grouped"]),
-                "spearman:gap_and_views": _ranked(drawn["seen"], drawn["gap"]),
+                "most_viewed": mean_known(drawn["first"]),
+                "most_viewed_by_chance": mean_known(drawn["chance"]),
+                "views_of_the_person": mean_known(drawn["seen"]),
+                "spearman:grouped_and_views": spearman(
+                    *_both_known(drawn["seen"], drawn["grouped"])
+                ),
+                "spearman:gap_and_views": spearman(*_both_known(drawn["seen"], drawn["gap"])),
             }
 
         topics = [text.topic for text in own]
@@ -357,7 +336,7 @@ def _view_columns(texts: Sequence[JudgedText], views: Views) -> dict[str, np.nda
     }
 
 
-def _ranked(left: np.ndarray, right: np.ndarray) -> float:
-    """Spearman's of the texts that have both values."""
+def _both_known(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of the texts that have both."""
     there = ~np.isnan(left) & ~np.isnan(right)
-    return rank_correlation(left[there], right[there])
+    return left[there], right[there]

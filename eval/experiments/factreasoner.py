@@ -167,7 +167,7 @@ class FactReasoner:
         )
         write_results(output / "results.json", file)
         write_tables(output)
-        for journal in output.glob(".*.partial.jsonl"):
+        for journal in journals:
             journal.unlink()
         return file
 

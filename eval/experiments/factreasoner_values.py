@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import balanced_accuracy, bootstrap, holm, mean_known, paired_t
 from eval.metrics.document import DocumentScore, f1_at_k, recall_at_k
-from eval.metrics.paired_tests import holm, paired_t
 from eval.metrics.probabilities import labelled_precision, of_one_text, posterior_measures
 from eval.pipeline import Scored
 from records import Claim, Verdict
@@ -210,16 +209,12 @@ def _means(
     if not table:
         return []
     matrix = np.stack(list(table.values()), axis=1)  # (documents, columns)
-    there = ~np.isnan(matrix)
-    filled = np.where(there, matrix, 0.0)
 
     def statistics(rows: np.ndarray) -> dict:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = filled[rows].sum(axis=0) / there[rows].sum(axis=0)
-        return dict(zip(table, values.tolist(), strict=True))
+        return dict(zip(table, mean_known(matrix[rows]).tolist(), strict=True))
 
     found = bootstrap(statistics, topics, seed=seed)
-    return [(name, found[name], there[:, place]) for place, name in enumerate(table)]
+    return [(name, found[name], ~np.isnan(values)) for name, values in table.items()]
 
 
 def _distinct(topics: Sequence[str], entered: np.ndarray) -> int:
@@ -233,7 +228,7 @@ def _pooled(cells: np.ndarray) -> dict[str, float]:
         return {
             "f1_micro": float(2 * tp / (2 * tp + fp + fn)),
             "accuracy_micro": float((tp + tn) / cells.sum()),
-            "balanced_accuracy": float((tp / (tp + fn) + tn / (tn + fp)) / 2),
+            "balanced_accuracy": balanced_accuracy(np.array([[tn, fp], [fn, tp]])),
         }
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from tqdm import tqdm
 
-from components.measures import auroc, bootstrap
 from components.sentences import split_sentences
+from components.statistics import auroc, bootstrap
+from eval.run.inside import identities, prompts
+from eval.run.journal import CHUNK, keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance
 from eval.select.judgements import likelihoods
 from eval.select.weights import about, load_bleached
@@ -37,6 +38,21 @@ class Source(BaseModel):
 
     file: str
     kind: str | None = None
+
+
+class Topic(BaseModel):
+    """A topic's claims (class, topic, text) and their places among all; ``id`` is its name."""
+
+    id: str
+    places: list[int]
+    rows: list[tuple[str, str, str]]
+
+
+class JudgedTopic(BaseModel):
+    """What each model says of a topic's claims, in their order."""
+
+    topic: Topic
+    likelihoods: dict[str, list[float]]
 
 
 class Informativeness:
@@ -76,14 +92,18 @@ class Informativeness:
         self.seed = seed
 
     def run(self, output: Path, config: dict) -> ResultFile:
-        """Judge all claims; writes ``results.json`` and returns it."""
+        """Judge all claims, resuming what a killed run left; writes ``results.json``."""
         digests = inputs(config)
-        key = config_hash(config, digests)
+        asked = prompts(self)
+        key = config_hash([config, asked], digests)
+        keep_answers(self, output)
         rows = [row for name in self.claims for row in self._rows(name)]
-        scores = {
-            name: likelihood_of_anyone(model, self.bleached, rows)
-            for name, model in self.models.items()
-        }
+        journal = output / f".topics.{key[:16]}.partial.jsonl"
+        done = resumably(self, self._judge, _by_topic(rows), journal, CHUNK)
+        scores = {name: np.zeros(len(rows)) for name in self.models}
+        for one in map(JudgedTopic.model_validate, done):
+            for name, own in one.likelihoods.items():
+                scores[name][one.topic.places] = own
         results = []
         for name, score in scores.items():
             results += self._results(measures_of(list(self.claims), rows, [score], self.seed), name)
@@ -94,11 +114,25 @@ class Informativeness:
             row["config_hash"] = key
         file = ResultFile(
             experiment="informativeness",
-            provenance=provenance(config, digests),
+            provenance=provenance(config, digests)
+            | {"prompts": asked, "models": identities(self), "usage": usage(self, journal)},
             results=[Result(**row) for row in results],
         )
         write_results(output / "results.json", file)
+        journal.unlink()
         return file
+
+    def _judge(self, topics: Sequence[Topic]) -> list[JudgedTopic]:
+        rows = [row for topic in topics for row in topic.rows]
+        ends = np.cumsum([len(topic.rows) for topic in topics])[:-1]
+        found = {
+            name: np.split(likelihood_of_anyone(model, self.bleached, rows), ends)
+            for name, model in self.models.items()
+        }
+        return [
+            JudgedTopic(topic=t, likelihoods={name: own[i].tolist() for name, own in found.items()})
+            for i, t in enumerate(topics)
+        ]
 
     def _rows(self, name: str) -> list[tuple[str, str, str]]:
         """Class, topic and text of every claim of a class, each text of a topic once."""
@@ -142,19 +176,27 @@ def _relevant(claims: Sequence[Claim]) -> list[str]:
     return [claim.text for claim in claims if claim.label != "IR"]
 
 
+def _by_topic(rows: Sequence[tuple[str, str, str]]) -> list[Topic]:
+    """The rows by their topics, in the order in which those come."""
+    places: dict[str, list[int]] = {}
+    for place, (_, topic, _) in enumerate(rows):
+        places.setdefault(topic, []).append(place)
+    return [
+        Topic(id=topic, places=own, rows=[rows[place] for place in own])
+        for topic, own in places.items()
+    ]
+
+
 def likelihood_of_anyone(
     model: UnliModel, bleached: list[str], rows: Sequence[tuple[str, str, str]]
 ) -> np.ndarray:
     """max_h p(claim | h) of every row, shape (n,)."""
-    by_topic: dict[str, list[int]] = {}
-    for index, (_, topic, _) in enumerate(rows):
-        by_topic.setdefault(topic, []).append(index)
     found = np.zeros(len(rows))
-    for topic, own in tqdm(by_topic.items(), desc="judging", unit="topic", disable=None):
-        premises = about(bleached, topic)
-        asked = likelihoods(model, [(h, rows[index][2]) for index in own for h in premises])
-        for index in own:
-            found[index] = max(float(asked[h, rows[index][2]]) for h in premises)
+    for topic in _by_topic(rows):
+        premises = about(bleached, topic.id)
+        asked = likelihoods(model, [(h, text) for _, _, text in topic.rows for h in premises])
+        for place, (_, _, text) in zip(topic.places, topic.rows, strict=True):
+            found[place] = max(float(asked[h, text]) for h in premises)
     return found
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from components.measures import Measures, bootstrap, lss_measures
+from components.measures import lss_measures
+from components.statistics import Measures, bootstrap, mean_known
 from components.words import split_words
 from eval.experiments.lss_pairs import GroundedClaim
 from eval.models.encoder import Subsequence
@@ -106,7 +107,7 @@ def by_rating(
         for stars in ratings:
             own = chosen[rating[chosen] == stars]
             found["rating_share", "human", stars] = len(own) / len(chosen)
-            for (metric, who), value in zip(keys, _means(table[own]), strict=True):
+            for (metric, who), value in zip(keys, mean_known(table[own]), strict=True):
                 found[metric, who, stars] = value
         return found
 
@@ -155,7 +156,7 @@ def by_generator(
         texts = [None if lss is None else lss.text for lss in found[name]]
         table = _metrics_of([claim.claim for claim in claims[name]], texts)
         of = [claim.reference for claim in claims[name]]
-        own = np.asarray([_means(table[[r == one for r in of]]) for one in references])
+        own = np.asarray([mean_known(table[[r == one for r in of]]) for one in references])
         for place, metric in enumerate(METRICS):
             columns[metric, name] = own[:, place]
             if name != generators[0]:
@@ -164,16 +165,8 @@ def by_generator(
     wide = np.stack(list(columns.values()), axis=1)  # (references, columns)
 
     def statistics(rows: np.ndarray) -> dict[tuple[str, str], float]:
-        return dict(zip(columns, _means(wide[rows]), strict=True))
+        return dict(zip(columns, mean_known(wide[rows]), strict=True))
 
     for key, value in bootstrap(statistics, references, seed=seed).items():
         failed = sum(lss is None for lss in found[key[1]])
         yield *key, value | {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
-
-
-def _means(table: np.ndarray) -> list[float]:
-    """The mean of each column without its NaNs; NaN of a column without any value."""
-    known = ~np.isnan(table)
-    counts = known.sum(axis=0)
-    sums = np.where(known, table, 0.0).sum(axis=0)
-    return [s / c if c else math.nan for s, c in zip(sums.tolist(), counts.tolist(), strict=True)]

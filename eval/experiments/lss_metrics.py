@@ -136,8 +136,7 @@ class LssMetrics:
         write_jsonl(output / "pairs.jsonl", (row for one in measured for row in _rows(one)))
         write_text(output / "table4.csv", _csv(found))
         write_results(output / "results.json", file)
-        for leftover in output.glob(".pairs.*.partial.jsonl"):
-            leftover.unlink()
+        journal.unlink()
         return file
 
     def _read(self) -> list[ClaimPair]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap, mean_known, pearson, ranks
 
 NO_LSS = "no LSS"
 HUMAN = "human"
@@ -92,11 +92,9 @@ def _values(
                 pair = asked.add(column.scores, other), asked.add(other, column.scores)
                 wanted[kind, column.metric, *place] = pair
     scores = np.stack([column.scores for column in columns], axis=1)
-    known, filled = ~np.isnan(scores), np.nan_to_num(scores)
 
     def statistics(rows: np.ndarray) -> dict[tuple, float]:
-        with np.errstate(invalid="ignore"):
-            means = filled[rows].sum(axis=0) / known[rows].sum(axis=0)
+        means = mean_known(scores[rows])
         found = {
             ("mean", column.metric, column.engine, column.form): float(mean)
             for column, mean in zip(columns, means, strict=True)
@@ -165,39 +163,10 @@ class _Correlations:
         found = np.full((2, self.count), np.nan)
         for mask, places, matrix in self._matrices:
             x = matrix[rows[mask[rows]]]
-            if len(x) > 1:
-                found[0, places] = _pearson(x)
-                found[1, places] = _pearson(_ranks(x))
+            ranked = ranks(x)
+            found[0, places] = pearson(x[:, 0], x[:, 1:])
+            found[1, places] = pearson(ranked[:, 0], ranked[:, 1:])
         return found
-
-
-def _ranks(x: np.ndarray) -> np.ndarray:
-    """Mean ranks within the columns of x, shape (rows, columns)."""
-    rows, columns = x.shape
-    order = x.argsort(axis=0, kind="stable")
-    ordered = np.take_along_axis(x, order, axis=0)
-    steps = np.zeros((rows, columns), dtype=int)
-    steps[1:] = ordered[1:] != ordered[:-1]
-    ties = steps.cumsum(axis=0) + rows * np.arange(columns)  # one number a value of a column
-    places = np.broadcast_to(np.arange(rows)[:, None], (rows, columns))
-    means = np.bincount(ties.ravel(), weights=places.ravel()) / np.maximum(
-        np.bincount(ties.ravel()), 1
-    )
-    ranks = np.empty((rows, columns))
-    np.put_along_axis(ranks, order, means[ties], axis=0)
-    return ranks
-
-
-def _pearson(x: np.ndarray) -> np.ndarray:
-    """Correlations of the first column of x with each other one; NaN where one is constant.
-
-    A constant column's spread is not quite 0 in floating point.
-    """
-    flat = (x == x[0]).all(axis=0)
-    x = x - x.mean(axis=0)
-    scale = np.sqrt((x * x).sum(axis=0))
-    flat, scale = flat[1:] | flat[0], scale[1:] * scale[0]
-    return np.where(flat, np.nan, (x[:, 0] @ x[:, 1:]) / np.where(flat, 1.0, scale))
 
 
 def table_rows(results: Sequence[Mapping]) -> list[dict]:

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from components.checkpoint import RELATIONS
-from components.measures import auroc, bootstrap
+from components.statistics import auroc, bootstrap
+from eval.stages import called
 from records import UserError
 from records.types import Record
 
@@ -112,7 +113,7 @@ def _of_model(
                 names = (f"true_positive_rate@{threshold:g}", f"false_positive_rate@{threshold:g}")
                 for name, rows in zip(names, (true, own & ~true), strict=True):
                     values[name, curve, model] = said[rows].mean() if rows.any() else math.nan
-    said = table.argmax(axis=1)
+    said = called(table)
     for place, relation in enumerate(RELATIONS):
         rows = kinds == relation
         values["called_so", relation, model] = (

@@ -14,13 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from components.sentences import split_sentences
-from eval.commands.score import score_resumably
 from eval.metrics.corpus import summarise
 from eval.models.causal import CausalLM
 from eval.pipeline import Pipeline, Scored
+from eval.run.inside import identities, prompts
+from eval.run.journal import keep_answers, resumably, usage
 from eval.run.provenance import config_hash, inputs, provenance
 from records import (
     Document,
@@ -52,18 +54,35 @@ class Target(BaseModel):
     at_least: float | None = None
 
 
+class KindedText(Generation):
+    """A generation that says of which kind it is."""
+
+    kind: str | None = Field(default=None, validate_default=True)
+
+    @field_validator("kind")
+    @classmethod
+    def _named(cls, kind: str | None) -> str | None:
+        if not kind:
+            mend = "give one, e.g. normal, or say it for all such texts: --experiment.unnamed_kind"
+            raise PydanticCustomError("missing", f"field required; {mend}")
+        return kind
+
+
 class Robustness:
     """The experiment.
 
     Args:
         generations: files of generation records; ``kind`` tells normal from adversarial ones.
+        unnamed_kind: kind of the records that name none, e.g. ``normal`` for a model's answers as
+            another project keeps them; without it such a record is an error.
         pipeline: the pipeline with Core and trained components.
         control: the same with untrained components; none for no control.
         adversary: LoRA checkpoint whose samples are the appended sentences and a kind of their own
             (``sampled``); none leaves both out.
         kinds: the kinds to score; empty for all.
         base_kind: kind of the texts that adversarial sentences are appended to.
-        per_topic: at most this many texts of a kind a topic, the first ones; 0 for all.
+        per_topic: at most this many texts of a kind and generator a topic, the first ones; 0 for
+            all.
         appended: numbers of adversarial sentences to append (section 5.3: 0 to 20).
         temperature, top_p, max_new_tokens: how the adversary is sampled.
         targets: bounds on the kept share, shown in the report.
@@ -89,6 +108,7 @@ class Robustness:
         training_logs: dict[str, str] = {},  # noqa: B006
         domain: str = "biographies",
         seed: int = 0,
+        unnamed_kind: str | None = None,
     ):
         self.generations = generations
         self.pipeline = pipeline
@@ -96,6 +116,7 @@ class Robustness:
         self.adversary = adversary
         self.kinds = kinds
         self.base_kind = base_kind
+        self.unnamed_kind = unnamed_kind
         self.per_topic = per_topic
         self.appended = appended
         self.sampling = {
@@ -114,22 +135,27 @@ class Robustness:
         Writes ``results.json``, ``selections.jsonl``, ``samples.jsonl`` and ``training/*.csv``.
         """
         digests = inputs(config)
-        key = config_hash(config, digests)
+        asked = prompts(self)
+        key = config_hash([config, asked], digests)
+        keep_answers(self, output)
         documents = self._documents()
-        samples = self._sample(sorted({d.topic for d in documents}), output, digests)
+        strata = _strata(documents)
+        topics = sorted(strata)
+        sampled = output / f".samples.{self._samples_key(topics, digests)[:16]}.partial.jsonl"
+        samples = self._sample(strata, output, sampled)
         curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
-        results, rows = [], []
+        results, rows, journals = [], [], []
         # The control answers whether the table can fail; the given texts are enough for that.
         runs = [("trained", self.pipeline, documents + samples)]
         runs += [("untrained", self.control, documents)] if self.control else []
         for components, pipeline, texts in runs:
-            journal = output / f".{components}.{key[:16]}.partial.jsonl"
-            scored = score_resumably(pipeline, texts, journal)
+            journals.append(output / f".{components}.{key[:16]}.partial.jsonl")
+            scored = self._scored(pipeline, texts, journals[-1])
             results += summarise(scored, key, self.domain, components, seed=self.seed)
             rows += [_selection_row(s, components) for s in scored]
         for count, texts in curve.items():
-            journal = output / f".appended{count}.{key[:16]}.partial.jsonl"
-            scored = score_resumably(self.pipeline, texts, journal)
+            journals.append(output / f".appended{count}.{key[:16]}.partial.jsonl")
+            scored = self._scored(self.pipeline, texts, journals[-1])
             group = f"appended={count}"
             results += summarise(scored, key, self.domain, group=group, seed=self.seed)
         write_jsonl(output / "selections.jsonl", rows)
@@ -137,40 +163,60 @@ class Robustness:
         file = ResultFile(
             experiment="robustness",
             provenance=provenance(config, digests)
-            | {"targets": [target.model_dump(exclude_none=True) for target in self.targets]},
+            | {"targets": [target.model_dump(exclude_none=True) for target in self.targets]}
+            | {"prompts": asked, "models": identities(self), "usage": usage(self, *journals)},
             results=results,
         )
         write_results(output / "results.json", file)
-        for journal in output.glob(".*.partial.jsonl"):
-            journal.unlink()
+        for journal in [sampled, *journals]:
+            journal.unlink(missing_ok=True)
         return file
 
+    def _scored(
+        self, pipeline: Pipeline, documents: Sequence[Document], journal: Path
+    ) -> list[Scored]:
+        """Score resumably; the models of both pipelines are counted, so that usage adds up."""
+        rows = resumably(self, pipeline.score, documents, journal)
+        return [Scored.model_validate(row) for row in rows]
+
     def _documents(self) -> list[Document]:
-        """The first ``per_topic`` texts of every kind and topic."""
+        """The first ``per_topic`` texts of every kind, generator and topic.
+
+        Raises:
+            BadInput: a record without a kind, and no ``unnamed_kind``.
+            UserError: a kind that is to be scored has no text.
+        """
         found: dict[str, list[Document]] = {}
-        seen: Counter[tuple[str, str]] = Counter()
+        seen: Counter[tuple] = Counter()
         for path in self.generations:
-            for record in read_records(path, Generation):
-                kind = record.kind or self.base_kind
+            for record in read_records(path, Generation if self.unnamed_kind else KindedText):
+                kind = record.kind or self.unnamed_kind
                 own = found.setdefault(kind, [])
-                seen[kind, record.topic] += 1
+                cell = (kind, record.generator, record.topic)
+                seen[cell] += 1
                 wanted = not self.kinds or kind in self.kinds
-                if wanted and (not self.per_topic or seen[kind, record.topic] <= self.per_topic):
+                if wanted and (not self.per_topic or seen[cell] <= self.per_topic):
                     own.append(_document(record, kind, len(own)))
         missing = [kind for kind in self.kinds if not found.get(kind)]
         if missing:
             raise UserError(f"{', '.join(self.generations)}: no generation of kind {missing[0]!r}")
         return [document for own in found.values() for document in own]
 
-    def _sample(self, topics: list[str], output: Path, digests: dict[str, str]) -> list[Document]:
-        """One text a topic from the adversary, kept in a journal while it grows."""
+    def _samples_key(self, topics: list[str], digests: dict[str, str]) -> str:
+        """Samples depend on the adversary and its settings only, not on the pipeline."""
+        adversary = digests.get(self.adversary or "")
+        return sha256_text(json.dumps([adversary, self.sampling, self.seed, topics]))
+
+    def _sample(self, strata: dict[str, dict], output: Path, journal: Path) -> list[Document]:
+        """One text a topic from the adversary, kept in a journal while it grows.
+
+        Args:
+            strata: topic to its group and its bin of frequency.
+        """
         if self.adversary is None:
             return []
-        # Samples depend on the adversary and its settings only, not on the pipeline.
-        key = sha256_text(
-            json.dumps([digests.get(self.adversary), self.sampling, self.seed, topics])
-        )
-        with JsonlAppender(output / f".samples.{key[:16]}.partial.jsonl", key="topic") as done:
+        topics = sorted(strata)
+        with JsonlAppender(journal, key="topic") as done:
             todo = [topic for topic in topics if topic not in done.done]
             model = CausalLM(self.adversary) if todo else None
             for start in range(0, len(todo), SAMPLES_A_WRITE):
@@ -180,7 +226,7 @@ class Robustness:
                     {"topic": topic, "text": found[0], "kind": SAMPLED, "generator": "adversary"}
                     for topic, found in zip(batch, texts, strict=True)
                 )
-            rows = [Generation.model_validate(done.done[topic]) for topic in topics]
+            rows = [Generation.model_validate(done.done[t] | strata[t]) for t in topics]
         write_jsonl(output / "samples.jsonl", rows)
         return [_document(row, SAMPLED, index) for index, row in enumerate(rows)]
 
@@ -218,6 +264,15 @@ class Robustness:
                 shutil.copyfile(logs[-1], output / "training" / f"{name}.csv")
 
 
+def _strata(documents: Sequence[Document]) -> dict[str, dict[str, str]]:
+    """Topic to its group and its bin of frequency, of the first text that names them."""
+    found: dict[str, dict[str, str]] = {document.topic: {} for document in documents}
+    for document in reversed(documents):
+        own = (("group", document.group), ("bin", document.bin))
+        found[document.topic] |= {name: value for name, value in own if value is not None}
+    return found
+
+
 def _document(record: Generation, kind: str, index: int) -> Document:
     return Document(
         id=f"{kind}-{index}",
@@ -226,6 +281,7 @@ def _document(record: Generation, kind: str, index: int) -> Document:
         kind=kind,
         generator=record.generator or "given",
         group=record.group,
+        bin=record.bin,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from eval.formats.factscore import factscore, mean
+from components.statistics import average
+from eval.formats.factscore import factscore
 from eval.formats.judged import Judged, judged
 from records import json_line
 
@@ -30,13 +31,15 @@ def dfactscore(rows: Sequence[Judged], assessor: str) -> list[str]:
             json.loads(plain)
             | {
                 "decisions": [_decisions(row) for row in alone],
-                "num_supporting_topics": mean(
+                "num_supporting_topics": average(
                     [len(p - {None}) for p, row in zip(people, alone, strict=True) if row.claims]
                 ),
-                "global_score": mean([score.factscore or 0.0 for score in scored]),
-                "init_global_score": mean([score.precision or 0.0 for score in scored]),
+                "global_score": average([score.factscore or 0.0 for score in scored]),
+                "init_global_score": average([score.precision or 0.0 for score in scored]),
                 "global_decisions": [_decisions(row) for row in rows],
-                "num_groups": mean([len(found) for found in groups if found and None not in found]),
+                "num_groups": average(
+                    [len(found) for found in groups if found and None not in found]
+                ),
                 "nan": float(len(own) - len(scored)),
                 "num_failed": sum(row.score.failed for row in rows),
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.statistics import average
 from eval.formats.judged import Judged
 from records import json_line
 
@@ -25,16 +26,12 @@ def factscore(rows: Sequence[Judged], assessor: str) -> list[str]:
     return [
         json_line(
             {
-                "score": mean(scores),
-                "respond_ratio": mean([float(row.score.responded) for row in rows]),
+                "score": average(scores),
+                "respond_ratio": average([float(row.score.responded) for row in rows]),
                 "decisions": decisions,
-                "num_facts_per_response": mean([len(own) for own in answered]),
-                "init_score": mean(plain),
+                "num_facts_per_response": average([len(own) for own in answered]),
+                "init_score": average(plain),
                 "num_failed": sum(row.score.failed for row in rows),
             }
         )
     ]
-
-
-def mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None

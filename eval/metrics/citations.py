@@ -18,7 +18,6 @@ line of a text only; all of them are read here.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,7 +26,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from components.sentences import split_sentences
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, entails
 from records import Document, UserError
 
 _LIST = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"  # four digits are an editor's year
@@ -131,7 +130,8 @@ class Citations:
 
     Args:
         entailment: the relation model; a row of it with a NaN is a failure.
-        threshold: least entailment probability that counts; the argmax when not given.
+        threshold: least entailment probability that counts; without it entailment must be likelier
+            than both other relations.
         at_most: citations of a sentence that are judged, the first ones (ALCE: 3); null for all.
 
     Raises:
@@ -152,6 +152,10 @@ class Citations:
         self.entailment = entailment
         self.threshold = threshold
         self.at_most = at_most
+
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
 
     def __call__(self, documents: Sequence[Document]) -> list[list[CitedSentence]]:
         """The sentences of each document; three calls of the model over all of them."""
@@ -194,13 +198,10 @@ class Citations:
         """Whether each premise entails its hypothesis, and the probability."""
         found: list[tuple[bool | None, float | None]] = []
         for row in self.entailment.relations(pairs) if pairs else []:
-            p = float(row[0])
-            if math.isnan(p):
+            if np.isnan(row).any():
                 found.append((None, None))
-            elif self.threshold is None:
-                found.append((int(np.argmax(row)) == 0, p))
             else:
-                found.append((p >= self.threshold, p))
+                found.append((bool(entails(row, self.threshold)), float(row[0])))
         return found
 
 

@@ -6,6 +6,7 @@
 import datasets
 import evaluate
 
+from components.statistics import average
 from eval.metrics.document import score_document
 from eval.models.encoder import Entailment, Unli
 from eval.select.core import Core
@@ -84,13 +85,9 @@ class CorePrecision(evaluate.Metric):
                 shares.append(len(selected) / len(own))
                 kept += [] if scores[1].precision is None else [scores[1].precision]
         return {
-            "factual_precision": _mean(plain),
-            "core_precision": _mean(kept),
-            "kept_share": _mean(shares),
+            "factual_precision": average(plain),
+            "core_precision": average(kept),
+            "kept_share": average(shares),
             "n": len(plain),
             "failed": failed,
         }
-
-
-def _mean(values: list) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.metrics.document import DocumentScore, Scored, f1_at_k, recall_at_k
 from eval.metrics.probabilities import labelled_precision, posterior_measures
-from records import Claim, Result, Verdict
+from records import Claim, Result, UserError, Verdict
 from records.abstention import responds
 
 # Shown as totals of a cell; ``failed`` is a field of every result.
 _COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
+
+ALL = "all"
 
 Row = tuple[Scored, DocumentScore]
 
@@ -35,11 +37,14 @@ def summarise(
     config_hash: str,
     domain: str,
     components: str = "trained",
-    group: str = "all",
+    group: str = ALL,
     seed: int = 0,
     k: int | None = None,
 ) -> list[Result]:
     """Results for every kind and generator among the documents, with and without Core.
+
+    With ``group`` ``all`` there are also rows of each group (``Result.group`` is its name) and of
+    each bin of frequency (``bin=NAME``) that documents have; see :func:`strata_of`.
 
     Metrics, means over documents (macro) but for the last two items:
 
@@ -65,6 +70,45 @@ def summarise(
             (score.assessor, score.name) for d in scored for score in d.scores if score.kept
         )
     )
+    parts = {group: scored} | (strata_of(scored) if group == ALL else {})
+    shared = {"domain": domain, "components": components, "config_hash": config_hash}
+    return [
+        Result(**row, **shared, group=name)
+        for name, own in parts.items()
+        for row in _rows(own, assessors, k, seed)
+    ]
+
+
+def strata_of(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
+    """The documents of each ``group``, and of each ``bin``, by the name that results have for it.
+
+    Documents without one are in none. Where each topic has a group of its own (which then keeps
+    splits apart) the groups say no more than the topics, and there are none.
+
+    Raises:
+        UserError: a group has the name of all documents together.
+    """
+    found: dict[str, list[Scored]] = {}
+    for field, prefix in (("group", ""), ("bin", "bin=")):
+        own: dict[str, list[Scored]] = {}
+        for one in scored:
+            if (name := getattr(one.document, field)) is not None:
+                own.setdefault(f"{prefix}{name}", []).append(one)
+        if ALL in own:
+            raise UserError(
+                f"document {own[ALL][0].document.id!r}: group: {ALL!r} means all texts in the "
+                "results; give the group another name"
+            )
+        topics = {one.document.topic for several in own.values() for one in several}
+        if len(own) < len(topics):
+            found |= {name: own[name] for name in sorted(own)}
+    return found
+
+
+def _rows(
+    scored: Sequence[Scored], assessors: Sequence[tuple[str, str]], k: int | None, seed: int
+) -> Iterator[dict]:
+    """The results' fields of some documents: of every kind, generator, selection, assessor."""
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
         for score in document.scores:
@@ -79,27 +123,19 @@ def summarise(
                     name,
                 )
                 cells.setdefault(key, []).append((document, score))
-    results = []
     for (kind, generator, selection, assessor), rows in cells.items():
         failed = sum(score.failed for _, score in rows)
         for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
-            results.append(
-                Result(
-                    metric=metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
-                    selection=selection,
-                    kind=kind,
-                    generator=generator,
-                    domain=domain,
-                    group=group,
-                    components=components,
-                    n=n,
-                    failed=failed,
-                    value=value,
-                    ci95=ci95,
-                    config_hash=config_hash,
-                )
-            )
-    return results
+            yield {
+                "metric": metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
+                "selection": selection,
+                "kind": kind,
+                "generator": generator,
+                "n": n,
+                "failed": failed,
+                "value": value,
+                "ci95": ci95,
+            }
 
 
 def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:

@@ -28,9 +28,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from eval.select.judgements import entails, relations
+from eval.select.judgements import relations
 from eval.select.weights import normalise
-from eval.stages import EntailmentModel, Verifier
+from eval.stages import EntailmentModel, Verifier, entails
 from records import Claim, Document, Passage, Verdict
 
 SUPPORTED, NOT_SUPPORTED, FAILED = 1, 0, -1

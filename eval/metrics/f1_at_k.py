@@ -8,6 +8,7 @@ import statistics
 import datasets
 import evaluate
 
+from components.statistics import average
 from eval.metrics.document import f1_at_k, recall_at_k
 
 _DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
@@ -47,11 +48,10 @@ class F1AtK(evaluate.Metric):
                 supported = sum(judged)
                 recall.append(recall_at_k(supported, k))
                 f1.append(f1_at_k(supported / len(judged) if judged else 0.0, supported, k))
-        count = len(f1)
         return {
-            "f1_at_k": sum(f1) / count if count else None,
-            "recall_at_k": sum(recall) / count if count else None,
+            "f1_at_k": average(f1),
+            "recall_at_k": average(recall),
             "k": k,
-            "n": count,
+            "n": len(f1),
             "failed": failed,
         }

@@ -6,6 +6,7 @@
 import datasets
 import evaluate
 
+from components.statistics import average
 from eval.metrics.document import length_penalty
 
 _DESCRIPTION = """Factual precision (FActScore, arXiv 2305.14251, section 3): the mean over texts of
@@ -40,10 +41,9 @@ class FactualPrecision(evaluate.Metric):
             if judged:
                 plain.append(sum(judged) / len(judged))
                 penalised.append(plain[-1] * length_penalty(len(decisions), gamma))
-        count = len(plain)
         return {
-            "factual_precision": sum(plain) / count if count else None,
-            "factscore": sum(penalised) / count if count else None,
-            "n": count,
+            "factual_precision": average(plain),
+            "factscore": average(penalised),
+            "n": len(plain),
             "failed": failed,
         }

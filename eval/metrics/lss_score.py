@@ -8,6 +8,7 @@ import evaluate
 import numpy as np
 
 from components.measures import lss_measures
+from components.statistics import mean_known
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
 from eval.similarity.rouge import Rouge
@@ -45,9 +46,8 @@ class LssScore(evaluate.Metric):
         pairs = list(zip(references, predictions, strict=True))
         measures = {"bleu": Bleu(), "rougeL": Rouge(), "kept_words": KeptWords()}
         scores = np.asarray([measure(pairs) for measure in measures.values()])  # (measures, n)
-        known = [row[~np.isnan(row)] for row in scores]
-        means = [float(row.mean()) if len(row) else None for row in known]
-        found = dict(zip(measures, means, strict=True))
+        means = zip(measures, mean_known(scores.T).tolist(), strict=True)
+        found = {name: None if np.isnan(mean) else mean for name, mean in means}
         failed = int(np.isnan(scores).any(axis=0).sum())
         agreement = {"pearson": None, "spearman": None}
         if ratings is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from components.calibration import expected_calibration_error
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from records import Claim, Verdict
 
 # Of a probability whose logarithm is taken alone; as the released code of 2502.18573.

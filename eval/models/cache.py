@@ -58,6 +58,10 @@ def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
     return digest.digest()
 
 
+# The file of the answers that a run keeps in its folder.
+ANSWERS = ".answers.sqlite"
+
+
 class AnswerCache:
     """A table of numeric answers in one SQLite file, which several processes may share.
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from eval.models.cache import TextCache, answer_key
+from eval.models.cache import ANSWERS, TextCache, answer_key
 
 # ``role`` is system, user or assistant; ``content`` the text.
 Message = dict[str, str]
@@ -190,6 +190,11 @@ class CachedWriter(ABC):
     @abstractmethod
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
         """Have the texts written, in any order; ``keep`` takes each as soon as it is there."""
+
+    def keep_answers_in(self, folder: Path) -> None:
+        """Keep the answers in this folder, unless ``cache`` names another place."""
+        if self.cache_path is None:
+            self.cache_path = folder / ANSWERS
 
     @cached_property
     def _cache(self) -> TextCache | None:

@@ -1,4 +1,4 @@
-"""Reading what an assessor's model decided out of the text of its answer.
+"""Reading what a model decided out of the text of its answer: labels, True and False, Yes and No.
 
 The released codes look for one form, e.g. the first square brackets (SAFE, VERIFY) or the text
 before the first full stop (VeriScore), and what does not fit becomes a verdict of its own. Here a
@@ -26,6 +26,10 @@ _NEGATION = re.compile(
 )
 _FIRST_SENTENCE = re.compile(r".*?[.!](?=\s|$)")
 _BETWEEN_CHOICES = re.compile(r"(?:or|and|vs)?", re.ASCII)
+# "True or False?": the question itself, or a choice that is left open.
+_OPEN = re.compile(r"\btrue or false\b|\bneither true nor false\b")
+_TRUTH = re.compile(r"((?:\b(?:can)?not|n['’]t) (?:\w+ )?|\bun|\b)(true|false)\b")
+_FIRST_WORD = re.compile(r"\W*(yes|no)\b")
 _BLOCK = re.compile(r"```(?:\w+\n)?(.*?)```", re.DOTALL)
 
 
@@ -71,6 +75,28 @@ def read_code_block(text: str) -> str | None:
     """What stands in the first markdown code block, on one line; ``None`` without any."""
     block = _BLOCK.search(text)
     return " ".join(block.group(1).split()) or None if block else None
+
+
+def true_or_false(text: str) -> bool | None:
+    """What an answer says of a fact; ``None`` where it says neither.
+
+    As FActScore's released code reads it (``factscore/factscorer.py``): the word that occurs, or
+    of both the one whose first occurrence is later. It departs from there in three things. Only
+    whole words count, without the question that an answer may repeat ("True or False?"). "Not true"
+    and "untrue" say false. And an answer without either word is no answer; the released code
+    takes it for true unless it has one of "not", "cannot", "unknown", "information".
+    """
+    first: dict[bool, int] = {}
+    for match in _TRUTH.finditer(_OPEN.sub("", text.lower())):
+        said = (match[2] == "true") != bool(match[1])
+        first.setdefault(said, match.start())
+    return max(first, key=first.__getitem__) if first else None
+
+
+def yes_or_no(text: str) -> bool | None:
+    """What the first word of an answer says; ``None`` where it is another one."""
+    match = _FIRST_WORD.match(text.lower())
+    return match[1] == "yes" if match else None
 
 
 def _is_choice(text: str, mentions: Sequence[_Mention]) -> bool:

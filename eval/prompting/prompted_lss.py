@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from components.words import align, join_words, project, split_words
-from eval.models.chat import Answer, Writer
+from eval.models.chat import Writer
 from eval.models.encoder import Pair, Subsequence
+from eval.prompting.asker import Asker, Reading
 from eval.prompting.prompts import Prompt
-from records import UserError
 
 _PROMPT = Path(__file__).with_suffix(".jinja")
 _LABEL = re.compile(r"^\s*(?:\*\*)?output(?:\*\*)?\s*:(?:\*\*)?", re.IGNORECASE | re.MULTILINE)
@@ -62,16 +63,15 @@ class PromptedLss:
         max_new_tokens: int = 256,
         seed: int = 0,
     ):
-        if temperature < 0 or max_new_tokens < 1:
-            raise UserError("temperature: at least 0; max_new_tokens: at least 1")
-        self.writer = writer
+        self.asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         self.star = star
         self.others = others
         self.prompt = Prompt(prompt or _PROMPT)
-        self.temperature = temperature
-        self.max_new_tokens = max_new_tokens
-        self.seed = seed
         self.counts: Counter[str] = Counter(answers=0, failed=0, not_subsequence=0)
+
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.writer, self.prompt]
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the references support of the claims; ``None`` where there is no answer.
@@ -86,25 +86,16 @@ class PromptedLss:
             self.prompt.messages(reference=reference, claim=claim, star=self.star)
             for claim, reference in pairs
         ]
-        answers = self.writer.answer(
-            asked,
-            temperature=self.temperature,
-            top_p=1.0,
-            max_new_tokens=self.max_new_tokens,
-            seed=self.seed,
-        )
-        return [self._read(claim, *own) for (claim, _), own in zip(pairs, answers, strict=True)]
+        answers = self.asker.ask(asked, [partial(read_answer, claim=claim) for claim, _ in pairs])
+        return [self._read(claim, own) for (claim, _), own in zip(pairs, answers, strict=True)]
 
-    def _read(self, claim: str, answer: Answer) -> Subsequence | None:
+    def _read(self, claim: str, answer: Reading[str]) -> Subsequence | None:
         """One answer, counted."""
         self.counts["answers"] += 1
         if answer.failed is not None:
             self.counts["failed"] += 1
             return None
-        text, words = read_answer(answer.text, claim), split_words(claim)
-        if text is None:
-            self.counts["failed"] += 1
-            return None
+        text, words = answer.value, split_words(claim)
         keep = align(text, words, strict=self.star)
         if keep is None:
             self.counts["not_subsequence"] += 1

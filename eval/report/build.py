@@ -23,7 +23,15 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 from pydantic import BaseModel
 
-from eval.report import decomposition, dfactscore, factreasoner, lss, relation_model, score
+from eval.report import (
+    decomposition,
+    dfactscore,
+    factreasoner,
+    informativeness,
+    lss,
+    relation_model,
+    score,
+)
 from eval.report.plots import Points, appended_curve, precision_bars, training_curve
 from eval.report.tables import (
     COMPONENTS,
@@ -33,6 +41,7 @@ from eval.report.tables import (
     kind_order,
     number,
     reached,
+    strata_of,
     summarise,
     targets_of,
 )
@@ -45,6 +54,7 @@ PAGES = {
     "decomposition": decomposition,
     "dfactscore": dfactscore,
     "factreasoner": factreasoner,
+    "informativeness": informativeness,
     "lss_generation": lss,
     "lss_metrics": lss,
     "relation_model": relation_model,
@@ -261,6 +271,7 @@ def _context(file: ResultFile, folder: Path, figures: dict[str, go.Figure]) -> d
     config = file.provenance.get("config") or {}
     return {
         "table": table,
+        "strata": strata_of(file.results),
         "targets": targets,
         "unseen": [kind for kind in targets if kind not in {text.kind for text in table.texts}],
         "summary": summarise(table, targets, curve),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from eval.pipeline import Scored
+from eval.metrics.document import Scored
 from eval.report.graph import Picture, picture_of
 from eval.report.text_tables import (
     TextTable,

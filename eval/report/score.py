@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from eval.metrics.document import Scored
 from eval.report.graph import Picture, picture_of
 from eval.report.lss import Run, of_verdict
-from eval.report.tables import interval, number
+from eval.report.tables import interval, number, strata_of
 from eval.stages import Selection
 from records import Claim, Passage, Result, ResultFile, Verdict, first_fault, iter_rows
 
@@ -273,13 +273,14 @@ def _judgement(verdict: Verdict, claim: str, labels: dict[str, str]) -> Judgemen
 
 def page_context(file: ResultFile, folder: Path) -> dict:
     """What the page's template shows."""
-    rows = rows_of(file.results)
+    rows = rows_of([result for result in file.results if result.group == "all"])
     documents, total = read_documents(folder / "scored.jsonl")
     models = [json.dumps(m, ensure_ascii=False) for m in file.provenance.get("models") or []]
     return {
         "summary": summarise(rows),
         "tables": [(title, note, _columns(rows, names)) for title, note, names in TABLES],
         "rows": rows,
+        "strata": strata_of(file.results),
         "several": any(row.assessor for row in rows),
         "k": file.provenance.get("k"),
         "usage": [(_model_name(u["model"]), u) for u in file.provenance.get("usage") or []],

@@ -53,6 +53,33 @@ class Table:
         return any(row is not None and row.value is not None for row in rows)
 
 
+@dataclass(frozen=True)
+class StratumRow:
+    """The results of one group or bin of frequency: of a kind, generator, assessor, components."""
+
+    name: str
+    kind: str
+    generator: str
+    assessor: str
+    components: str
+    results: dict[tuple[str, str], Result]
+
+
+def strata_of(rows: Sequence[Result]) -> list[StratumRow]:
+    """A row a group, or bin, and text; empty for a run whose texts have neither."""
+    found: dict[tuple, dict[tuple[str, str], Result]] = {}
+    for row in rows:
+        if row.group == "all" or row.group.startswith("appended="):
+            continue
+        metric, _, assessor = row.metric.partition(":")
+        name = f"group {row.group}"
+        if row.group.startswith("bin="):
+            name = f"frequency {row.group.removeprefix('bin=')}"
+        key = (name, row.kind, row.generator, assessor, row.components)
+        found.setdefault(key, {})[metric, row.selection] = row
+    return [StratumRow(*key, own) for key, own in found.items()]
+
+
 def kind_order(kind: str) -> int:
     """Sort key of a kind: the known ones in their order, then all others."""
     return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)

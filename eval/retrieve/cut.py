@@ -28,6 +28,10 @@ class Cut:
         self.retrieve = retrieve
         self.max_characters = max_characters
 
+    def holds(self) -> list[object]:
+        """The retriever."""
+        return [self.retrieve]
+
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from clients.asking import ask_each
 from clients.serper import MOST_RESULTS, RESULTS, Reply, SerperClient
-from eval.models.cache import TextCache, answer_key
+from eval.models.cache import ANSWERS, TextCache, answer_key
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, sha256_text
 
@@ -79,6 +79,11 @@ class Serper(SearchRetriever):
     @property
     def _asked_of(self) -> dict[str, str]:
         return {"base_url": self.client.base_url, "gl": self.client.gl, "hl": self.client.hl}
+
+    def keep_answers_in(self, folder: Path) -> None:
+        """Keep the answers in this folder, unless ``cache`` names another place."""
+        if self.cache_path is None:
+            self.cache_path = folder / ANSWERS
 
     @cached_property
     def _cache(self) -> TextCache | None:

@@ -140,6 +140,11 @@ class Wikipedia(PageRetriever):
         """The wiki and the settings; what stands in the wiki changes by the day."""
         return {**self._settings(), "api": self.wiki.endpoint, "pages": self.pages}
 
+    def keep_answers_in(self, folder: Path) -> None:
+        """Keep the wiki's answers in this folder, unless ``cache_dir`` names another."""
+        if self.wiki.cache_dir is None:
+            self.wiki.cache_dir = folder / ".pages"
+
     @cached_property
     def _site(self) -> Site:
         return site_of(self.wiki)

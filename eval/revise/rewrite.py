@@ -52,6 +52,10 @@ class Rewrite:
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or _PROMPTS / f"{method}.jinja")
 
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
+
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Claim]]:

@@ -32,10 +32,10 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from eval.select.judgements import entails, likelihoods, relations
+from eval.select.judgements import likelihoods, relations
 from eval.select.program import solve
 from eval.select.weights import about, capped, information, load_bleached, normalise
-from eval.stages import EntailmentModel, Pair, Selection, UnliModel
+from eval.stages import EntailmentModel, Pair, Selection, UnliModel, entails
 from records import Claim, Document, UserError
 
 # The cap is asked of the first bleached claim, then of the next three, then of the others.
@@ -163,6 +163,10 @@ class Core:
         self.strict_eq1 = strict_eq1
         self.floor = floor
         self.relevance = relevance
+
+    def holds(self) -> list[object]:
+        """Its models, and what judges relevance."""
+        return [self.entailment, self.unli, self.relevance]
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

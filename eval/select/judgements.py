@@ -33,22 +33,6 @@ def likelihoods(model: UnliModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarra
     return _ask(model.likelihood, pairs, np.array(1.0))
 
 
-def entails(probabilities: np.ndarray, threshold: float | None) -> np.ndarray:
-    """Whether relations count as entailment.
-
-    Args:
-        probabilities: shape (…, 3): entailment, neutral, contradiction.
-        threshold: the least probability of entailment; with None it must be the largest of the
-            three (a tie is no entailment).
-
-    Returns:
-        bool of shape (…).
-    """
-    if threshold is not None:
-        return probabilities[..., 0] >= threshold
-    return probabilities[..., 0] > probabilities[..., 1:].max(axis=-1)
-
-
 def _ask(
     ask: Callable[[Sequence[Pair]], np.ndarray], pairs: Iterable[Pair], of_itself: np.ndarray
 ) -> dict[Pair, np.ndarray]:

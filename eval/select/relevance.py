@@ -56,6 +56,10 @@ class Prompted:
         self.question = question
         self.prompt = Prompt(_PROMPTS[question])
 
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
+
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
     ) -> list[Sequence[int | None]]:

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from records import Claim, Document, Passage, Verdict
+from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from records import Verdict
 
 _VERDICT = {"S": "supported", "NS": "not_supported", "IR": "irrelevant"}
 
 
-class Labels:
+class Labels(ClaimByClaim):
     """Turn each claim's own label (S, NS, IR) into a verdict; no label is ``failed``."""
 
-    judges_sets = False
+    assessor = "labels"
+    reads_passages = False
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim."""
+    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+        """The labels as verdicts."""
         return [
-            [
-                Verdict(claim=claim.id, assessor="labels", label=_VERDICT[claim.label])
-                if claim.label
-                else Verdict(
-                    claim=claim.id, assessor="labels", label="failed", reason="no label given"
-                )
-                for claim in own
-            ]
-            for own in claims
+            self.verdict(claim, _VERDICT[claim.label])
+            if claim.label
+            else self.failed(claim, "no label given")
+            for _, _, claim, _ in asked
         ]

@@ -7,21 +7,22 @@ Tang et al. 2024 (2404.10774). The published models of up to a billion weights r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval.models.chat import Writer
 from eval.models.checker import Checker
 from eval.prompting.asker import Asker, Reading
+from eval.prompting.labels_in_answers import yes_or_no
 from eval.prompting.prompts import Prompt
-from eval.prompting.yes_no import yes_or_no
-from eval.verify.evidence import evidence_for, pairs_with_evidence, premise
-from records import Claim, Document, Passage, Verdict
+from eval.stages import Pair
+from eval.verify.claim_by_claim import ByPassage
+from records import Claim, Passage, Verdict
 
 _PROMPT = Path(__file__).parent / "prompts" / "minicheck.jinja"
 
 
-class MiniCheck:
+class MiniCheck(ByPassage):
     """Judge each claim against each of its passages; the passage that supports it best decides.
 
     Args:
@@ -30,40 +31,31 @@ class MiniCheck:
         title_in_premise: put the passage's title before its text.
     """
 
-    judges_sets = False
+    assessor = "minicheck"
 
     def __init__(self, checker: Checker, threshold: float = 0.5, title_in_premise: bool = False):
+        super().__init__(title_in_premise)
         self.checker = checker
         self.threshold = threshold
-        self.title_in_premise = title_in_premise
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim, with the probability that it is supported."""
-        evidence = evidence_for(claims, passages)
-        every = [claim for own in claims for claim in own]
-        pairs = pairs_with_evidence(every, evidence, self.title_in_premise)
-        support = iter(self.checker.relations(pairs)[:, 0].tolist())
-        rest = iter(evidence)
-        return [[self._verdict(claim, next(rest), support) for claim in own] for own in claims]
+    def holds(self) -> list[object]:
+        """The checker."""
+        return [self.checker]
 
-    def _verdict(
-        self, claim: Claim, found: list[Passage] | str, support: Iterator[float]
+    def answers(self, pairs: Sequence[Pair]) -> list[float]:
+        """The probabilities that the passages support the claims."""
+        return self.checker.relations(pairs)[:, 0].tolist()
+
+    def decide(
+        self, claim: Claim, passages: Sequence[Passage], answers: Sequence[float]
     ) -> Verdict:
-        known = {"claim": claim.id, "assessor": "minicheck"}
-        if isinstance(found, str):
-            return Verdict(**known, label="failed", reason=found)
-        p = [next(support) for _ in found]
-        best = max(range(len(p)), key=p.__getitem__)
-        label = "supported" if p[best] > self.threshold else "not_supported"
-        return Verdict(**known, label=label, p=p[best], evidence=[found[best].id])
+        """By the passage with the largest probability."""
+        best = max(range(len(answers)), key=answers.__getitem__)
+        label = "supported" if answers[best] > self.threshold else "not_supported"
+        return self.verdict(claim, label, p=answers[best], evidence=[passages[best].id])
 
 
-class PromptedMiniCheck:
+class PromptedMiniCheck(ByPassage):
     """Ask a language model, for each passage of a claim, whether the two are consistent.
 
     For Bespoke-MiniCheck-7B (``bespokelabs/Bespoke-MiniCheck-7B`` behind vLLM), or any other. A
@@ -78,43 +70,28 @@ class PromptedMiniCheck:
         title_in_premise: put the passage's title before its text.
     """
 
-    judges_sets = False
+    assessor = "prompted_minicheck"
 
     def __init__(self, writer: Writer, max_new_tokens: int = 4, title_in_premise: bool = False):
+        super().__init__(title_in_premise)
         self.asker = Asker(writer, 0.0, max_new_tokens, retries=0, seed=0)
-        self.title_in_premise = title_in_premise
         self.prompt = Prompt(_PROMPT)
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim, with the passages that support it."""
-        evidence = evidence_for(claims, passages)
-        every = [claim for own in claims for claim in own]
-        prompts = [
-            self.prompt.messages(
-                document=premise(passage, self.title_in_premise), claim=claim.text.strip()
-            )
-            for claim, found in zip(every, evidence, strict=True)
-            if not isinstance(found, str)
-            for passage in found
-        ]
-        readings = iter(self.asker.ask(prompts, yes_or_no))
-        rest = iter(evidence)
-        return [[self._verdict(claim, next(rest), readings) for claim in own] for own in claims]
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
 
-    def _verdict(
-        self, claim: Claim, found: list[Passage] | str, readings: Iterator[Reading[bool]]
+    def answers(self, pairs: Sequence[Pair]) -> list[Reading[bool]]:
+        """What the model says, one prompt a pair."""
+        prompts = [self.prompt.messages(document=d, claim=claim.strip()) for d, claim in pairs]
+        return self.asker.ask(prompts, yes_or_no)
+
+    def decide(
+        self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Reading[bool]]
     ) -> Verdict:
-        known = {"claim": claim.id, "assessor": "prompted_minicheck"}
-        if isinstance(found, str):
-            return Verdict(**known, label="failed", reason=found)
-        said = [next(readings) for _ in found]
-        yes = [passage.id for passage, own in zip(found, said, strict=True) if own.value]
-        failed = next((own for own in said if own.failed), None)
-        if failed is not None and not yes:
-            return Verdict(**known, label="failed", reason=failed.failed, response=failed.text)
-        return Verdict(**known, label="supported" if yes else "not_supported", evidence=yes)
+        """Supported by the passages with a Yes."""
+        yes = [passage.id for passage, own in zip(passages, answers, strict=True) if own.value]
+        unread = next((own for own in answers if own.failed), None)
+        if unread is not None and not yes:
+            return self.failed(claim, unread.failed, response=unread.text)
+        return self.verdict(claim, "supported" if yes else "not_supported", evidence=yes)

@@ -6,28 +6,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.stages import EntailmentModel
-from eval.verify.evidence import evidence_for, pairs_with_evidence
-from records import Claim, Document, Passage, Verdict
+from eval.stages import EntailmentModel, Pair, called, entails
+from eval.verify.claim_by_claim import ByPassage
+from records import Claim, Passage, Verdict
 
 _UNTOLD = "the relation to a passage could not be told"
 
 
-class NLI:
+class NLI(ByPassage):
     """Judge each claim against its own passages with a relation model.
 
-    The passage with the highest entailment probability decides: entailment is the argmax (or
-    reaches ``threshold``) → supported; else contradiction is the argmax for some passage →
+    The passage with the highest entailment probability decides: entailment is likelier than both
+    other relations (or reaches ``threshold``) → supported; else contradiction is for some passage →
     contradicted; else not_supported. A relation that the model could not tell (a row of NaN, from
     a prompted model) cannot support: a claim that no other passage supports is then ``failed``.
 
     Args:
         entailment: the relation model.
-        threshold: entailment probability that counts as support; the argmax when not given.
+        threshold: entailment probability that counts as support; without it entailment must
+            be likelier than both other relations.
         title_in_premise: put the passage's title before its text.
     """
 
-    judges_sets = False
+    assessor = "nli"
 
     def __init__(
         self,
@@ -37,54 +38,27 @@ class NLI:
     ):
         self.entailment = entailment
         self.threshold = threshold
-        self.title_in_premise = title_in_premise
+        super().__init__(title_in_premise)
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim; a claim without a passage is ``failed``.
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
 
-        The ``reason`` of a failed verdict says why.
-        """
-        evidence = evidence_for(claims, passages)
-        every = [claim for own in claims for claim in own]
-        pairs = pairs_with_evidence(every, evidence, self.title_in_premise)
-        table = iter(self.entailment.relations(pairs) if pairs else [])
-        verdicts = iter(
-            _failed(claim, found)
-            if isinstance(found, str)
-            else self._judge(claim, found, [next(table) for _ in found])
-            for claim, found in zip(every, evidence, strict=True)
-        )
-        return [[next(verdicts) for _ in own] for own in claims]
+    def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """The relations."""
+        return self.entailment.relations(pairs)
 
-    def _judge(
-        self, claim: Claim, passages: Sequence[Passage], rows: Sequence[np.ndarray]
+    def decide(
+        self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]
     ) -> Verdict:
-        known = [index for index, row in enumerate(rows) if not np.isnan(row).any()]
+        """Supported, contradicted or not supported, by the likeliest passage."""
+        known = [index for index, row in enumerate(answers) if not np.isnan(row).any()]
         if not known:
-            return _failed(claim, _UNTOLD)
-        best = max(known, key=lambda index: rows[index][0])
-        probability = float(rows[best][0])
-        if self.threshold is None:
-            supported = int(rows[best].argmax()) == 0
-        else:
-            supported = probability >= self.threshold
-        if not supported and len(known) < len(rows):
-            return _failed(claim, _UNTOLD)
-        contradicted = any(int(row.argmax()) == 2 for row in rows)
+            return self.failed(claim, _UNTOLD)
+        best = max(known, key=lambda index: answers[index][0])
+        supported = bool(entails(answers[best], self.threshold))
+        if not supported and len(known) < len(answers):
+            return self.failed(claim, _UNTOLD)
+        contradicted = any(called(row) == 2 for row in answers)
         label = "supported" if supported else "contradicted" if contradicted else "not_supported"
-        return Verdict(
-            claim=claim.id,
-            assessor="nli",
-            label=label,
-            p=probability,
-            evidence=[passages[best].id],
-        )
-
-
-def _failed(claim: Claim, reason: str) -> Verdict:
-    return Verdict(claim=claim.id, assessor="nli", label="failed", reason=reason)
+        return self.verdict(claim, label, p=float(answers[best][0]), evidence=[passages[best].id])

@@ -25,8 +25,8 @@ from components.base import load_tokenizer
 from components.encoding import batches_by_length, pad
 from eval.models.encoder import Engine
 from eval.models.hub import load_whole, named
-from eval.verify.evidence import evidence_for
-from records import Claim, Document, Passage, UserError, Verdict
+from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from records import Claim, Passage, UserError, Verdict
 
 # Claims whose passages are in memory together; 64 x 3 passages of 256 tokens take 200 MB.
 CLAIMS = 64
@@ -42,7 +42,7 @@ class _Masked(NamedTuple):
     places: list[int]
 
 
-class NP(Engine):
+class NP(ClaimByClaim, Engine):
     """Judge each claim by the mean probability of its tokens; also a part of ``FActScore``.
 
     For the token x at a masked place of "Fact: claim", with vector q of the mask, and the tokens
@@ -70,7 +70,8 @@ class NP(Engine):
         UserError: a number out of range, or a model without a mask token.
     """
 
-    judges_sets = False
+    assessor = "factscore"
+    name = "np"
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class NP(Engine):
         cache: Path | None = None,
         device: str = "auto",
     ):
-        super().__init__(batch_size, cache, device, "float32")
+        Engine.__init__(self, batch_size, cache, device, "float32")
         if k < 1 or batch_size < 1 or not 0 <= threshold <= 1 or max_length < 8:
             raise UserError(
                 "k and batch_size: at least 1; threshold: from 0 to 1; max_length: at least 8"
@@ -97,34 +98,23 @@ class NP(Engine):
         """The model and whatever else decides the probabilities."""
         return {"engine": "np", "model": named(self.model), "max_length": self.max_length}
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict ``np`` a claim; ``p`` is the mean probability of its tokens."""
-        texts = [claim.text for own in claims for claim in own]
-        pairs = list(zip(texts, evidence_for(claims, passages), strict=True))
-        found = iter(self.probabilities(pairs))
-        return [[self._verdict(claim, next(found)) for claim in own] for own in claims]
+    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+        """One verdict a claim; ``p`` is the mean probability of its tokens."""
+        found = self.probabilities([(one.claim.text, one.passages) for one in asked])
+        return [self._verdict(one.claim, p) for one, p in zip(asked, found, strict=True)]
 
-    def _verdict(self, claim: Claim, found: float | str) -> Verdict:
-        known = {"claim": claim.id, "assessor": "factscore", "name": "np"}
-        if isinstance(found, str):
-            return Verdict(**known, label="failed", reason=found)
-        label = "supported" if found > self.threshold else "not_supported"
-        return Verdict(**known, label=label, p=found)
+    def _verdict(self, claim: Claim, p: float | str) -> Verdict:
+        if isinstance(p, str):
+            return self.failed(claim, p)
+        return self.verdict(claim, "supported" if p > self.threshold else "not_supported", p=p)
 
-    def probabilities(
-        self, pairs: Sequence[tuple[str, Sequence[Passage] | str]]
-    ) -> list[float | str]:
+    def probabilities(self, pairs: Sequence[tuple[str, Sequence[Passage]]]) -> list[float | str]:
         """Mean probability of each claim's tokens; a text that says why there is none.
 
         Args:
-            pairs: a claim and its passages, best first, or why there are none.
+            pairs: a claim and its passages, best first.
         """
-        reasons = [own if isinstance(own, str) else self._unfit(claim) for claim, own in pairs]
+        reasons = [self._unfit(claim) for claim, _ in pairs]
         inputs = [
             (claim, *(passage.text for passage in own[: self.k]))
             for (claim, own), reason in zip(pairs, reasons, strict=True)

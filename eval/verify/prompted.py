@@ -1,19 +1,56 @@
-"""Assessors that ask one prompt a claim, with all of its passages."""
+"""Verifiers that ask a language model one prompt a claim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 
-from eval.prompting.asker import Asker, Reading
+from eval.models.chat import Message
+from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
-from eval.verify.evidence import evidence_for
-from records import Claim, Document, Passage, Verdict
+from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from records import Verdict
 from records.types import VerdictLabel
 
 
-class FromPassages:
-    """Judge each claim by one prompt with all of its passages.
+class ByPrompt(ClaimByClaim):
+    """A verifier of one prompt a claim; the verdict has the model's answer in ``response``.
+
+    A claim whose answer cannot be read is ``failed``.
+
+    Args:
+        asker: asks the model.
+    """
+
+    def __init__(self, asker: Asker):
+        self.asker = asker
+
+    @abstractmethod
+    def messages(self, one: Asked) -> list[Message]:
+        """The prompt about a claim."""
+
+    @abstractmethod
+    def read(self, text: str) -> VerdictLabel | None:
+        """The label that an answer gives, ``None`` where it gives none."""
+
+    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+        """What the model says of each claim."""
+        readings = self.asker.ask([self.messages(one) for one in asked], self.read)
+        return [
+            self.verdict(
+                one.claim,
+                said.value or "failed",
+                evidence=one.evidence,
+                reason=said.failed,
+                response=said.text,
+            )
+            for one, said in zip(asked, readings, strict=True)
+        ]
+
+
+class FromPassages(ByPrompt):
+    """Judge each claim by one prompt with all of its passages, whose answer ends in a label.
 
     Args:
         assessor: who judges, as the verdicts say it.
@@ -23,9 +60,6 @@ class FromPassages:
         fields: further fields of the prompt.
     """
 
-    judges_sets = False
-    most_calls = 1
-
     def __init__(
         self,
         assessor: str,
@@ -34,44 +68,20 @@ class FromPassages:
         asker: Asker,
         fields: Mapping[str, object] | None = None,
     ):
+        super().__init__(asker)
         self.assessor = assessor
         self.prompt = prompt
         self.answers = dict(labels)
-        self.asker = asker
         self.fields = dict(fields or {})
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim, with the model's answer in ``response``.
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.prompt, self.asker]
 
-        A claim without a passage, and one whose answer cannot be read, is ``failed``.
-        """
-        evidence = evidence_for(claims, passages)
-        every = [claim for own in claims for claim in own]
-        prompts = [
-            self.prompt.messages(claim=claim.text, passages=found, **self.fields)
-            for claim, found in zip(every, evidence, strict=True)
-            if not isinstance(found, str)
-        ]
-        readings = iter(self.asker.ask(prompts, lambda text: read_label(text, self.answers)))
-        rest = iter(evidence)
-        return [[self._verdict(claim, next(rest), readings) for claim in own] for own in claims]
+    def messages(self, one: Asked) -> list[Message]:
+        """The claim with its passages."""
+        return self.prompt.messages(claim=one.claim.text, passages=one.passages, **self.fields)
 
-    def _verdict(
-        self, claim: Claim, found: list[Passage] | str, readings: Iterator[Reading[VerdictLabel]]
-    ) -> Verdict:
-        known = {"claim": claim.id, "assessor": self.assessor}
-        if isinstance(found, str):
-            return Verdict(**known, label="failed", reason=found)
-        said = next(readings)
-        return Verdict(
-            **known,
-            label=said.value or "failed",
-            evidence=[passage.id for passage in found],
-            reason=said.failed,
-            response=said.text,
-        )
+    def read(self, text: str) -> VerdictLabel | None:
+        """The label that the answer ends up with."""
+        return read_label(text, self.answers)

@@ -19,6 +19,7 @@ from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_code_block, read_label
 from eval.prompting.prompts import Prompt
 from eval.stages import Searcher
+from eval.verify.claim_by_claim import NOTHING_FOUND, Asked, ClaimByClaim
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
@@ -42,7 +43,6 @@ class _Case:
         extras: what the verdict tells besides.
     """
 
-    row: int
     document: Document
     claim: Claim
     queries: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Case:
         self.label, self.reason = label or "failed", reason
 
 
-class Safe:
+class Safe(ClaimByClaim):
     """Judge each claim by searches of the model's own asking: supported, not_supported, irrelevant.
 
     The next query is asked for with everything that the claim's former searches found. A query that
@@ -79,7 +79,8 @@ class Safe:
         UserError: a number below 1.
     """
 
-    judges_sets = False
+    assessor = "safe"
+    reads_passages = False
 
     def __init__(
         self,
@@ -106,37 +107,35 @@ class Safe:
         self.query_prompt = Prompt(_PROMPTS / "safe_query.jinja")
         self.rating_prompt = Prompt(_PROMPTS / "safe_rating.jinja")
 
+    def holds(self) -> list[object]:
+        """The language model, what it searches with, and the prompts."""
+        return [
+            self.asker,
+            self.searcher,
+            self.relevance_prompt,
+            self.query_prompt,
+            self.rating_prompt,
+        ]
+
     @property
     def most_calls(self) -> int:
         """Most answers that a claim takes, without retries."""
         return self.max_searches + 1 + self.judge_relevance
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
+    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
         """One verdict a claim; the pipeline's passages are not looked at.
 
         A verdict's ``evidence`` names the passages found, ``steps`` says what was asked and found
         (``query``, ``result``, ``passages``), and ``relevance_response`` and ``response`` are the
         model's answers.
         """
-        cases = [
-            _Case(row, document, claim)
-            for row, (document, own) in enumerate(zip(documents, claims, strict=True))
-            for claim in own
-        ]
+        cases = [_Case(one.document, one.claim) for one in asked]
         if self.judge_relevance:
             self._judge_relevance(cases)
         cases_open = [case for case in cases if case.label is None]
         found = self._search(cases_open)
         self._rate(cases_open, found)
-        verdicts: list[list[Verdict]] = [[] for _ in documents]
-        for case in cases:
-            verdicts[case.row].append(self._verdict(case, found))
-        return verdicts
+        return [self._verdict(case, found) for case in cases]
 
     def _judge_relevance(self, cases: Sequence[_Case]) -> None:
         prompts = [
@@ -185,7 +184,7 @@ class Safe:
             elif all(result is None for result in results):
                 case.settle(None, "search failed")
             elif not any(results):
-                case.settle(None, "no passage was found")
+                case.settle(None, NOTHING_FOUND)
             else:
                 rated.append(case)
         prompts = [
@@ -222,10 +221,9 @@ class Safe:
                 }
             )
         evidence = list(dict.fromkeys(name for step in steps for name in step["passages"]))
-        return Verdict(
-            claim=case.claim.id,
-            assessor="safe",
-            label=case.label,
+        return self.verdict(
+            case.claim,
+            case.label,
             evidence=evidence or None,
             reason=case.reason,
             steps=steps,

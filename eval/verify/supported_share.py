@@ -6,22 +6,23 @@ a sentence, and without subclaims where ``decompose`` cuts into sentences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from components.words import Word, project, split_words
 from eval.models.encoder import Subsequence
 from eval.models.lss import LssModel
-from eval.verify.evidence import evidence_for, pairs_with_evidence
-from records import Claim, Document, Passage, UserError, Verdict
+from eval.stages import Pair
+from eval.verify.claim_by_claim import ByPassage
+from records import Claim, Passage, UserError, Verdict
 
 # Function words are nearly always kept; a denial is no function word.
 _DENIALS = {"no", "not", "nor"}
 _FUNCTION = frozenset(STOPWORDS_EN_PLUS) - _DENIALS
 
 
-class SupportedShare:
+class SupportedShare(ByPassage):
     """Judge each claim by the share of its words that its passages support.
 
     A word is supported where the LSS of the claim and some passage keeps it: different parts of a
@@ -41,7 +42,7 @@ class SupportedShare:
         UserError: a threshold that is no share.
     """
 
-    judges_sets = False
+    assessor = "supported_share"
 
     def __init__(
         self,
@@ -55,42 +56,33 @@ class SupportedShare:
         self.lss = lss
         self.threshold = threshold
         self.content_words = content_words
-        self.title_in_premise = title_in_premise
+        super().__init__(title_in_premise)
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim; ``failed`` without a passage, or without the LSS of one of them."""
-        evidence = evidence_for(claims, passages)
-        every = [claim for own in claims for claim in own]
-        by_passage = pairs_with_evidence(every, evidence, self.title_in_premise)
-        pairs = [(claim, reference) for reference, claim in by_passage]
-        answers = iter(self.lss.subsequences(pairs) if pairs else [])
-        rest = iter(evidence)
-        return [[self._verdict(claim, next(rest), answers) for claim in own] for own in claims]
+    def holds(self) -> list[object]:
+        """What finds the LSS."""
+        return [self.lss]
 
-    def _verdict(
-        self, claim: Claim, found: list[Passage] | str, answers: Iterator[Subsequence | None]
+    def answers(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
+        """What the passages support of the claims."""
+        return self.lss.subsequences([(claim, reference) for reference, claim in pairs])
+
+    def decide(
+        self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Subsequence | None]
     ) -> Verdict:
-        known = {"claim": claim.id, "assessor": "supported_share"}
-        if isinstance(found, str):
-            return Verdict(**known, label="failed", reason=found)
+        """By the share of the words that some passage supports; ``failed`` without one's LSS."""
         words = split_words(claim.text)
-        kept = {passage.id: _keep(next(answers), words) for passage in found}
+        known = zip(passages, answers, strict=True)
+        kept = {passage.id: _keep(answer, words) for passage, answer in known}
         counted = self._counted(words)
         if not any(counted):
-            return Verdict(**known, label="failed", reason="the claim has no word")
+            return self.failed(claim, "the claim has no word")
         if unread := [name for name, keep in kept.items() if keep is None]:
-            reason = f"no LSS could be found with {', '.join(unread)}"
-            return Verdict(**known, label="failed", reason=reason)
+            return self.failed(claim, f"no LSS could be found with {', '.join(unread)}")
         union = [any(column) for column in zip(*kept.values(), strict=True)]
         share = sum(k for k, c in zip(union, counted, strict=True) if c) / sum(counted)
-        return Verdict(
-            **known,
-            label="supported" if share >= self.threshold else "not_supported",
+        return self.verdict(
+            claim,
+            "supported" if share >= self.threshold else "not_supported",
             p=share,
             evidence=_needed(kept),
             kept=[[word.text, keep] for word, keep in zip(words, union, strict=True)],

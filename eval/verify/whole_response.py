@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from eval.models.chat import Writer
-from eval.prompting.asker import Asker, Reading
+from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
-from eval.verify.evidence import evidence_for
-from records import Claim, Document, Passage, Verdict
+from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from records import Passage, Verdict
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "whole_response.jinja"
@@ -35,7 +36,7 @@ _NEXT = re.compile(
 _WORDS = re.compile(r"\b(not supported|supported|contradicted|unverifiable)\b", re.IGNORECASE)
 
 
-class WholeResponse:
+class WholeResponse(ClaimByClaim):
     """Judge all claims of a document by one prompt: supported, contradicted, or undecided.
 
     A prompt holds the response, its claims by number, and every passage of these claims once. Each
@@ -55,6 +56,7 @@ class WholeResponse:
     """
 
     judges_sets = True
+    assessor = "whole_response"
 
     def __init__(
         self,
@@ -66,41 +68,40 @@ class WholeResponse:
         seed: int = 0,
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        self.evidence = evidence
+        self.reads_passages = evidence
         self.prompt = Prompt(_PROMPT)
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        """One verdict a claim; ``response`` is the line of the answer that labels it.
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
+
+    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+        """One prompt a document; ``response`` is the line of the answer that labels a claim.
 
         Of an answer that cannot be read ``response`` is the whole.
         """
-        found = iter(evidence_for(claims, passages))
-        evidence = [[next(found) if self.evidence else [] for _ in own] for own in claims]
-        shown = [
-            [claim for claim, own in zip(row, known, strict=True) if not isinstance(own, str)]
-            for row, known in zip(claims, evidence, strict=True)
-        ]
-        asked = [row for row, own in enumerate(shown) if own]
+        texts = [list(own) for _, own in groupby(asked, key=lambda one: one.row)]
         prompts = [
             self.prompt.messages(
-                topic=documents[row].topic,
-                response=documents[row].text,
-                claims=[" ".join(claim.text.split()) for claim in shown[row]],
-                passages=_distinct(evidence[row]),
+                topic=own[0].document.topic,
+                response=own[0].document.text,
+                claims=[" ".join(one.claim.text.split()) for one in own],
+                passages=_distinct(own),
             )
-            for row in asked
+            for own in texts
         ]
-        reads = [partial(labels_by_number, count=len(shown[row])) for row in asked]
-        readings = dict(zip(asked, self.asker.ask(prompts, reads), strict=True))
-        return [
-            _verdicts(own, known, readings.get(row))
-            for row, (own, known) in enumerate(zip(claims, evidence, strict=True))
-        ]
+        reads = [partial(labels_by_number, count=len(own)) for own in texts]
+        verdicts = []
+        for own, said in zip(texts, self.asker.ask(prompts, reads), strict=True):
+            if said.failed:
+                verdicts += [self.failed(o.claim, said.failed, response=said.text) for o in own]
+                continue
+            evidence = [passage.id for passage in _distinct(own)] or None
+            verdicts += [
+                self.verdict(one.claim, label, evidence=evidence, response=line)
+                for one, (label, line) in zip(own, said.value, strict=True)
+            ]
+        return verdicts
 
 
 def labels_by_number(text: str, count: int) -> list[tuple[VerdictLabel, str]] | None:
@@ -134,28 +135,6 @@ def _label(item: str) -> VerdictLabel | None:
     return read_label(item, _LABELS) or only
 
 
-def _distinct(evidence: Sequence[Sequence[Passage] | str]) -> list[Passage]:
+def _distinct(asked: Sequence[Asked]) -> list[Passage]:
     """The passages of all claims, each once, in the claims' order."""
-    found = [passage for own in evidence if not isinstance(own, str) for passage in own]
-    return list({passage.id: passage for passage in found}.values())
-
-
-def _verdicts(
-    claims: Sequence[Claim],
-    evidence: Sequence[Sequence[Passage] | str],
-    said: Reading[list[tuple[VerdictLabel, str]]] | None,
-) -> list[Verdict]:
-    labels = iter(said.value if said and said.value else ())
-    passages = [passage.id for passage in _distinct(evidence)] or None
-    verdicts = []
-    for claim, own in zip(claims, evidence, strict=True):
-        known = {"claim": claim.id, "assessor": "whole_response"}
-        if isinstance(own, str):
-            verdicts.append(Verdict(**known, label="failed", reason=own))
-        elif said.failed:
-            failed = {"label": "failed", "reason": said.failed, "response": said.text}
-            verdicts.append(Verdict(**known, **failed))
-        else:
-            label, line = next(labels)
-            verdicts.append(Verdict(**known, label=label, evidence=passages, response=line))
-    return verdicts
+    return list({passage.id: passage for one in asked for passage in one.passages}.values())

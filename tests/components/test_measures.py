@@ -8,40 +8,12 @@ import pytest
 from components.calibration import expected_calibration_error, fit_classes, probabilities
 from components.measures import (
     adversary_measures,
-    auroc,
-    balanced_accuracy,
-    bootstrap,
     lss_measures,
     relation_measures,
     sentence_bleu_of,
     unli_measures,
 )
 from records import LssExample
-
-
-def test_auroc_counts_ties_as_half():
-    scores, positive = np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False])
-    assert auroc(scores, positive) == pytest.approx((2 + 1 + 0.5) / 4)
-    assert math.isnan(auroc(scores, np.array([True] * 4)))
-
-
-def test_balanced_accuracy_weighs_both_classes_alike():
-    true = np.array([True, True, True, False])
-    assert balanced_accuracy(np.array([True, True, False, True]), true) == pytest.approx(1 / 3)
-    assert balanced_accuracy(np.array([1, 1, 0.5, 0.5]), true) == pytest.approx((2.5 / 3 + 0.5) / 2)
-    assert math.isnan(balanced_accuracy(true, true | True))
-
-
-def test_intervals_are_over_groups_not_rows():
-    values = np.array([0.0] * 50 + [1.0] * 50)
-
-    def statistics(rows):
-        return {"mean": float(values[rows].mean())}
-
-    rows = bootstrap(statistics, range(100))["mean"]["ci95"]
-    groups = bootstrap(statistics, [0] * 50 + [1] * 50)["mean"]["ci95"]
-    assert rows[1] - rows[0] < 0.25
-    assert groups == [0.0, 1.0]
 
 
 def test_unli_keys_and_values():

@@ -10,7 +10,7 @@ import pytest
 from datasets import load_dataset
 
 from data_builders.__main__ import main
-from data_builders.topics import read_topics, split_topics
+from data_builders.topics import Stratum, read_topics, split_topics
 from data_builders.written.adversarial import (
     Adversarial,
     names_topic,
@@ -46,7 +46,9 @@ def server(monkeypatch):
 @pytest.fixture(autouse=True)
 def topics(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_jsonl("train.jsonl", [{"topic": t, "group": "A0"} for t in TOPICS[:5] + TOPICS[:1]])
+    write_jsonl(
+        "train.jsonl", [{"topic": t, "group": "A", "bin": "rare"} for t in TOPICS[:5] + TOPICS[:1]]
+    )
     Path("dev.txt").write_text(f"{TOPICS[5]}\n\n{TOPICS[6]}\n", encoding="utf-8")
     write_jsonl("test.jsonl", [{"topic": TOPICS[7], "text": "x"}])
     return {"train": ["train.jsonl"], "dev": ["dev.txt"], "test": ["test.jsonl"]}
@@ -67,7 +69,8 @@ def test_the_folder_holds_both_kinds_by_split(server, topics):
     assert {row.topic for row in rows["info_train.jsonl"]} == set(TOPICS[:5])
     assert [row.topic for row in rows["repetitive_dev.jsonl"]] == [TOPICS[5]] * 3 + [TOPICS[6]] * 3
     first = rows["info_train.jsonl"][0]
-    assert (first.kind, first.generator, first.group) == ("info", "tiny", "A0")
+    assert (first.kind, first.generator) == ("info", "tiny")
+    assert (first.group, first.bin) == ("A", "rare")
     assert first.text.startswith("Ann Lee is. Ann Lee has ")
     manifest = json.loads((folder / "manifest.json").read_text())
     # Two wordings for three seeds: the same text again is left out.
@@ -187,7 +190,7 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     assert [len(own) for own in by_seed.values()] == [6, 1, 1]
     assert by_seed == split_topics(["test.jsonl", "train.jsonl", "dev.txt"], (6, 1, 1), 0)
     assert by_seed != split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 1)
-    assert read_topics(["train.jsonl"]) == dict.fromkeys(TOPICS[:5], "A0")
+    assert read_topics(["train.jsonl"]) == dict.fromkeys(TOPICS[:5], Stratum("A", "rare"))
 
 
 @pytest.mark.parametrize(

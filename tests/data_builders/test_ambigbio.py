@@ -14,6 +14,7 @@ import yaml
 
 from data_builders.__main__ import main
 from data_builders.plan import show_plan
+from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import (
     Sampling,
@@ -117,6 +118,10 @@ def test_biographies_of_a_real_model(folder, writer):
     assert manifest["config"]["writer"]["backend"] == "transformers"
     assert manifest["config"]["prompt"]["file"] == "ambigbio.jinja"
     assert not list(Path("out").glob(".*"))
+    other = Path("out/.biographies.0123456789abcdef.partial.jsonl")
+    other.write_text('{"name": "Bob Ray"}\n')
+    build(writer=writer, temperature=1.0, max_new_tokens=12, seed=1)
+    assert list(Path("out").glob(".*")) == [other], "another configuration goes on with it"
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, writer):
@@ -303,7 +308,8 @@ def test_generations_hold_citations_and_count_the_rest():
     dropped: Counter[str] = Counter()
     found = dict.fromkeys(answers, PASSAGES)
     judge = Judge()
-    (ann,) = generations(answers, found, "tiny", judge, dropped)
+    (ann,) = generations(answers, found, "tiny", judge, {"Ann": Stratum("C", "rare")}, dropped)
+    assert (ann.group, ann.bin) == ("C", "rare")
     assert ann.text == "Ann won. She lost. She slept.\nNothing more."
     assert [(c["claim"], c["numbers"], c["entailed"]) for c in ann.citations] == [
         ("Ann won.", [1, 2], 1),
@@ -324,7 +330,7 @@ def test_generations_hold_citations_and_count_the_rest():
 
 def test_judged_citations_are_relation_pairs(tmp_path):
     answers = {"Ann": Answer("Ann won [1][2]. She lost [2].")}
-    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", Judge(), Counter()))
+    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", Judge(), {}, Counter()))
     write_jsonl(tmp_path / "g.jsonl", made)
     pairs = read_records(tmp_path / "g.jsonl", RelationPair)
     assert [(pair.premise, pair.hypothesis, pair.label) for pair in pairs] == [
@@ -337,7 +343,7 @@ def test_judged_citations_are_relation_pairs(tmp_path):
 
 def test_citations_without_a_judge_say_so_in_one_line(tmp_path):
     answers = {"Ann": Answer("Ann won [1].")}
-    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", None, Counter()))
+    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", None, {}, Counter()))
     write_jsonl(tmp_path / "g.jsonl", made)
     with pytest.raises(BadInput, match=r"g\.jsonl:1: entailed: field required"):
         read_records(tmp_path / "g.jsonl", RelationPair)

@@ -66,7 +66,8 @@ def documents(tmp_path, monkeypatch):
             {"id": f"c{i}", "text": text.format(X=topic), "label": label}
             for i, (text, label) in enumerate(CLAIMS)
         ]
-        rows.append({"id": topic, "topic": topic, "text": "x", "claims": claims, "group": "A1"})
+        rows.append({"id": topic, "topic": topic, "text": "x", "claims": claims})
+        rows[-1] |= {"group": "A", "bin": "rare"}
     bare = {"id": "bare", "topic": "Ann Lee", "text": "x"}
     bare["claims"] = [{"id": "c0", "text": "Ann Lee flew.", "label": "NS"}]
     write_jsonl("docs.jsonl", [*rows, bare])
@@ -121,7 +122,8 @@ def test_every_k_has_the_same_corruption_and_a_longer_text():
         sentences = [c.source for c in row.claims]
         assert row.text == " ".join(sentences)
         assert [c.sentence for c in row.claims] == list(range(5 + row.k))
-        assert (row.kind, row.group) == (f"corrupted_info_{row.k:02d}", "A1")
+        assert (row.group, row.bin) == ("A", "rare")
+        assert row.kind == f"corrupted_info_{row.k:02d}"
         assert row.generator == "docs"
     assert all(versions[0] == version for versions in told.values() for version in versions)
     assert {label for versions in told.values() for _, label in versions[0]} == {"S", "NS"}

@@ -15,6 +15,7 @@ from data_builders.kb.server import open_client
 from records import UnliPair, read_records, sha256_file
 from records.errors import run_door
 
+FILES = ["unli/train.jsonl", "unli/dev.jsonl"]
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
 CARD = Card(
     pretty_name="Pairs",
@@ -27,6 +28,7 @@ def _write(folder, clients=(), pairs=PAIRS):
     return write_dataset(
         folder,
         {"unli/train.jsonl": pairs[:3], "unli/dev.jsonl": pairs[3:]},
+        declared=FILES,
         card=CARD,
         clients=clients,
         dropped={"too vague": 2, "never": 0},
@@ -69,7 +71,7 @@ def test_a_broken_rewrite_leaves_no_manifest(tmp_path):
         write_dataset(
             tmp_path,
             {"unli/train.jsonl": broken(), "unli/dev.jsonl": []},
-            card=CARD, clients=[], dropped={}, config={}, seed=7,
+            declared=FILES, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
     assert not (tmp_path / "manifest.json").exists()
     assert len(read_records(tmp_path / "unli/train.jsonl", UnliPair)) == 3
@@ -79,8 +81,17 @@ def test_card_may_not_name_absent_files(tmp_path):
     with pytest.raises(ValueError, match=r"unli/dev\.jsonl"):
         write_dataset(
             tmp_path, {"unli/train.jsonl": PAIRS},
-            card=CARD, clients=[], dropped={}, config={}, seed=7,
+            declared=FILES, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
+
+
+def test_a_file_that_no_configuration_could_know_of_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match=r"not declared: \['unli/dev\.jsonl'\]"):
+        write_dataset(
+            tmp_path, {"unli/train.jsonl": PAIRS, "unli/dev.jsonl": []},
+            declared=FILES[:1], card=CARD, clients=[], dropped={}, config={}, seed=7,
+        )  # fmt: skip
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.integration

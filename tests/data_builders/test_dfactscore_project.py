@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_builders.annotated.dfactscore.agreement import agreement, rand_indices
+from data_builders.annotated.dfactscore.agreement import agreement
 from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
 from data_builders.annotated.dfactscore.labelstudio import CONFIG, Answer, read_answers, to_result
@@ -151,13 +151,6 @@ def test_another_page_and_answers_that_are_missing(tmp_path):
     for content, error in ((export, BadInput), odd, ([{"data": {}}], BadInput), ({}, UserError)):
         with pytest.raises(error):
             read_answers(write(tmp_path / "bad.json", content), Counter())
-
-
-def test_rand_indices_by_hand():
-    assert rand_indices([("a", "x"), ("a", "x"), ("b", "y")]) == (1, 1)
-    assert rand_indices([("a", "x"), ("a", "y"), ("b", "y")]) == pytest.approx((1 / 3, -0.5))
-    assert rand_indices([("a", "x"), ("a", "x")]) == rand_indices([]) == (1, 1)
-    assert rand_indices([("a", "x"), ("a", "y")])[0] == 0
 
 
 def test_agreement_by_hand():

@@ -190,6 +190,8 @@ def test_lss_rating_follows_what_is_kept(rows):
 def test_generations_keep_each_sentence_and_its_truth(rows):
     for split in SPLITS:
         found = rows["generations", split]
+        assert {row.group for row in found} <= set("ABCD")
+        assert {row.bin for row in found} <= {"very rare", "rare", "medium", "frequent"}
         assert {r.kind for r in found} == {"normal", "uninformative", "repetitive"}
         for row in found:
             assert row.text == " ".join(s.text for s in row.sentences)

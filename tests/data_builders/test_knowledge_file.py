@@ -15,9 +15,9 @@ from pathlib import Path
 import datasets
 import pytest
 
-from data_builders import knowledge as builder
 from data_builders.__main__ import main
 from data_builders.plan import show_plan
+from data_builders.published.knowledge import knowledge as builder
 from data_builders.published.knowledge.knowledge import KnowledgeFile
 from eval.retrieve.knowledge import SEPARATOR, Knowledge
 from records import BadInput, Document, UserError, read_records

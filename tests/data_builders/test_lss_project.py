@@ -7,7 +7,7 @@ import datasets
 import pytest
 
 from components.words import join_words
-from data_builders.annotated.lss.agreement import agreement, kappa
+from data_builders.annotated.lss.agreement import agreement
 from data_builders.annotated.lss.labelstudio import (
     CONFIG,
     Unreadable,
@@ -233,16 +233,6 @@ def test_length_classes():
     assert length_class(vote(example(CLAIM.replace("1931 ", "")))) == "most"
 
 
-def test_kappa():
-    assert kappa([(1, 1), (3, 3), (5, 5)]) == 1
-    assert kappa([(1, 5), (5, 1)]) == -1
-    assert kappa([(1, 1), (1, 5), (5, 1), (5, 5)]) == 0
-    # By hand: observed 1, by chance 23/3.
-    assert kappa([(1, 2), (2, 2), (4, 4)]) == pytest.approx(1 - 3 / 23)
-    assert kappa([]) is None
-    assert kappa([(3, 3), (3, 3)]) is None
-
-
 def test_the_table_of_agreement():
     rows = [
         example(
@@ -371,9 +361,19 @@ def test_named_splits_and_unrelated_pairs(tmp_path):
         Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
 
 
+def test_a_file_may_be_all_test(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", many())
+    Lss(tmp_path, annotations=[str(tmp_path / "in.jsonl")], shares=(0, 0, 1)).build()
+    assert len(read_records(tmp_path / "lss_test.jsonl", LssExample)) == 37
+    assert not [*tmp_path.glob("*_train.jsonl"), *tmp_path.glob("*_dev.jsonl")]
+
+
 def test_mistakes_are_named(tmp_path):
     with pytest.raises(UserError, match="annotations: give at least one file"):
         Lss(tmp_path, annotations=[])
+    for shares in ((0, 0, 0), (-1, 1, 1)):
+        with pytest.raises(UserError, match="shares: give three numbers"):
+            Lss(tmp_path, annotations=["x"], shares=shares)
     with pytest.raises(UserError, match="balance_factor"):
         Lss(tmp_path, annotations=["x"], balance_factor=0.5)
     with pytest.raises(UserError, match=r"x\.json: no such file"):

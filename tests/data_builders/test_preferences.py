@@ -30,7 +30,9 @@ def config(tmp_path, monkeypatch, relation, unli, adversary):
     """The builder's configuration, in the current folder."""
     monkeypatch.chdir(tmp_path)
     write_jsonl("passages.jsonl", [{"id": t, "title": t, "text": f"{t} won."} for t in TOPICS])
-    write_jsonl("topics.jsonl", [{"topic": t, "text": "x"} for t in TOPICS for _ in range(2)])
+    write_jsonl(
+        "topics.jsonl", [{"topic": t, "text": "x", "bin": "rare"} for t in TOPICS for _ in range(2)]
+    )
     entailment = {"class_path": ENTAILMENT, "init_args": {"checkpoint": str(relation)}}
     selector = {"entailment": entailment, "bleached": ["{topic} is someone."], "epsilon": 0.0}
     selector["unli"] = {
@@ -83,6 +85,7 @@ def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
         "samples.jsonl",
     ]
     samples = lines(folder / "samples.jsonl")
+    assert {row["bin"] for row in samples} == {"rare"}
     assert [row["topic"] for row in samples] == [t for t in TOPICS for _ in range(3)]
     pairs = []
     for split in ("train", "dev"):
@@ -155,7 +158,11 @@ def test_a_killed_build_goes_on(config, monkeypatch, place):
     assert not Path("killed/manifest.json").exists()
     calls.clear()
     calls[name] = 10
+    other = Path("killed/.scored.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     resumed = build(config, output="killed")
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     assert calls[name] - 10 == (3 if place == "sampling" else 5)  # of five, and of seven
     for path in whole.iterdir():
         assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name

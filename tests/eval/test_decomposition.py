@@ -11,7 +11,7 @@ import evaluate
 import numpy as np
 import pytest
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted
@@ -332,7 +332,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monk
         with pytest.raises(KeyboardInterrupt):
             broken.run(Path("killed"), {})
         assert not Path("killed/results.json").exists()
+    other = Path("killed/.other.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     broken.run(Path("killed"), {})
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     files = {p.relative_to("whole") for p in Path("whole").rglob("*") if p.is_file()}
     assert files == {p.relative_to("killed") for p in Path("killed").rglob("*") if p.is_file()}
     for name in files:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.commands.score import score_resumably
 from eval.decompose.given import Given
 from eval.experiments import dfactscore, dfactscore_values
@@ -317,9 +317,13 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, [path], model)
     before = model.asked
+    other = tmp_path / "run/.texts.0123456789abcdef.partial.jsonl"
+    other.write_text('{"id": "one"}\n')
     found, folder = run(tmp_path, [path], model)
     assert found == whole
     assert (folder / "texts.jsonl").read_bytes() == (tmp_path / "whole/texts.jsonl").read_bytes()
+    left = list(folder.glob(".*.partial.jsonl"))
+    assert left == [other], "another configuration goes on with it"
     counting = Words()
     run(tmp_path, [path], counting, output="third")
     assert 0 < model.asked - before < counting.asked

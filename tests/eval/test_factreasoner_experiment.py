@@ -7,14 +7,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
 
-from components.measures import bootstrap
+from components.statistics import bootstrap
 from eval.decompose.given import Given
 from eval.experiments import factreasoner, factreasoner_values
 from eval.experiments.factreasoner import FactReasoner as Experiment
 from eval.experiments.factreasoner import tables
-from eval.metrics.paired_tests import holm, paired_t
 from eval.pipeline import Scored
 from eval.report.build import build_report
 from eval.report.graph import MAX_CLAIMS, MAX_CONTEXTS, MAX_EDGES, picture_of
@@ -119,19 +117,6 @@ def value_of(file, kind, metric, group="given"):
     return row.value, row.n, row.failed
 
 
-def test_holm_and_the_paired_test_by_hand():
-    assert holm([0.01, None, 0.04, 0.03, 0.005]) == pytest.approx([0.03, None, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
-    one, other = [0.9, 0.8, 0.7, np.nan], [0.5, 0.6, 0.65, 0.1]
-    expected = ttest_rel(one[:3], other[:3], alternative="greater").pvalue
-    assert paired_t(one, other, "greater") == (expected, 3, 1)
-    assert paired_t(one, other, "less").p == pytest.approx(1 - expected)
-    # Without a spread there is no t.
-    assert paired_t([1, 2], [1, 2], "greater").p == 1
-    assert [paired_t([2, 3], [1, 2], side).p for side in ("greater", "less")] == [0, 1]
-    assert paired_t([1.0], [0.0], "greater") == (None, 1, 0)
-
-
 def test_the_tables_by_hand(sets):
     file = experiment(sets).run(Path("run"), {})
     assert file.provenance["k"] == {"bios": 2}
@@ -211,7 +196,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(sets, monkeypatch):
         broken.run(Path("killed"), {})
     assert not Path("killed/results.json").exists()
     model.calls = 0
+    other = Path("killed/.other.0123456789abcdef.partial.jsonl")
+    other.write_text('{"id": "one"}\n')
     broken.run(Path("killed"), {})
+    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    other.unlink()
     assert model.calls == 1  # two of three documents were done
     files = sorted(path.name for path in Path("whole").iterdir())
     assert files == ["results.json", "scored.jsonl", "tables.csv", "tables.md"]

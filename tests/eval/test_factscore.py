@@ -12,7 +12,7 @@ import torch
 from transformers import AutoTokenizer, RobertaConfig, RobertaForMaskedLM
 
 from eval.models.openai_server import OpenAIServer
-from eval.prompting.yes_no import true_or_false, yes_or_no
+from eval.prompting.labels_in_answers import true_or_false, yes_or_no
 from eval.verify.factscore import FActScore
 from eval.verify.nonparametric import NP, _may_be_masked
 from records import Claim, Document, Passage, UserError
@@ -180,7 +180,6 @@ def test_np_is_the_mean_of_the_masked_words_probabilities(
         ("he was born in london", [Passage(id="l", text=long), *PASSAGES[1], *PASSAGES[0]]),
         ("he was not", PASSAGES[0]),
         ("poet " * 31, PASSAGES[0]),
-        ("ada was born", "retrieval failed"),
     ]
     engine = NP(str(masked_model), k=2, max_length=32, batch_size=3, cache=tmp_path / "c.sqlite")
     found = engine.probabilities(given)
@@ -192,11 +191,7 @@ def test_np_is_the_mean_of_the_masked_words_probabilities(
     assert found[:3] == pytest.approx([np.mean(own) for own in expected], rel=1e-4)
     assert found[0] > 0
     assert found[1] == 0, "a word that no passage has adds nothing"
-    assert found[3:] == [
-        "no word that could be masked",
-        "claim too long for the model",
-        "retrieval failed",
-    ]
+    assert found[3:] == ["no word that could be masked", "claim too long for the model"]
     again = NP(str(masked_model), k=2, max_length=32, cache=tmp_path / "c.sqlite")
     again.__dict__["_model"] = None  # whoever asks it would fail
     assert again.probabilities(given) == found
@@ -221,6 +216,8 @@ def test_np_and_the_ensemble_support_what_passes_the_threshold(masked_model: Pat
         ["not_supported", "not_supported", "failed", "failed"],
     ]
     assert absent == 0
+    reasons = [v.reason for v in low(DOCUMENTS, CLAIMS, PASSAGES)[0]]
+    assert reasons == [None, None, "no passage was found", "retrieval failed"]
     claims = [[*CLAIMS[0], Claim(id="c4", text="he was not", contexts=["p0"])], CLAIMS[1]]
     with ModelServer(lambda b: "True" if "was not" in str(b) else _reply(b)) as server:
         writer = OpenAIServer("m", server.url)

@@ -5,7 +5,7 @@ import re
 import evaluate
 import pytest
 
-from eval import score
+from eval.commands import score
 from eval.models.encoder import Entailment, Unli
 from eval.pipeline import Scored
 from eval.select.core import Core

@@ -174,7 +174,11 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
     with pytest.raises(ValueError, match="0"):
         killed.run(tmp_path, {})
     Half.asked = 0
+    other = tmp_path / ".pairs.0123456789abcdef.partial.jsonl"
+    other.write_text('{"id": "one"}\n')
     file = make().run(tmp_path, {})
+    left = list(tmp_path.glob(".*.partial.jsonl"))
+    assert left == [other], "another configuration goes on with it"
     again = Half.asked
     found = {(r.kind, r.metric): r for r in file.results}
     assert found["shy", "pearson:bleu(claim, LSS)"].failed == 1  # no answer

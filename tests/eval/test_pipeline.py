@@ -355,3 +355,37 @@ def test_a_text_whose_every_sentence_failed_has_no_score():
         *(None, 0, 1),
         False,
     )
+
+
+def test_groups_and_bins_have_rows_beside_all():
+    pipeline = Pipeline(decompose=Given(), verify=[Labels()])
+
+    def text(name, label, **more):
+        claims = [Claim(id="a", text="x", label=label)]
+        return document("x", id=name, topic=name, claims=claims, **more)
+
+    own = [
+        text("a", "S", group="A", bin="rare"),
+        text("b", "NS", group="A", bin="frequent"),
+        text("c", "S", group="C", bin="rare"),
+        text("d", "NS"),
+    ]
+    results = summarise(pipeline.score(own), "h", "biographies")
+    found = {r.group: (r.value, r.n) for r in results if r.metric == "factual_precision"}
+    assert found == {
+        "all": (0.5, 4),
+        "A": (0.5, 2),
+        "C": (1.0, 1),
+        "bin=frequent": (0.0, 1),
+        "bin=rare": (1.0, 2),
+    }
+    bare = [one.model_copy(update={"group": None, "bin": None}) for one in own]
+    alone = [one.model_copy(update={"group": one.topic, "bin": None}) for one in own]
+    for texts in (bare, alone):
+        results = summarise(pipeline.score(texts), "h", "biographies")
+        assert {r.group for r in results} == {"all"}, "groups that are the topics themselves"
+    appended = summarise(pipeline.score(own), "h", "biographies", group="appended=2")
+    assert {r.group for r in appended} == {"appended=2"}
+    wrong = [one.model_copy(update={"group": "all"}) for one in own]
+    with pytest.raises(UserError, match="'all' means all texts"):
+        summarise(pipeline.score(wrong), "h", "biographies")

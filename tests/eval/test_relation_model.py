@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.measures import auroc, bootstrap
+from components.statistics import auroc, bootstrap
 from eval.experiments import relation_model, relation_model_values
 from eval.experiments.relation_model import RelationModel, line
 from eval.report.build import build_report

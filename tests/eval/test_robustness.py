@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval import core as core_command
+from eval.commands import core as core_command
+from eval.decompose.sentences import Sentences
 from eval.experiments import main
-from records import Claim, Document, Generation, UserError, read_results, write_jsonl
+from eval.experiments.robustness import Robustness
+from eval.pipeline import Pipeline
+from eval.report.build import build_report
+from eval.verify.labels import Labels
+from records import BadInput, Claim, Document, Generation, UserError, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = "eval.models.encoder.Entailment"
@@ -19,8 +24,9 @@ UNLI = "eval.models.encoder.Unli"
 
 def generations():
     for topic in ("Ann Lee", "Bob Ray"):
-        yield Generation(topic=topic, text=f"{topic} was a painter. {topic} won.", kind="normal")
-        yield Generation(topic=topic, text=f"{topic} lived. {topic} was.", kind="uninformative")
+        own = {"topic": topic, "group": "A", "bin": "rare"}
+        yield Generation(**own, text=f"{topic} was a painter. {topic} won.", kind="normal")
+        yield Generation(**own, text=f"{topic} lived. {topic} was.", kind="uninformative")
 
 
 def pipeline(relation, unli):
@@ -89,6 +95,15 @@ def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
         for components in ("trained", "untrained"):
             assert (components, kind, "core", "all", "kept_share") in found
     assert ("trained", "sampled", "core", "all", "kept_share") in found
+    for group in ("A", "bin=rare"):
+        assert ("trained", "sampled", "core", group, "kept_share") in found
+        assert ("untrained", "normal", "none", group, "factual_precision") in found
+    page = build_report("one").read_text()
+    assert "By group and frequency" in page
+    assert "frequency rare" in page
+    Path("one/report.html").unlink()
+    (sample, _) = map(json.loads, Path("one/samples.jsonl").read_text().splitlines())
+    assert (sample["group"], sample["bin"]) == ("A", "rare")
     assert ("trained", "corrupted", "none", "appended=2", "factual_precision") in found
     assert ("trained", "corrupted", "core", "appended=0", "factual_precision") in found
     rows = [json.loads(line) for line in Path("one/selections.jsonl").read_text().splitlines()]
@@ -122,6 +137,46 @@ def test_an_absent_kind_is_the_users_mistake(config):
                 '["repetitive"]',
             ]
         )
+
+
+def texts_of(rows, **options):
+    write_jsonl("texts.jsonl", rows)
+    pipeline = Pipeline(Sentences(), [Labels()])
+    return Robustness(["texts.jsonl"], pipeline, **options)._documents()
+
+
+def test_each_generator_keeps_its_texts_of_a_topic(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"topic": topic, "kind": "normal", "generator": who, "text": f"{who} {n}", "bin": "rare"}
+        for topic in ("Ann", "Bob")
+        for who in ("gpt", "llama")
+        for n in range(2)
+    ]
+    found = texts_of(rows, per_topic=1)
+    assert [(d.topic, d.generator) for d in found] == [
+        (topic, who) for topic in ("Ann", "Bob") for who in ("gpt", "llama")
+    ]
+    assert {(d.text.split()[1], d.bin) for d in found} == {("0", "rare")}
+    assert len({d.id for d in found}) == 4
+
+
+def test_a_text_of_no_kind_is_not_silently_a_normal_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"topic": "Ann", "kind": "normal", "text": "x"}, {"topic": "Bob", "text": "x"}]
+    with pytest.raises(BadInput) as refused:
+        texts_of(rows)
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith("texts.jsonl:2: kind: field required; give one, e.g. normal")
+    assert "--experiment.unnamed_kind" in line
+    assert [d.kind for d in texts_of(rows, unnamed_kind="draft")] == ["normal", "draft"]
+    # Another project's file, by its own field names.
+    with pytest.raises(BadInput, match=r"texts\.jsonl:1: kind: field required"):
+        texts_of([{"topic": "Ann", "output": "Ann won."}])
+    (one,) = texts_of([{"topic": "Ann", "output": "Ann won."}], unnamed_kind="normal")
+    assert (one.kind, one.text) == ("normal", "Ann won.")
+    (own,) = texts_of([{"topic": "Ann", "output": "Ann won.", "kind": "info", "bin": "rare"}])
+    assert (own.kind, own.bin) == ("info", "rare")
 
 
 def test_core_command_keeps_every_claim(tmp_path, relation, unli):

@@ -74,7 +74,7 @@ def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
         target = batch["target"][:, 1:].clamp(min=0)
         nll = -log_p[:, :-1].gather(2, target[..., None])[..., 0] * known[:, 1:]
     loss, outputs = adversary.model_step(batch)
-    assert loss.item() == pytest.approx((nll.sum() / known.sum()).item(), rel=1e-5)
+    assert loss.mean.item() == pytest.approx((nll.sum() / known.sum()).item(), rel=1e-5)
     assert [total for total, _ in outputs] == pytest.approx(nll.sum(dim=1).tolist(), rel=1e-5)
     assert [count for _, count in outputs] == [6, 14]
 
@@ -82,7 +82,7 @@ def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
 def test_gradients_equal_those_of_all_logits(adversary: Adversary) -> None:
     batch = batch_of(adversary, SHORT, LONG)
     weights = [weight for weight in adversary.parameters() if weight.requires_grad]
-    ours = torch.autograd.grad(adversary.model_step(batch)[0], weights)
+    ours = torch.autograd.grad(adversary.model_step(batch)[0].mean, weights)
     logits = adversary.model(**batch["inputs"]).logits[:, :-1].float()
     whole = torch.nn.functional.cross_entropy(
         logits.transpose(1, 2), batch["target"][:, 1:], ignore_index=-100
@@ -190,7 +190,7 @@ def test_few_bits_train_on_a_gpu(tiny_llama: str, bits: int) -> None:
     batch = module.transfer_batch_to_device(batch_of(module, SHORT, LONG), module.device, 0)
     with torch.autocast("cuda", torch.bfloat16):
         loss, _ = module.model_step(batch)
-    loss.backward()
+    loss.mean.backward()
     trained = [weight for weight in module.parameters() if weight.requires_grad]
     assert trained
     assert all(torch.isfinite(weight.grad).all() for weight in trained)

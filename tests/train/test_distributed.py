@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +18,8 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, T5Config,
 
 from components.checkpoint import read_component
 from tests.conftest import SIZE
-from tests.train.conftest import unli_rows
+from tests.train.conftest import CHAT, lss_rows, relation_rows, unli_rows
+from tests.train.ranks import MODULES, gradients
 from train.__main__ import main
 from train.distributed import decays, gather, plain_name
 
@@ -72,6 +75,79 @@ def test_two_processes_are_one(
         assert right == pytest.approx(left, abs=1e-4), name
     # Rank 0 alone exports and says so.
     assert done.stdout.count("checkpoint: ") == 1
+
+
+def texts_of_many_lengths() -> dict[str, list[dict]]:
+    """Five rows a module, which differ much in the number of their tokens."""
+    words = "ada lovelace was a mathematician and poet born in paris ."
+    claims = [" ".join(words.split()[:count]) for count in (1, 11, 2, 5, 8)]
+    lss = [{**row, "claim": c, "annotations": [{"lss": c}, {"lss": "ada"}, {"lss": "ada"}]}
+           for row, c in zip(lss_rows(), claims, strict=False)]  # fmt: skip
+    prompt = {"prompt": "Tell me a bio of ada.", "score_chosen": 0.9, "score_rejected": 0.1}
+    return {
+        "unli": [{**row, "weight": 1 + i} for i, row in enumerate(unli_rows()[:5])],
+        "relation": [{**row, "weight": 1 + i} for i, row in enumerate(relation_rows()[:5])],
+        "lss_tagger": lss,
+        "lss_seq2seq": [{**row, "annotations": row["annotations"][:1]} for row in lss],
+        "adversary": [{"topic": "ada", "text": claim} for claim in claims],
+        "preference": [{**prompt, "chosen": c, "rejected": "she wrote ."} for c in claims],
+    }
+
+
+@pytest.fixture(scope="module")
+def five_rows(
+    save_llama: Callable[..., Path],
+    word_tokenizer: Callable,
+    still_bert: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """What ``tests.train.ranks`` reads."""
+    folder = tmp_path_factory.mktemp("ranks")
+    tokenizer = word_tokenizer(pairs=False)
+    tokenizer.chat_template = CHAT
+    causal = {"base": str(save_llama(tokenizer, num_key_value_heads=2, max_position_embeddings=64))}
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+    t5 = {"base": None, "tokenizer": still_bert, "t5": {**sizes, "dropout_rate": 0.0}}
+    encoder = {"base": still_bert}
+    bases = [encoder, encoder, encoder, t5, causal, causal]
+    options = json.dumps(dict(zip(MODULES, bases, strict=True)))
+    (folder / "options.json").write_text(options, encoding="utf-8")
+    for name, rows in texts_of_many_lengths().items():
+        lines = [json.dumps(row) + "\n" for row in rows]
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def of_two_processes(five_rows: Path) -> Path:
+    """The gradients of every module by two processes, started once."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
+    command = [sys.executable, "-m", "tests.train.ranks", str(five_rows)]
+    started = [
+        subprocess.Popen(
+            command, cwd=ROOT, env={**shared, "MASTER_PORT": port, "LOCAL_RANK": rank},
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in ("0", "1")
+    ]  # fmt: skip
+    errors = [process.communicate()[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0], errors
+    return five_rows
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_two_processes_give_the_gradient_of_one(name: str, of_two_processes: Path) -> None:
+    one = gradients(name, of_two_processes)
+    two = torch.load(of_two_processes / f"{name}.pt", weights_only=True)
+    assert len(one) == len(two) == 2  # the second process has no item in one of them
+    for ours, theirs in zip(one, two, strict=True):
+        assert set(ours) == set(theirs)
+        assert any(gradient.abs().max() > 1e-3 for gradient in ours.values())
+        for part, gradient in ours.items():
+            assert torch.allclose(theirs[part], gradient, rtol=1e-4, atol=1e-6), part
 
 
 def test_gathering_is_by_index_whatever_the_order() -> None:

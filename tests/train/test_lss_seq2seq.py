@@ -221,7 +221,7 @@ def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
         assert len(output) == 3  # nothing is decoded in training
         total += item.weight * nll
         count += item.weight * labels.shape[1]
-    assert float(loss.detach()) == pytest.approx(total / count, rel=1e-5)
+    assert float(loss.mean.detach()) == pytest.approx(total / count, rel=1e-5)
 
 
 @pytest.mark.parametrize(("options", "message"), [

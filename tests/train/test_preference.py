@@ -96,7 +96,7 @@ def step(module: Preference) -> tuple[torch.Tensor, np.ndarray]:
     """Loss of shape () and rewards of shape (pairs, 2) on all records in one batch."""
     items = module.encode(records(), train=True)
     loss, outputs = module.model_step(module.collate(items, range(len(items))))
-    return loss, np.asarray(outputs)
+    return loss.mean, np.asarray(outputs)
 
 
 def trl_trainer(base: str, module: Preference, start: str | None, folder: Path) -> Trainer:

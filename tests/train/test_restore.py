@@ -10,17 +10,25 @@ import pytest
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
-from components.checkpoint import read_component
+from components.checkpoint import Component, DataFile, read_component
 from records import UserError
 from train.__main__ import main
+from train.restore import TOLERANCE, compare
 
-SAME = "these are the measures of component.json, to the last digit"
+SAME = f"these are the measures of component.json (within {TOLERANCE})"
 QUIET = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"]
 
 
 def judge(folder: Path, *options: str, command: str = "validate") -> None:
     runs = str(folder.parent.parent / "judged")
     main([command, "--ckpt_path", str(folder), "--runs", runs, *QUIET, *options])
+
+
+def told(out: str, split: str) -> dict[str, float]:
+    """The measures that a command printed of a split."""
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{split}: ")]
+    words = line.removeprefix(f"{split}: ").split()
+    return dict(zip(words[::2], map(float, words[1::2]), strict=True))
 
 
 @pytest.fixture
@@ -55,16 +63,37 @@ def test_the_exported_measures_come_again(
     data = str(tmp_path / f"{component}.jsonl")
     judge(folder, "--data.dev", data)
 
-    (said,) = [line for line in exported.splitlines() if line.startswith("dev: ")]
+    said = pytest.approx(told(exported, "dev"), rel=TOLERANCE, abs=2 * TOLERANCE)
     out = capsys.readouterr().out
-    assert said in out.splitlines()
+    assert told(out, "dev") == said
     assert SAME in out
 
     if "--data.dev_rows" not in options:  # test judges all rows of its files
         judge(folder, "--data.test", data, command="test")
         out = capsys.readouterr().out
-        assert f"test: {said.removeprefix('dev: ')}" in out
+        assert told(out, "test") == said
         assert SAME in out
+
+
+def test_equal_measures_are_equal_within_the_tolerance() -> None:
+    file = DataFile(split="dev", path="a.jsonl", sha256="ab", rows=4)
+    component = Component(
+        component="unli", architecture="sequence_classifier", max_length=8, base={}, data=[file],
+        metrics={"pearson": 0.6572213, "perplexity": 1000.0},
+    )  # fmt: skip
+
+    def said(pearson: float | None, perplexity: float = 1000.0, files: list = (file,)) -> str:
+        found = {"pearson": pearson, "perplexity": perplexity}
+        return compare(component, files, {n: {"value": v} for n, v in found.items()})
+
+    assert said(0.6572197) == said(0.6572213, 1000.05) == SAME  # kernels differ so far
+    assert said(0.6570) == (
+        "component.json has other measures of the same rows: pearson 0.6572213 there, 0.657 here"
+    )
+    assert "perplexity 1000.0 there, 1000.2 here" in said(0.6572213, 1000.2)
+    assert "pearson 0.6572213 there, None here" in said(None)
+    assert "of 4 rows of the same files" in said(0.1, files=[file.model_copy(update={"rows": 3})])
+    assert said(0.1, files=[file.model_copy(update={"sha256": "cd"})]) is None
 
 
 def test_a_generated_lss_comes_again(
@@ -154,9 +183,9 @@ def test_a_configuration_that_disagrees(
     config.write_text(text.format("train.unli.Unli"), encoding="utf-8")
     capsys.readouterr()
     judge(folder, "--config", str(config), "--data.dev", data)
-    told = capsys.readouterr()
-    assert "its own settings hold: max_length is 32, not 48" in told.err
-    assert SAME in told.out
+    said = capsys.readouterr()
+    assert "its own settings hold: max_length is 32, not 48" in said.err
+    assert SAME in said.out
 
     config.write_text(text.format("train.relation.Relation"), encoding="utf-8")
     with pytest.raises(UserError, match=r"holds a unli .* --model is train\.relation\.Relation"):

@@ -87,6 +87,21 @@ def test_last_of_another_configuration_starts_anew(
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
+def test_last_of_other_data_starts_anew(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for split in ("train", "dev"):
+        given = arguments("unli", "--trainer.max_steps", "3", "--ckpt_path", "last", run=split)
+        file = tmp_path / f"{split}.jsonl"
+        given += [f"--data.{split}", str(file)]
+        rows = (tmp_path / "unli.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        for count, anew in ((10, False), (10, False), (9, True)):  # fresh, finished, other rows
+            file.write_text("".join(rows[:count]), encoding="utf-8")
+            main(given)
+            said = capsys.readouterr().err
+            assert ("from another configuration or other data; starting anew" in said) is anew
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> None:
     options = ["--trainer.max_steps", "80", "--save_every", "4"]
@@ -147,16 +162,14 @@ def test_processes_divide_the_steps_of_one_process() -> None:
     for step, batch in enumerate(whole):
         mine = [part[step] for part in parts]
         assert sorted(batch) == sorted(chain(*(m["indices"] for m in mine)))
-        # Mean loss times share, averaged over processes, weighs every item the same.
-        per_item = [m["share"] / len(m["indices"]) / 3 for m in mine]
-        assert per_item == pytest.approx([1 / len(batch)] * 3)
+        assert all(m["counted"] for m in mine)
 
 
 def test_a_process_without_items_takes_part_and_counts_nothing() -> None:
     parts = [list(batches(13, world=3, rank=rank))[0:2] for rank in range(3)]
 
-    small = next(i for i in range(2) if parts[2][i]["share"] == 0)
-    assert [part[small]["share"] for part in parts] == [3, 0, 0]
+    small = next(i for i in range(2) if not parts[2][i]["counted"])
+    assert [part[small]["counted"] for part in parts] == [True, False, False]
     assert {tuple(part[small]["indices"]) for part in parts} == {tuple(parts[0][small]["indices"])}
 
 

@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
-from components.measures import bootstrap
+from components.statistics import bootstrap, rand_indices
 from eval.experiments.dfactscore_texts import JudgedClaim
 
 Answers = Sequence[Sequence[JudgedClaim]]  # of one text: annotators, claims
@@ -81,27 +81,6 @@ def _grouping(answers: Answers) -> tuple[float, float, float, int]:
 
 def _people(claims: Sequence[JudgedClaim]) -> int:
     return len({claim.group for claim in claims} - {None})
-
-
-def rand_indices(labels: Sequence[tuple[str, str]]) -> tuple[float, float]:
-    """Rand index and adjusted Rand index of two groupings of the same things.
-
-    Args:
-        labels: both labels of each thing.
-
-    Returns:
-        1 and 1 for the same groups; where there are fewer than two things, or all are alone or all
-        together in both, there is nothing to differ in.
-    """
-    total = math.comb(len(labels), 2)
-    together = sum(math.comb(n, 2) for n in Counter(labels).values())
-    left = sum(math.comb(n, 2) for n in Counter(a for a, _ in labels).values())
-    right = sum(math.comb(n, 2) for n in Counter(b for _, b in labels).values())
-    if not total:
-        return 1.0, 1.0
-    rand = (total + 2 * together - left - right) / total
-    chance, most = left * right / total, (left + right) / 2
-    return rand, 1.0 if most == chance else (together - chance) / (most - chance)
 
 
 def _link(claim: JudgedClaim) -> str | None:

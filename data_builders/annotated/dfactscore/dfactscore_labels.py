@@ -47,6 +47,10 @@ class DFActScoreLabels:
         """The files that are read."""
         return [Step("annotations", str(path), self.limit, "texts") for path in self.annotations]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return ["judgements.jsonl", "answers.jsonl"]
+
     def build(self) -> Path:
         """Read, compare, decide, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -66,6 +70,7 @@ class DFActScoreLabels:
                 "judgements.jsonl": [decided(answers) for answers in texts.values()],
                 "answers.jsonl": [_row(a) for answers in texts.values() for a in answers],
             },
+            declared=self.writes(),
             card=_card(table),
             clients=[],
             dropped=dropped,

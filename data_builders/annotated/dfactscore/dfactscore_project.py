@@ -58,6 +58,10 @@ class DFActScoreProject:
         """The files that are read."""
         return [Step("documents", str(path), None, "texts") for path in self._paths()]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return ["texts.jsonl"]
+
     def build(self) -> Path:
         """Write the project's folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -78,6 +82,7 @@ class DFActScoreProject:
         return write_dataset(
             self.output,
             {"texts.jsonl": [{**task["data"]["record"], **task["data"]} for task in tasks]},
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

@@ -7,12 +7,14 @@ so, and the pooled kappa, which needs no names, is then the one to read.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
+from components.statistics import kappa
 from components.words import align, split_words
 from data_builders.annotated.lss.votes import is_adjudicated
 from records import Annotation, LssExample
@@ -43,7 +45,7 @@ def agreement(examples: Sequence[LssExample]) -> dict:
             rated[one, other].append((_level(first.rating), _level(second.rating)))
     ratings = [pair for pairs in rated.values() for pair in pairs]
     people = [
-        {"annotators": list(who), "comparisons": len(pairs), "kappa": _rounded(kappa(pairs))}
+        {"annotators": list(who), "comparisons": len(pairs), "kappa": _kappa(pairs)}
         for who, pairs in sorted(rated.items())
     ]
     counted = [p for p in people if p["comparisons"] >= LEAST and p["kappa"] is not None]
@@ -58,7 +60,7 @@ def agreement(examples: Sequence[LssExample]) -> dict:
             "identical": _share([a == b for a, b in ratings]),
             "within_1": _share([abs(a - b) <= 1 for a, b in ratings]),
             # Nobody is first: each comparison counts both ways round.
-            "kappa_pooled": _rounded(kappa(ratings + [(b, a) for a, b in ratings])),
+            "kappa_pooled": _kappa(ratings + [(b, a) for a, b in ratings]),
             "kappa_mean": _mean(counted),
             "by_annotators": people,
         },
@@ -106,31 +108,17 @@ def _level(rating: float) -> int:
     return min(LEVELS, max(1, round(rating)))
 
 
-def kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Cohen's kappa with quadratic weights (Cohen 1968) of ratings from 1 to 5.
-
-    Returns:
-        1 for the same ratings, 0 for what chance gives; ``None`` for no pair, or where both raters
-        give one and the same rating throughout.
-    """
-    if not pairs:
-        return None
-    seen = np.zeros((LEVELS, LEVELS))
+def _kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
+    """Quadratic weighted kappa of ratings; ``None`` where nothing varies or there is no pair."""
+    table = np.zeros((LEVELS, LEVELS))
     for first, second in pairs:
-        seen[first - 1, second - 1] += 1
-    levels = np.arange(LEVELS)
-    weights = (levels[:, None] - levels[None, :]) ** 2
-    chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / len(pairs)
-    expected = float((weights * chance).sum())
-    return 1 - float((weights * seen).sum()) / expected if expected else None
+        table[first - 1, second - 1] += 1
+    value = kappa(table)
+    return None if math.isnan(value) else round(value, 4)
 
 
 def _share(flags: Sequence[bool]) -> float | None:
     return round(sum(flags) / len(flags), 4) if flags else None
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def _mean(people: Sequence[dict]) -> float | None:

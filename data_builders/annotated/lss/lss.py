@@ -67,8 +67,10 @@ class Lss:
         limit: int | None = None,
         seed: int = 0,
     ):
-        if not annotations or min(shares) < 1:
-            raise UserError("annotations: give at least one file; shares: at least 1 each")
+        if not annotations:
+            raise UserError("annotations: give at least one file")
+        if min(shares) < 0 or not sum(shares):
+            raise UserError("shares: give three numbers for train, dev and test, not all 0")
         if balance_factor < 1:
             raise UserError("balance_factor: at least 1, the size of the smallest class")
         self.output = Path(output)
@@ -87,6 +89,11 @@ class Lss:
         named = [("annotations", path) for path in self.annotations]
         named += [("adjudications", path) for path in self.adjudications]
         return [Step(what, str(path), self.limit, "pairs") for what, path in named]
+
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes; those without a row may be missing."""
+        rows = [f"{kind}_{split}.jsonl" for kind in ("lss", "gold") for split in SPLITS]
+        return [*rows, "adjudicate.jsonl"]
 
     def build(self) -> Path:
         """Merge, vote, split, write the folder; returns the manifest's path."""
@@ -114,6 +121,7 @@ class Lss:
         return write_dataset(
             self.output,
             {**files, "adjudicate.jsonl": [_row(e, _extras(still_open)) for e in still_open]},
+            declared=self.writes(),
             card=_card(files, table),
             clients=[],
             dropped=dropped,

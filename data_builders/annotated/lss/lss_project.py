@@ -52,6 +52,10 @@ class LssProject:
         """The files that are read."""
         return [Step("pairs", str(path), self.limit, "rows") for path in self.pairs]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return ["pairs.jsonl"]
+
     def build(self) -> Path:
         """Write the project's folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -60,6 +64,7 @@ class LssProject:
         return write_dataset(
             self.output,
             {"pairs.jsonl": (_shown(example) for example in examples)},
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

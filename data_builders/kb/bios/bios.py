@@ -148,6 +148,10 @@ class Bios:
         number = -(-items // VALUES_SIZE) * each
         return Step(what, where, number, seconds=number * SECONDS_A_REQUEST)
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"topics_{split}.jsonl" for split in SPLITS]
+
     def build(self) -> Path:
         """Read, ask, draw and write the folder; returns the manifest's path."""
         self.output.mkdir(parents=True, exist_ok=True)
@@ -286,6 +290,7 @@ class Bios:
         return write_dataset(
             self.output,
             {f"topics_{split}.jsonl": own for split, own in parts.items()},
+            declared=self.writes(),
             card=self._card(table(rows, letters, bins, splits)),
             clients=clients,
             dropped=dropped,

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from data_builders.kb.bios.npz import array_lengths, count_arrays
+from data_builders.kb.core_cells import bin_of
 from data_builders.published.rows import source_rows
 from records import BadInput
 
@@ -80,7 +81,7 @@ class Candidates:
 
     def bin(self, n: int) -> int:
         """Index of the bin that a frequency is in."""
-        return sum(n >= edge for edge in self.edges) - 1
+        return bin_of(n, self.edges)
 
     def add(self, kind: int, found: Iterable[tuple[str, int]]) -> None:
         """Add frequencies; what is named twice in maps adds up, otherwise the larger counts."""

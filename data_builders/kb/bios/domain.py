@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from data_builders.kb.core_cells import BINS, CONTINENTS, REST, group_of
 from data_builders.kb.facts import PREFIXES as PEOPLE_PREFIXES
 from records import UserError
 
@@ -18,15 +19,6 @@ PREFIX dbo: <http://dbpedia.org/ontology/>
 PREFIX wikibase: <http://wikiba.se/ontology#>
 """
 
-# Table 1's rows as the authors' released code has them; continents are Wikidata's English labels.
-# A person without any (NULL) is in the last group.
-CONTINENT_GROUPS = {
-    "A": ["Asia", "Australian continent", "Indian subcontinent", "Insular Oceania", "Oceania"],
-    "B": ["North America"],
-    "C": ["Eurasia", "Europe"],
-    "D": ["Africa", "Afro-Eurasia", "Americas", "Caribbean", "Central America", "South America"],
-}
-BINS = {"very rare": 0, "rare": 100, "medium": 1000, "frequent": 5000}
 PAGE = (
     "?page schema:about ?item ; schema:isPartOf <https://en.wikipedia.org/> ; schema:name ?title ."
 )
@@ -64,8 +56,10 @@ class Domain:
     population: list[str] = field(default_factory=lambda: ["?item wdt:P31 wd:Q5 ."])
     page: str = PAGE
     grouping: str = "?item wdt:P27 ?via . ?via wdt:P30 ?group ."
-    groups: dict[str, list[str]] = field(default_factory=lambda: dict(CONTINENT_GROUPS))
-    rest: str = "D"
+    groups: dict[str, list[str]] = field(
+        default_factory=lambda: {group: list(labels) for group, labels in CONTINENTS.items()}
+    )
+    rest: str = REST
     frequency: str = "?item ff:frequency ?frequency ."
     bins: dict[str, int] = field(default_factory=lambda: dict(BINS))
     same_as: str = SAME_AS
@@ -104,4 +98,4 @@ class Domain:
 
     def letter(self, label: str) -> str:
         """The group of a thing that groups items."""
-        return next((g for g, labels in self.groups.items() if label in labels), self.rest)
+        return group_of(label, self.groups, self.rest)

@@ -14,6 +14,7 @@ from pathlib import Path
 from clients.sparql import SparqlClient
 from data_builders.kb.bios.candidates import CORPUS, POPQA, SOURCES, Candidate, Candidates, resource
 from data_builders.kb.bios.domain import PREFIXES, Domain
+from data_builders.kb.core_cells import most_voted
 from data_builders.kb.facts import WD
 from data_builders.kb.items import labels_of
 from eval.retrieve.knowledge import Knowledge
@@ -181,8 +182,7 @@ class Lookup:
     def _groups(self, items: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
         """Group of each item, and the labels of all things that group it, sorted.
 
-        The group with most votes, of equal ones the first; without any, the domain's rest. The
-        paper does not say what happens to people of two continents.
+        The group with most votes, see ``core_cells.most_voted``.
         """
         rows = list(self._ask(self.client, "item", items, self.domain.grouping, "groups"))
         new = sorted({row["group"] for row in rows} - set(self._labels))
@@ -193,8 +193,7 @@ class Lookup:
             votes[row["item"]].append(self._labels[row["group"]])
         found = {}
         for item, cast in votes.items():
-            letters = Counter(self.domain.letter(label) for label in cast)
-            best = min(letters, key=lambda g: (-letters[g], g), default=self.domain.rest)
+            best = most_voted(map(self.domain.letter, cast), self.domain.rest)
             found[item] = (best, sorted(set(cast)))
         return found
 

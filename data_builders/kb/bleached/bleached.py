@@ -140,6 +140,10 @@ class Bleached:
             steps.append(Step("statements", name, self.samples, "texts"))
         return steps
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return ["bleached.jsonl"]
+
     def build(self) -> Path:
         """Count, ask, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -171,6 +175,7 @@ class Bleached:
         return write_dataset(
             self.output,
             {"bleached.jsonl": claims},
+            declared=self.writes(),
             card=_card(self.domain, claims, dropped_from_text),
             clients=clients,
             dropped=dropped,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from components.measures import auroc
+from components.statistics import auroc
 from records import Claim, Document, Passage
 
 Contexts = Sequence[Passage]

@@ -132,6 +132,10 @@ class KbConflicts:
             ),
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes; those without a row may be missing."""
+        return [f"{kind}_{split}.jsonl" for kind in ("documents", "relation") for split in SPLITS]
+
     def build(self) -> Path:
         """Ask the endpoint, make the claims, write the folder; returns the manifest's path."""
         url = None if self.endpoint == "snapshot" else self.endpoint
@@ -160,6 +164,7 @@ class KbConflicts:
             return write_dataset(
                 self.output,
                 files,
+                declared=self.writes(),
                 card=self._card(documents),
                 clients=[client],
                 dropped=dropped,

@@ -55,6 +55,8 @@ def _document(person: Person, kind: str, said: list[tuple[str, dict]]) -> Docume
         text=" ".join(claim.text for claim in claims),
         claims=claims,
         kind=kind,
+        group=person.group,
+        bin=person.frequency_name,
         person=person.iri,
     )
 

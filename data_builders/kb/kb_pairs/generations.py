@@ -47,7 +47,8 @@ def _generation(person: Person, kind: str, told: Iterator[tuple[str, bool]]) -> 
         text=" ".join(sentence["text"] for sentence in sentences),
         kind=kind,
         generator=GENERATOR,
-        group=f"{person.group}{person.frequency_bin}",
+        group=person.group,
+        bin=person.frequency_name,
         sentences=sentences,
         person=person.iri,
     )

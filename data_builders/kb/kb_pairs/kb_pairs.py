@@ -25,6 +25,9 @@ from records import UserError
 
 Sizes = tuple[int, int, int]
 
+# Of each split.
+KINDS = ("unli", "relation", "articles", "lss", "generations")
+
 
 class KbPairs:
     """UNLI, relation, LSS and generation records from the facts of a Wikidata-shaped endpoint.
@@ -110,6 +113,11 @@ class KbPairs:
             Step("shares: a count for each pair of facts that is asked for", self.endpoint),
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        found = [f"{kind}_{split}.jsonl" for kind in KINDS for split in SPLITS]
+        return [*found, *(f"claims_{split}.jsonl" for split in SPLITS[1:]), "passages.jsonl"]
+
     def build(self) -> Path:
         """Ask the endpoint, make the records, write the folder; returns the manifest's path."""
         url = None if self.endpoint == "snapshot" else self.endpoint
@@ -123,6 +131,7 @@ class KbPairs:
             return write_dataset(
                 self.output,
                 files,
+                declared=self.writes(),
                 card=_card(files),
                 clients=[client],
                 dropped=dropped,
@@ -169,10 +178,7 @@ class KbPairs:
 
 
 def _card(files: dict[str, list]) -> Card:
-    configs = {
-        kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS}
-        for kind in ("unli", "relation", "articles", "lss", "generations")
-    }
+    configs = {kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS} for kind in KINDS}
     configs["claims"] = {split: f"claims_{split}.jsonl" for split in SPLITS[1:]}
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
     return Card(
@@ -203,8 +209,8 @@ scoring where there are no human labels.
 - `lss_*`: a claim of several clauses, and the words that the reference supports. The rating is a
   rule (1 + 4 times the share of supported clauses), no human's.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
-  texts; `sentences` keeps each sentence's truth. `group` is Core's cell: continent group A to D
-  and frequency bin 0 to 3.
+  texts; `sentences` keeps each sentence's truth. `group` is the continent group A to
+  D and `bin` the frequency, by which Core's people are drawn.
 - `claims_*`: claims about the people of dev and test by how many people they hold for:
   `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
   `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.

@@ -78,6 +78,10 @@ class Conflicts:
             for source in self.bank
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [path for splits in FILES.values() for path in splits.values()]
+
     def build(self) -> Path:
         """Draw the claims, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -94,6 +98,7 @@ class Conflicts:
                 "documents.jsonl": self._documents(groups),
                 "relation.jsonl": self._relation(groups),
             },
+            declared=self.writes(),
             card=_card(self.kind, len(groups)),
             clients=[],
             dropped=dropped,

@@ -83,6 +83,11 @@ class KnowledgeFile:
             for path in self._files()
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        more = {"wildhallucinations": ["topics.jsonl"], "expertqa": ["documents.jsonl"]}
+        return ["titles.jsonl", *more.get(self.source, [])]
+
     def build(self) -> Path:
         """Build the file, or go on with it; returns the manifest's path."""
         files = self._files()
@@ -147,6 +152,7 @@ class KnowledgeFile:
         return write_dataset(
             self.output,
             rows,
+            declared=self.writes(),
             card=Card(
                 pretty_name=f"Knowledge source ({self.source})",
                 configs={name: {split: path} for name, path in names.items()},

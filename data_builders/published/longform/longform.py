@@ -68,6 +68,10 @@ class LongForm:
             for source in self.sources
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [_path(source) for source in self.sources]
+
     def build(self) -> Path:
         """Read, draw and write; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -79,13 +83,13 @@ class LongForm:
             found = draw(source, self._read(source, own, dropped), self.seed, self.limit, dropped)
             if not found:
                 raise UserError(f"{source.name}: no row is left; the files have none that fits")
-            kind = "prompts" if source.format in PROMPTS else "documents"
-            files[f"{source.name}/{kind}.jsonl"] = found
+            files[_path(source)] = found
         counts = {path: _counts(found) for path, found in files.items()}
         configs = {path.partition("/")[0]: {"test": path} for path in files}
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=Card(
                 pretty_name="Long texts with atoms and contexts",
                 configs=configs,
@@ -161,6 +165,11 @@ def _check(source: Source, names: Counter[str]) -> None:
         )
     if source.sample and (source.per_topic or source.topics):
         raise UserError(f"{source.name}: give sample, or per_topic and topics, not both")
+
+
+def _path(source: Source) -> str:
+    """Where the records of a source go, in the folder."""
+    return f"{source.name}/{'prompts' if source.format in PROMPTS else 'documents'}.jsonl"
 
 
 def _wanted(source: Source) -> int | None:

@@ -106,6 +106,11 @@ class Pairs:
             Step("pairs", source_name(source.file), self.limit, "rows") for source in self.sources
         ]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes; those without a row may be missing."""
+        splits = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
+        return [FILE.format(target=self.target, split=split) for split in splits]
+
     def build(self) -> Path:
         """Read, merge, split, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -154,6 +159,7 @@ class Pairs:
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=self._card(counts, splits, formats),
             clients=[],
             dropped=dropped,

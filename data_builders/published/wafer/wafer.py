@@ -117,6 +117,10 @@ class Wafer:
         named += [("text of pages", path) for path in self.passages]
         return [Step(what, str(path), self.limit, "rows") for what, path in named]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes; those without a row may be missing."""
+        return [*(f"{split}.jsonl" for split in SPLITS), "failed.jsonl"]
+
     def build(self) -> Path:
         """Filter, write the folder; returns the manifest's path."""
         inputs = [path for own in self.files.values() for path in own] + list(self.passages)
@@ -138,6 +142,7 @@ class Wafer:
             return write_dataset(
                 self.output,
                 files,
+                declared=self.writes(),
                 card=_card([name.removesuffix(".jsonl") for name in files]),
                 clients=[],
                 dropped=dropped,

@@ -13,9 +13,11 @@ from clients.polite import SECONDS_A_REQUEST, PoliteClient
 from clients.sparql import SparqlClient
 from data_builders.dataset import Card, kept_answers, write_dataset
 from data_builders.plan import Step
+from data_builders.topics import Stratum
 from data_builders.written.ambigbio.biographies import (
     Sampling,
     generations,
+    journal_of,
     prompts_for,
     write_texts,
 )
@@ -148,6 +150,7 @@ class AmbigBio:
         self.cache_dir = cache_dir
         self.seed = seed
         self.limit = limit
+        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would ask; the numbers depend on the wiki, the times are rough."""
@@ -182,6 +185,11 @@ class AmbigBio:
             steps.append(Step("biographies", str(_model(self.writer)), names, "texts"))
         return steps
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        kinds = ("names", "retrieval", "passages", "generations")
+        return [f"{kind}.jsonl" for kind in kinds if kind != "generations" or self.writer]
+
     def build(self) -> Path:
         """Names, views, passages, biographies, the folder; returns the manifest's path."""
         with kept_answers(self.output, self.cache_dir) as answers:
@@ -204,10 +212,11 @@ class AmbigBio:
             "passages.jsonl": _passages(found) if self.passages else _rows(pool),
         }
         if self.writer is not None:
-            files["generations.jsonl"] = self._biographies(found, dropped)
+            files["generations.jsonl"] = self._biographies(names, found, dropped)
         manifest = write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=_card(found, self.writer is not None),
             clients=clients,
             dropped=dropped,
@@ -216,7 +225,8 @@ class AmbigBio:
             inputs=[path for path in (self.names, self.passages, self.knowledge) if path],
             pages={"AmbigBio.csv": csv_text(names)},
         )
-        for leftover in self.output.glob(".*.partial.jsonl*"):
+        # Biographies of another configuration that are not finished stay for it.
+        for leftover in [*self.output.glob(".passages.partial.jsonl*"), *self._journals]:
             leftover.unlink()
         return manifest
 
@@ -262,12 +272,15 @@ class AmbigBio:
         return path
 
     def _biographies(
-        self, found: dict[str, list[Passage]], dropped: Counter[str]
+        self, names: Sequence[Name], found: dict[str, list[Passage]], dropped: Counter[str]
     ) -> Sequence[Generation]:
         prompts = prompts_for(found, self.prompt, self.ambiguity)
-        answers = write_texts(self.writer, prompts, self.sampling, self.seed, self.output)
+        whole = (self.writer, prompts, self.sampling, self.seed, self.output)
+        self._journals.append(journal_of(*whole))
+        answers = write_texts(*whole)
         model = str(_model(self.writer))
-        return list(generations(answers, found, model, self.judge, dropped))
+        strata = {name.name: Stratum(name.group, name.bin) for name in names}
+        return list(generations(answers, found, model, self.judge, strata, dropped))
 
     def _config(self, retriever: dict) -> dict:
         """What decides the records, without the folder they go to."""

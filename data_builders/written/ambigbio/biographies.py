@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +16,11 @@ import numpy as np
 from tqdm import tqdm
 
 from clients.polite import chunks
+from data_builders.topics import Stratum
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, entails
 from records import Document, Generation, JsonlAppender, Passage, sha256_text
 from records.abstention import responds
 
@@ -45,6 +46,19 @@ def prompts_for(
     }
 
 
+def journal_of(
+    writer: Writer,
+    prompts: dict[str, list[Message]],
+    sampling: Sampling,
+    seed: int,
+    folder: Path,
+) -> Path:
+    """Where :func:`write_texts` keeps the answers, by all that decides them."""
+    whole = [writer.identity, sampling, seed, prompts]
+    key = sha256_text(json.dumps(whole, sort_keys=True))
+    return folder / f".biographies.{key[:16]}.partial.jsonl"
+
+
 def write_texts(
     writer: Writer,
     prompts: dict[str, list[Message]],
@@ -53,10 +67,7 @@ def write_texts(
     folder: Path,
 ) -> dict[str, Answer]:
     """One answer a name, kept in a journal while they grow."""
-    whole = [writer.identity, sampling, seed, prompts]
-    key = sha256_text(json.dumps(whole, sort_keys=True))
-    journal = folder / f".biographies.{key[:16]}.partial.jsonl"
-    with JsonlAppender(journal, key="name") as done:
+    with JsonlAppender(journal_of(writer, prompts, sampling, seed, folder), key="name") as done:
         todo = [name for name in prompts if name not in done.done]
         parts = list(chunks(todo, NAMES_A_WRITE))
         for part in tqdm(parts, desc="biographies", unit=f"x{NAMES_A_WRITE}", disable=None):
@@ -77,6 +88,7 @@ def generations(
     found: dict[str, list[Passage]],
     generator: str,
     judge: EntailmentModel | None,
+    strata: Mapping[str, Stratum],
     dropped: Counter[str],
 ) -> Iterator[Generation]:
     """The answers as generation records with citations; what is no biography is counted.
@@ -103,6 +115,7 @@ def generations(
                 text=text,
                 kind="normal",
                 generator=generator,
+                **strata.get(name, Stratum()).known(),
                 citations=citations,
                 uncited_sentences=sum(not sentence.numbers for sentence in sentences),
                 cited_text=answer.text,
@@ -144,5 +157,5 @@ def _judged(citations: Sequence[dict], judge: EntailmentModel, dropped: Counter[
             dropped["verdict on a citation that could not be judged"] += 1
             found.append(citation)
         else:
-            found.append({**citation, "entailed": int(row.argmax() == 0)})
+            found.append({**citation, "entailed": int(entails(row))})
     return found

@@ -68,12 +68,15 @@ class Name(Record):
         page: title of the disambiguation page.
         revision: of that page when it was read.
         candidates: the people, in the order of the page's links.
+        group, bin: group and bin of frequency, where a file of names says so.
     """
 
     name: Text
     page: str | None = None
     revision: int | None = None
     candidates: list[Candidate] = Field(default_factory=list)
+    group: str | None = None
+    bin: str | None = None
 
 
 def read_names(path: Path, limit: int | None) -> list[Name]:

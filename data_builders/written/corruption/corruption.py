@@ -122,6 +122,10 @@ class Corruption:
             steps.append(Step(f"{self.kind} texts", name, topics * TEXTS, "texts"))
         return steps
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return ["documents.jsonl", "changes.jsonl"]
+
     def build(self) -> Path:
         """Change, merge, append, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -147,6 +151,7 @@ class Corruption:
                     change for source, row, _ in whole for change in self._changes(source, row)
                 ),
             },
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,
@@ -312,6 +317,7 @@ class Corruption:
             text=" ".join([*sentences, *(as_sentence(p.text) for p in told[:k])]),
             claims=claims,
             group=source.group,
+            bin=source.bin,
             kind=f"corrupted_{self.kind}_{k:02d}",
             generator=source.generator,
             document=source.id,

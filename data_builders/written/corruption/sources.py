@@ -24,7 +24,7 @@ class Source:
 
     Attributes:
         id: unique among all files.
-        topic, group, generator: as its file has them.
+        topic, group, bin, generator: as its file has them.
         claims: the texts of the supported claims, in order.
         person: IRI of the topic in the knowledge base, where the row says so.
         labelled_by: who says that they are supported.
@@ -34,6 +34,7 @@ class Source:
     topic: str
     claims: tuple[str, ...]
     group: str | None
+    bin: str | None
     generator: str | None
     person: str | None
     labelled_by: str
@@ -80,6 +81,7 @@ def read_sources(paths: Sequence[str], kind: str | None, dropped: Counter[str]) 
                     topic=row.topic,
                     claims=tuple(dict.fromkeys(texts)),
                     group=row.group,
+                    bin=row.bin,
                     generator=row.generator or Path(path).stem,
                     person=extra.get("person"),
                     labelled_by="knowledge base" if isinstance(row, Generation) else "human",

@@ -95,6 +95,10 @@ class DistantLss:
         found = [Step("passages", str(path), self.limit, "rows") for path in self.passages]
         return found + [Step("WiCE's token labels", str(path), None, "rows") for path in self.wice]
 
+    def writes(self) -> list[str]:
+        """Names of the files of records that a build writes."""
+        return [f"lss_{split}.jsonl" for split in SPLITS]
+
     def build(self) -> Path:
         """Make the examples, write the folder; returns the manifest's path."""
         dropped: Counter[str] = Counter()
@@ -112,6 +116,7 @@ class DistantLss:
         return write_dataset(
             self.output,
             files,
+            declared=self.writes(),
             card=CARD,
             clients=[],
             dropped=dropped,

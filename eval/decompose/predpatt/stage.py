@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.decompose.answers import claims_in, restarts
+from eval.decompose.answers import ask_for_claims
 from eval.decompose.by_sentence import BySentence, Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
@@ -14,6 +14,7 @@ from eval.decompose.predpatt.structures import Options, Predicate
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import check_ud
 from eval.models.chat import Writer
+from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 
 _PROMPT = Path(__file__).parents[1] / "prompts" / "predpatt_realise.jinja"
@@ -52,11 +53,12 @@ class PredPatt(BySentence):
     ):
         self.parser = parser
         self.options = options
-        self.writer = writer
+        self.asker = Asker(writer, temperature, max_new_tokens, 0, seed) if writer else None
         self.prompt = Prompt(prompt or _PROMPT) if writer else None
-        self.temperature = temperature
-        self.max_new_tokens = max_new_tokens
-        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """The parser, and what words its claims."""
+        return [self.parser, self.writer, self.prompt]
 
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | Failed]:
         """A sentence for each predicate, in the order of their roots, each once."""
@@ -71,34 +73,19 @@ class PredPatt(BySentence):
                 found.append(Failed(f"no Universal Dependencies: {fault}"))
                 continue
             predicates = extract(tree, self.options)
-            found.append(realise(tree, predicates) if self.writer is None else [])
-            if self.writer and predicates:
+            found.append(realise(tree, predicates) if self.asker is None else [])
+            if self.asker and predicates:
                 asked.append((row, predicates))
         if asked:
-            written = self._written([(sentences[row], show(own)) for row, own in asked])
+            own_sentences = [sentences[row] for row, _ in asked]
+            prompts = [
+                self.prompt.messages(sentence=sentences[row], structures=show(own))
+                for row, own in asked
+            ]
+            written = ask_for_claims(self.asker, prompts, own_sentences)
             for (row, predicates), own in zip(asked, written, strict=True):
                 found[row] = _no_more_than(len(predicates), own)
         return found
-
-    def _written(self, jobs: Sequence[tuple[str, str]]) -> list[list[str] | Failed]:
-        """What the model makes of (sentence, structures), all in one call."""
-        messages = [
-            self.prompt.messages(sentence=sentence, structures=structures)
-            for sentence, structures in jobs
-        ]
-        answers = self.writer.answer(
-            messages,
-            temperature=self.temperature,
-            top_p=1.0,
-            max_new_tokens=self.max_new_tokens,
-            seed=self.seed,
-        )
-        return [
-            Failed(answer.failed)
-            if answer.failed is not None
-            else claims_in(answer.text, sentence, restarts(asked))
-            for (sentence, _), asked, (answer,) in zip(jobs, messages, answers, strict=True)
-        ]
 
 
 def _no_more_than(count: int, own: list[str] | Failed) -> list[str] | Failed:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from components.overlap import stems
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, entails
+from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, premise
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.linking import Assignment, linked_alone, linked_groups
-from eval.verify.evidence import premise
 from records import Claim, Document, Passage, UserError, Verdict
 
 _UNTOLD = "the relation model gave no answer for one of its passages"
@@ -57,7 +57,8 @@ class DFActScore:
     Args:
         entailment: the relation model that says what a passage supports.
         group: the claims' groups.
-        threshold: entailment probability that counts as support; the argmax when not given.
+        threshold: entailment probability that counts as support; without it entailment must
+            be likelier than both other relations.
         assignment: ``argmax`` links each group by itself, ``hungarian`` no two groups to one title.
         per_title: passages of a title that a claim is judged by, those that share most words with
             it (5 in the paper).
@@ -90,6 +91,10 @@ class DFActScore:
         self.title_in_premise = title_in_premise
         # Of the last documents: (id, topic, text) → claim's (id, text) → its group
         self._groups: dict[tuple[str, str, str], dict[tuple[str, str], str | None]] = {}
+
+    def holds(self) -> list[object]:
+        """The relation model, and what groups the sentences."""
+        return [self.entailment, self.group]
 
     def __call__(
         self,
@@ -164,17 +169,12 @@ class DFActScore:
                 untold.append((table, at))
             elif float(answer[0]) > table.support[at]:
                 table.support[at] = float(answer[0])
-                table.supported[at] = self._supports(answer)
+                table.supported[at] = bool(entails(answer, self.threshold))
                 table.passage[at] = k
         for table, at in untold:
             if not table.supported[at]:
                 table.support[at] = np.nan
         return tables
-
-    def _supports(self, answer: np.ndarray) -> bool:
-        if self.threshold is None:
-            return int(np.argmax(answer)) == 0
-        return float(answer[0]) >= self.threshold
 
 
 def nearest(
@@ -219,7 +219,7 @@ def _verdicts(
     verdicts = []
     for k, claim in enumerate(claims):
         if k not in rows or not passages:
-            reason = "no passage was found" if k in rows else "retrieval failed"
+            reason = NOTHING_FOUND if k in rows else RETRIEVAL_FAILED
             verdicts.append(_failed(claim, "independent", reason))
             verdicts.append(_failed(claim, "grouped", reason, groups[k]))
             continue

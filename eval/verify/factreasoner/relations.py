@@ -12,7 +12,7 @@ import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.overlap import stems
-from eval.stages import EntailmentModel, Pair
+from eval.stages import EntailmentModel, Pair, called
 from records import Claim
 
 RelationName = Literal["entailment", "neutral", "contradiction", "equivalence"]
@@ -160,14 +160,14 @@ def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer
 
 
 def _read(row: np.ndarray) -> Answer | None:
-    """The argmax; a relation that is no likelier than not counts as neutral.
+    """The likeliest; a relation that is no likelier than not counts as neutral.
 
     In Table 1 an entailment of p < 1/2 makes its atom *less* likely. A generated label, as in the
     paper, seldom has so little; of three calibrated classes the likeliest may.
     """
     if np.isnan(row).any():
         return None
-    best = int(row.argmax())
+    best = int(called(row))
     p = float(row[best])
     return Answer("neutral" if p <= _LEAST else RELATIONS[best], p)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from eval.stages import EntailmentModel
-from eval.verify.evidence import premise
+from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
 from eval.verify.factreasoner.graph import Edge, Graph, build
 from eval.verify.factreasoner.inference import Posterior, solve
 from eval.verify.factreasoner.relations import Context, ask, plan
@@ -107,6 +107,10 @@ class FactReasoner:
         self.seed = seed
         self.judges_sets = versions != [1]
 
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
+
     def __call__(
         self,
         documents: Sequence[Document],
@@ -129,7 +133,7 @@ class FactReasoner:
         return [
             [
                 found.get((row, f"fr{version}", claim.id))
-                or _failed(claim, version, "retrieval failed")
+                or _failed(claim, version, RETRIEVAL_FAILED)
                 for version in self.versions
                 for claim in own
             ]

@@ -1,0 +1,236 @@
+"""The statistics of this repository, each once: pure functions of arrays.
+
+Whoever bootstraps calls them a thousand times on a few hundred rows, where the checks and tests of
+SciPy's and torchmetrics' own functions take longer than the sums; torchmetrics would also load
+PyTorch. What is left to SciPy are ranks and Student's t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+Measures = dict[str, dict]
+RESAMPLES = 1000
+# A column that varies by no more is constant: what is left is the rounding of its sums.
+_ROUNDING = 1e-12
+
+
+def bootstrap(
+    statistics: Callable[[np.ndarray], dict[str, float]],
+    groups: Sequence[object],
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Measures:
+    """Values on all rows with 95 % percentile intervals over resampled groups.
+
+    Args:
+        statistics: maps row indices of shape (m,), with repeats, to named values.
+        groups: group of each row, n of them; whole groups are drawn with replacement.
+        seed: of the draws.
+        resamples: number of draws; 0 for no intervals.
+
+    Returns:
+        Per name ``value`` and ``ci95`` (low and high, in the value's unit), ``None`` where there
+        is none.
+    """
+    _, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
+    values = statistics(np.arange(len(inverse)))
+    generator = np.random.default_rng(seed)
+    draws: dict[str, list[float]] = {name: [] for name in values}
+    for _ in range(resamples if len(members) > 1 else 0):
+        drawn = generator.integers(0, len(members), len(members))
+        found = statistics(np.concatenate([members[index] for index in drawn]))
+        for name, value in found.items():
+            if math.isfinite(value):
+                draws[name].append(value)
+    result = {}
+    for name, value in values.items():
+        interval = np.percentile(draws[name], [2.5, 97.5]).tolist() if draws[name] else None
+        finite = math.isfinite(value)
+        result[name] = {
+            "value": float(value) if finite else None,
+            "ci95": interval if finite else None,
+        }
+    return result
+
+
+def average(values: Sequence[float]) -> float | None:
+    """The mean of some numbers; ``None`` of none."""
+    return sum(values) / len(values) if values else None
+
+
+def mean_known(values: np.ndarray) -> np.ndarray:
+    """Means of the values that are there, of shape (n,) or of each column of (n, columns).
+
+    Returns:
+        Shape () or (columns,); NaN where all are NaN.
+    """
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+
+
+def pearson(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Pearson's correlation of a column with another one, or with each of several.
+
+    Args:
+        left: shape (n,).
+        right: shape (n,) or (n, columns).
+
+    Returns:
+        Shape () or (columns,), in [-1, 1]; NaN where one side does not vary.
+    """
+    if len(left) < 2:
+        return np.full(np.shape(right)[1:], math.nan)
+    flat = (np.ptp(left) <= _ROUNDING) | (np.ptp(right, axis=0) <= _ROUNDING)
+    a, b = left - left.mean(), (right - right.mean(axis=0)).T
+    scale = np.sqrt((a @ a) * np.vecdot(b, b))
+    found = np.clip(b @ a / np.where(flat, 1.0, scale), -1.0, 1.0)
+    return np.where(flat, math.nan, found)[()]
+
+
+def spearman(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Spearman's correlation, of the arguments and with the result of :func:`pearson`."""
+    return pearson(ranks(left), ranks(right))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1 within each column, equal values at their mean; of the values' shape."""
+    # SciPy's statistics take 0.7 s to load, which no `--help` should wait for.
+    from scipy.stats import rankdata
+
+    return rankdata(values, axis=0)
+
+
+def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Area under the ROC curve by ranks; NaN when one class is absent.
+
+    Args:
+        scores: shape (n,), larger for positives.
+        positive: bools of shape (n,).
+    """
+    count = int(positive.sum())
+    if count == 0 or count == len(positive):
+        return math.nan
+    own = ranks(scores)[positive].sum()
+    return float((own - count * (count + 1) / 2) / (count * (len(positive) - count)))
+
+
+def confusion(true: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """How many negatives and positives are judged negative and positive.
+
+    Args:
+        true: bools of shape (n,).
+        said: shape (n,): bools, or how far each is judged positive, from 0 to 1.
+
+    Returns:
+        Counts of shape (2, 2): a row a true class, a column a judged one, the negative one first.
+    """
+    own = [(said[rows].sum(), rows.sum()) for rows in (~true, true)]
+    return np.array([(count - yes, yes) for yes, count in own], dtype=float)
+
+
+def balanced_accuracy(table: np.ndarray) -> float:
+    """Mean share of each true class that is judged so; NaN where a class is absent.
+
+    Args:
+        table: counts of shape (classes, classes): a row a true class, a column a judged one.
+    """
+    totals = table.sum(axis=1)
+    return float((np.diag(table) / totals).mean()) if totals.all() else math.nan
+
+
+def kappa(table: np.ndarray) -> float:
+    """Cohen's kappa with quadratic weights (Cohen 1968); of two classes the plain one (1960).
+
+    Args:
+        table: counts of shape (classes, classes), of the one's class and the other's, in order.
+
+    Returns:
+        1 for equal classes, 0 for what chance gives; NaN of no count, or where both give one and
+        the same class throughout.
+    """
+    total = table.sum()
+    classes = np.arange(len(table))
+    weights = (classes[:, None] - classes) ** 2
+    chance = np.outer(table.sum(axis=1), table.sum(axis=0)) / total if total else table
+    expected = (weights * chance).sum()
+    return float(1 - (weights * table).sum() / expected) if expected else math.nan
+
+
+def rand_indices(labels: Sequence[tuple[object, object]]) -> tuple[float, float]:
+    """Rand index and adjusted Rand index (Hubert and Arabie 1985) of two groupings of some things.
+
+    Args:
+        labels: both labels of each thing.
+
+    Returns:
+        1 and 1 for the same groups; where there are fewer than two things, or all are alone or all
+        together in both, there is nothing to differ in.
+    """
+    total = math.comb(len(labels), 2)
+    if not total:
+        return 1.0, 1.0
+    parts = (labels, [one for one, _ in labels], [other for _, other in labels])
+    together, left, right = (sum(math.comb(n, 2) for n in Counter(p).values()) for p in parts)
+    chance, most = left * right / total, (left + right) / 2
+    rand = (total + 2 * together - left - right) / total
+    return rand, 1.0 if most == chance else (together - chance) / (most - chance)
+
+
+class PairedTest(NamedTuple):
+    """A test's p-value, the number of pairs, and how many were dropped since one side has none."""
+
+    p: float | None
+    n: int
+    dropped: int
+
+
+def paired_t(
+    first: Sequence[float], second: Sequence[float], alternative: Literal["greater", "less"]
+) -> PairedTest:
+    """Student's paired t-test that ``first`` is greater, or less, than ``second`` in the mean.
+
+    Args:
+        first, second: values of the same documents, NaN where there is none.
+
+    Returns:
+        ``p`` is ``None`` with fewer than two pairs. Where all differences are equal there is no
+        t: then ``p`` is 1, or 0 where all lie on the side that is asked for.
+    """
+    from scipy.stats import ttest_rel
+
+    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    there = ~(np.isnan(one) | np.isnan(other))
+    n = int(there.sum())
+    dropped = len(one) - n
+    if n < 2:
+        return PairedTest(None, n, dropped)
+    differences = one[there] - other[there]
+    if np.ptp(differences) <= _ROUNDING:
+        sign = 1 if alternative == "greater" else -1
+        return PairedTest(float(sign * differences.mean() < _ROUNDING), n, dropped)
+    p = ttest_rel(one[there], other[there], alternative=alternative).pvalue
+    return PairedTest(float(p), n, dropped)
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down correction of the p-values of one family; those without a value stay so.
+
+    The i-th smallest of m is multiplied by m - i + 1; none is smaller than one before it, or
+    larger than 1 (Holm 1979).
+    """
+    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    found: list[float | None] = [None] * len(values)
+    least = 0.0
+    for rank, (p, place) in enumerate(known):
+        least = max(least, min(1.0, (len(known) - rank) * p))
+        found[place] = least
+    return found

@@ -1,0 +1,265 @@
+"""One run: what keys it, guards its folder, resumes it, says what it cost, and ends it.
+
+A run's folder holds one configuration. While it runs, the folder holds a journal a part of the
+work (``.PART.KEY.partial.jsonl``), the language models' answers and the pages that were read; when
+it is done ``results.json`` is written and the journals go. Whatever is killed goes on from there,
+and ends in the same bytes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from tqdm import tqdm
+
+from eval.run.held import identities, keep_answers, prompts, writers
+from eval.run.provenance import config_hash, inputs, provenance
+from records import (
+    JsonlAppender,
+    Result,
+    ResultFile,
+    UserError,
+    read_results,
+    sha256_text,
+    write_results,
+)
+
+R = TypeVar("R", bound=BaseModel)
+
+# Documents that are done and kept together: what a kill loses.
+CHUNK = 128
+_USAGE = "usage of the documents from "
+
+
+class Run:
+    """A run of ``score`` or of an experiment; ``with`` it, its folder is nobody else's.
+
+    Args:
+        name: ``score``, or the experiment's.
+        held: what holds the models and prompts, e.g. the pipeline (``eval/run/held.py``). Models
+            and searchers without a cache get one in ``output``.
+        config: what decides the results, by name; files and checkpoints that it names count with
+            their content.
+        output: the run's folder.
+        files: more files that decide the results.
+
+    Attributes:
+        key: hash of all that decides the results: configuration, prompts, checkpoints, data.
+    """
+
+    def __init__(
+        self, name: str, held: object, config: dict, output: str | Path, files: Sequence[str] = ()
+    ):
+        self.name = name
+        self.held = held
+        self.config = config
+        self.output = Path(output)
+        self._inputs = inputs([config, list(files)])
+        self._prompts = prompts(held)
+        self.key = config_hash([name, config, self._prompts], self._inputs)
+        self._lock: int | None = None
+        keep_answers(held, self.output)
+
+    def __enter__(self) -> Run:
+        """Take the folder.
+
+        Raises:
+            UserError: another process runs in it, or it holds another configuration's results,
+                whole or begun.
+        """
+        self.output.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.output / ".lock")
+        try:
+            self._guard()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            (self.output / ".lock").unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
+
+    def finished(self, *files: str) -> ResultFile | None:
+        """The results, where they are there already with the ``files`` beside them."""
+        paths = [self.output / name for name in ("results.json", *files)]
+        if not all(path.is_file() for path in paths):
+            return None
+        self._tidy()
+        return read_results(paths[0])
+
+    def documents(
+        self,
+        part: str,
+        work: Callable[[Sequence[Any]], Sequence[R]],
+        documents: Sequence[Any],
+        record: type[R],
+        chunk: int = CHUNK,
+    ) -> list[R]:
+        """Do documents chunk by chunk; what a killed run had done is not done again.
+
+        Stages batch across the documents of a chunk, and a chunk is what a kill loses. One that was
+        cut is done again whole: its answers are kept, and the tokens that it took are then those of
+        a run that was never cut.
+
+        Args:
+            part: of the run; each has a journal of its own.
+            work: takes the documents of a chunk and gives one record each.
+            documents: or whatever else has an ``id``.
+            record: the class of the records.
+            chunk: documents a chunk.
+
+        Returns:
+            The records, one a document, in order.
+
+        Raises:
+            UserError: two documents have the same id.
+        """
+        twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
+        if times > 1:
+            raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
+        models = writers(self.held)
+        with JsonlAppender(self._journal(part), key="id") as done:
+            whole = {i for row in done.done.values() for i in row.get("documents", [])}
+            todo = [document for document in documents if document.id not in whole]
+            there = len(documents) - len(todo)
+            bar = tqdm(total=len(documents), initial=there, unit="document", disable=None)
+            for start in range(0, len(todo), chunk):
+                some = todo[start : start + chunk]
+                before = [copy(model.usage) for model in models]
+                rows = [
+                    {"id": document.id, "done": one.model_dump(mode="json")}
+                    for document, one in zip(some, work(some), strict=True)
+                ]
+                used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
+                ids = [document.id for document in some]
+                ends = {"id": f"{_USAGE}{ids[0]}", "documents": ids, "usage": used}
+                done.append([*rows, ends])
+                bar.update(len(some))
+            bar.close()
+            return [record.model_validate(done.done[d.id]["done"]) for d in documents]
+
+    def finish(self, results: Sequence[Result], **more: object) -> ResultFile:
+        """Write ``results.json``, then delete the journals; other files are to be there before.
+
+        Args:
+            results: in the order of the file.
+            more: what else stands once in its provenance.
+        """
+        file = ResultFile(
+            experiment=self.name,
+            provenance=provenance(self.config, self._inputs)
+            | {"prompts": self._prompts, "models": identities(self.held), "usage": self.usage()}
+            | {"config_hash": self.key}
+            | more,
+            results=list(results),
+        )
+        write_results(self.output / "results.json", file)
+        self._tidy()
+        return file
+
+    def usage(self) -> list[dict]:
+        """What each language model was used for, in all parts so far, killed runs included.
+
+        Returns:
+            A row a model: its identity; ``answers`` (new or kept), ``failed`` ones among them,
+            ``prompt_tokens``, ``completion_tokens``; ``cost`` where the model has prices. Parts of
+            the run that have the same model share a row.
+        """
+        chunks = []
+        for journal in self._journals():
+            with JsonlAppender(journal, key="id") as done:
+                chunks += [row["usage"] for row in done.done.values() if "usage" in row]
+        rows: dict[str, dict] = {}
+        for place, model in enumerate(writers(self.held)):
+            used: Counter[str] = Counter()
+            for chunk in chunks:
+                used.update(chunk[place])
+            cost = model.cost(used["prompt_tokens"], used["completion_tokens"])
+            if used and cost is not None:
+                used["cost"] = cost
+            name = json.dumps(model.identity, sort_keys=True)
+            row = rows.setdefault(name, {"model": model.identity})
+            for key, value in used.items():
+                row[key] = round(row.get(key, 0) + value, 6)
+        return list(rows.values())
+
+    def _journal(self, part: str) -> Path:
+        name = part if re.fullmatch(r"[\w-]{1,40}", part) else sha256_text(part)[:12]
+        return self.output / f".{name}.{self.key[:16]}.partial.jsonl"
+
+    def _journals(self) -> list[Path]:
+        return sorted(self.output.glob(f".*.{self.key[:16]}.partial.jsonl"))
+
+    def _guard(self) -> None:
+        """A folder holds one configuration.
+
+        Raises:
+            UserError: it holds another one's results, whole or begun.
+        """
+        for other in sorted({*self.output.glob(".*.partial.jsonl")} - {*self._journals()}):
+            # A run that ended before its first documents were done left nothing to be mixed.
+            if other.stat().st_size:
+                raise UserError(
+                    f"{self.output}: holds a run of another configuration or other documents that "
+                    f"is not finished; give another --output, or delete {other}"
+                )
+            other.unlink()
+        path = self.output / "results.json"
+        if not path.is_file():
+            return
+        file = read_results(path)
+        if (file.experiment, file.provenance.get("config_hash")) != (self.name, self.key):
+            raise UserError(
+                f"{self.output}: holds the results of another configuration or other documents; "
+                f"give another --output, or delete {path}"
+            )
+
+    def _tidy(self) -> None:
+        """Delete what only a run that is not finished needs, of killed ones as well."""
+        torn = [
+            left
+            for path in self.output.iterdir()
+            if not path.name.startswith(".") and path.is_file()
+            for left in self.output.glob(f".{glob.escape(path.name)}.*")
+        ]
+        for path in {*torn, *self._journals()}:
+            path.unlink()
+
+
+def _locked(path: Path) -> int:
+    """A lock that goes with the process, as a file descriptor.
+
+    Raises:
+        UserError: another process has it.
+    """
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise UserError(
+                f"{path.parent}: another process runs in this folder; wait for it, or give another "
+                "--output"
+            ) from None
+        except OSError:  # a file system without locks
+            return lock
+        # Whoever had it may have deleted the file, and a third have made a new one.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(path)):
+                return lock
+        os.close(lock)

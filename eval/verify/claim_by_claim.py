@@ -1,0 +1,137 @@
+"""The frame of verifiers: each claim's evidence, what fails for want of it, and the verdicts.
+
+A verifier of one verdict a claim says how it judges claims with their passages
+(:class:`ClaimByClaim`), pairs of a passage and a claim (:class:`ByPassage`), or how it asks one
+prompt a claim (:class:`eval.verify.prompted.ByPrompt`); everything else is here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from eval.stages import Pair
+from records import Claim, Document, Passage, Verdict
+from records.types import VerdictLabel
+
+RETRIEVAL_FAILED = "retrieval failed"
+NOTHING_FOUND = "no passage was found"
+
+
+class Asked(NamedTuple):
+    """A claim that is to be judged.
+
+    Attributes:
+        row: place of its document in the batch.
+        passages: what it is judged by, best first; empty where the verifier reads none.
+    """
+
+    row: int
+    document: Document
+    claim: Claim
+    passages: list[Passage]
+
+    @property
+    def evidence(self) -> list[str] | None:
+        """The ids of the passages, ``None`` where there are none."""
+        return [passage.id for passage in self.passages] or None
+
+
+class ClaimByClaim(ABC):
+    """A verifier of one verdict a claim.
+
+    Attributes:
+        assessor: who judges, as the verdicts say it.
+        name: which of the assessor's verdicts.
+        reads_passages: whether claims are judged by the passages that the pipeline found.
+    """
+
+    judges_sets = False
+    assessor: str
+    name = "default"
+    reads_passages = True
+
+    @abstractmethod
+    def judge(self, asked: Sequence[Asked]) -> Iterable[Verdict]:
+        """One verdict for each claim, in their order."""
+
+    def __call__(
+        self,
+        documents: Sequence[Document],
+        claims: Sequence[Sequence[Claim]],
+        passages: Sequence[Sequence[Passage]],
+    ) -> list[list[Verdict]]:
+        """One verdict a claim.
+
+        A claim without a passage is ``failed`` where passages are read; the ``reason`` says why.
+        """
+        asked: list[Asked] = []
+        failed: list[list[Verdict | None]] = []
+        for row, (document, own, texts) in enumerate(zip(documents, claims, passages, strict=True)):
+            known = {passage.id: passage for passage in texts}
+            found = [evidence_of(claim, known) if self.reads_passages else [] for claim in own]
+            pairs = list(zip(own, found, strict=True))
+            asked += [Asked(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
+            failed.append([self.failed(c, f) if isinstance(f, str) else None for c, f in pairs])
+        judged = iter(self.judge(asked) if asked else ())
+        return [[verdict or next(judged) for verdict in own] for own in failed]
+
+    def verdict(self, claim: Claim, label: VerdictLabel, **known: Any) -> Verdict:
+        """This verifier's verdict on a claim, with what else is known."""
+        names = {"claim": claim.id, "assessor": self.assessor, "name": self.name}
+        return Verdict(**names, label=label, **known)
+
+    def failed(self, claim: Claim, reason: str, **known: Any) -> Verdict:
+        """The verdict on a claim that could not be judged."""
+        return self.verdict(claim, "failed", reason=reason, **known)
+
+
+class ByPassage(ClaimByClaim):
+    """A verifier that judges a claim by each of its passages alone, all pairs of a batch at once.
+
+    Args:
+        title_in_premise: put a passage's title before its text.
+    """
+
+    def __init__(self, title_in_premise: bool):
+        self.title_in_premise = title_in_premise
+
+    @abstractmethod
+    def answers(self, pairs: Sequence[Pair]) -> Iterable[Any]:
+        """What the model says of each (passage, claim)."""
+
+    @abstractmethod
+    def decide(self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Any]) -> Verdict:
+        """The verdict on a claim by the answers to its passages, one each."""
+
+    def judge(self, asked: Sequence[Asked]) -> Iterable[Verdict]:
+        """One verdict a claim, by the answers to its passages."""
+        pairs = [
+            (premise(passage, self.title_in_premise), one.claim.text)
+            for one in asked
+            for passage in one.passages
+        ]
+        answers = iter(self.answers(pairs))
+        return [
+            self.decide(one.claim, one.passages, [next(answers) for _ in one.passages])
+            for one in asked
+        ]
+
+
+def evidence_of(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | str:
+    """The passages of a claim, best first, or a text that says why it has none.
+
+    Args:
+        claim: after retrieval.
+        known: its document's passages by their ids.
+    """
+    if claim.contexts is None:
+        return RETRIEVAL_FAILED
+    return [known[context] for context in claim.contexts if context in known] or NOTHING_FOUND
+
+
+def premise(passage: Passage, title_in_premise: bool) -> str:
+    """What a checker reads of a passage: its text, with its title before it or without."""
+    titled = title_in_premise and passage.title
+    return f"{passage.title}. {passage.text}" if titled else passage.text

@@ -1,0 +1,130 @@
+"""Statistics against hand calculations and SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr, ttest_rel
+
+from components.statistics import (
+    auroc,
+    average,
+    balanced_accuracy,
+    bootstrap,
+    confusion,
+    holm,
+    kappa,
+    mean_known,
+    paired_t,
+    pearson,
+    rand_indices,
+    ranks,
+    spearman,
+)
+
+
+def test_intervals_are_over_groups_not_rows():
+    values = np.array([0.0] * 50 + [1.0] * 50)
+
+    def statistics(rows):
+        return {"mean": float(values[rows].mean())}
+
+    rows = bootstrap(statistics, range(100))["mean"]["ci95"]
+    groups = bootstrap(statistics, [0] * 50 + [1] * 50)["mean"]["ci95"]
+    assert rows[1] - rows[0] < 0.25
+    assert groups == [0.0, 1.0]
+
+
+def test_means_leave_out_what_is_not_there():
+    nan = math.nan
+    table = np.array([[1.0, nan, nan], [3.0, 4.0, nan], [nan, 8.0, nan]])
+    assert mean_known(table).tolist()[:2] == [2, 6]
+    assert math.isnan(mean_known(table)[2])
+    assert mean_known(table[:, 0]) == 2
+    assert math.isnan(mean_known(np.array([])))
+    assert (average([1, 2]), average([])) == (1.5, None)
+
+
+def test_correlations_are_those_of_scipy():
+    draw = np.random.default_rng(0)
+    left, table = draw.normal(size=30), draw.integers(0, 5, (30, 3))  # with ties
+    for own, theirs in ((pearson, pearsonr), (spearman, spearmanr)):
+        expected = [theirs(left, column).statistic for column in table.T]
+        assert own(left, table) == pytest.approx(expected, abs=1e-14)
+        assert [own(left, column) for column in table.T] == pytest.approx(expected, abs=1e-14)
+        assert -1 <= own(left, -3 * left) == pytest.approx(-1)
+    assert ranks(np.array([3, 1, 3, 2])).tolist() == [3.5, 1, 3.5, 2]
+
+
+def test_what_does_not_vary_has_no_correlation():
+    some = np.array([0.1, 0.4, 0.2])
+    # Equal but for the rounding of their sums.
+    equal = np.array([0.1 + 0.2, 0.3, 0.15 + 0.15])
+    assert np.ptp(equal) > 0
+    for flat in (np.full(3, 0.7), equal):
+        assert math.isnan(pearson(some, flat))
+        assert math.isnan(pearson(flat, some))
+        both = pearson(some, np.stack([flat, some], axis=1))
+        assert math.isnan(both[0])
+        assert both[1] == pytest.approx(1)
+    assert math.isnan(pearson(some[:1], some[:1]))
+    assert math.isnan(spearman(some[:0], some[:0]))
+    assert np.isnan(pearson(some[:1], some[:1, None])).all()
+
+
+def test_auroc_counts_ties_as_half():
+    scores, positive = np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False])
+    assert auroc(scores, positive) == pytest.approx((2 + 1 + 0.5) / 4)
+    assert math.isnan(auroc(scores, np.array([True] * 4)))
+
+
+def test_balanced_accuracy_weighs_both_classes_alike():
+    true = np.array([True, True, True, False])
+
+    def accuracy(said):
+        return balanced_accuracy(confusion(true, np.array(said)))
+
+    assert confusion(true, np.array([True, True, False, True])).tolist() == [[0, 1], [1, 2]]
+    assert accuracy([True, True, False, True]) == pytest.approx(1 / 3)
+    assert accuracy([1, 1, 0.5, 0.5]) == pytest.approx((2.5 / 3 + 0.5) / 2)
+    assert math.isnan(balanced_accuracy(confusion(true | True, true)))
+    assert balanced_accuracy(np.array([[2, 0, 0], [1, 1, 0], [0, 3, 1]])) == pytest.approx(1.75 / 3)
+
+
+def of_ratings(*pairs):
+    table = np.zeros((5, 5))
+    for first, second in pairs:
+        table[first - 1, second - 1] += 1
+    return kappa(table)
+
+
+def test_kappa():
+    assert of_ratings((1, 1), (3, 3), (5, 5)) == 1
+    assert of_ratings((1, 5), (5, 1)) == -1
+    assert of_ratings((1, 1), (1, 5), (5, 1), (5, 5)) == 0
+    # By hand: observed 1, by chance 23/3.
+    assert of_ratings((1, 2), (2, 2), (4, 4)) == pytest.approx(1 - 3 / 23)
+    assert math.isnan(of_ratings())
+    assert math.isnan(of_ratings((3, 3), (3, 3)))
+    # Of two classes: (agreement - chance) / (1 - chance) = (0.7 - 0.5) / 0.5.
+    assert kappa(np.array([[20, 5], [10, 15]])) == pytest.approx(0.4)
+
+
+def test_rand_indices_by_hand():
+    assert rand_indices([("a", "x"), ("a", "x"), ("b", "y")]) == (1, 1)
+    assert rand_indices([("a", "x"), ("a", "y"), ("b", "y")]) == pytest.approx((1 / 3, -0.5))
+    assert rand_indices([("a", "x"), ("a", "x")]) == rand_indices([]) == (1, 1)
+    assert rand_indices([("a", "x"), ("a", "y")])[0] == 0
+
+
+def test_holm_and_the_paired_test_by_hand():
+    assert holm([0.01, None, 0.04, 0.03, 0.005]) == pytest.approx([0.03, None, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    one, other = [0.9, 0.8, 0.7, np.nan], [0.5, 0.6, 0.65, 0.1]
+    expected = ttest_rel(one[:3], other[:3], alternative="greater").pvalue
+    assert paired_t(one, other, "greater") == (expected, 3, 1)
+    assert paired_t(one, other, "less").p == pytest.approx(1 - expected)
+    # Without a spread there is no t.
+    assert paired_t([1, 2], [1, 2], "greater").p == 1
+    assert [paired_t([2, 3], [1, 2], side).p for side in ("greater", "less")] == [0, 1]
+    assert paired_t([1.0], [0.0], "greater") == (None, 1, 0)

@@ -1,0 +1,114 @@
+"""What counts as entailment: one rule for Core, all verifiers, citations and DecompScore."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from data_builders.written.ambigbio.biographies import generations
+from eval.decompose.given import Given
+from eval.experiments.relation_model_values import Pair, measures_of
+from eval.metrics.citations import Citations
+from eval.metrics.decomposition import same_claims
+from eval.models.chat import Answer
+from eval.pipeline import Pipeline
+from eval.select.core import Core
+from eval.stages import called, entails
+from eval.verify.dfactscore.stage import DFActScore
+from eval.verify.factreasoner.stage import FactReasoner
+from eval.verify.majority import Majority
+from eval.verify.nli import NLI
+from records import Claim, Document, Passage
+
+
+class Says:
+    """A relation model that says the same of every pair."""
+
+    def __init__(self, *row: float):
+        self.row = row
+
+    def relations(self, pairs):
+        return np.tile(np.array(self.row, dtype=float), (len(pairs), 1))
+
+
+def everybody(documents, claims):
+    return [["g"] * len(own) for own in claims]
+
+
+DOCUMENT = Document(
+    id="d",
+    topic="Ann",
+    text="Ann won [1].",
+    claims=[Claim(id="c", text="Ann won.", source="Ann won in 1990.")],
+    passages=[Passage(id="p", title="Ann", text="Ann took the prize.")],
+)
+
+
+def labels(row, **options):
+    """What each verifier says of a claim whose only passage is related to it by ``row``."""
+    model = Says(*row)
+    verify = [NLI(model, **options), Majority(model), FactReasoner(model)]
+    verify.append(DFActScore(model, everybody, **options))
+    (one,) = Pipeline(Given(), verify).score([DOCUMENT])
+    return {(v.assessor, v.name): v.label for v in one.verdicts}
+
+
+def decisions(row):
+    """Who takes ``row`` for an entailment."""
+    model = Says(*row)
+    found = labels(row)
+    said = {name: label == "supported" for name, label in found.items()}
+    (sentences,) = Citations(model)([DOCUMENT])
+    said["citations"] = sentences[0].recalled
+    given = generations(
+        {"Ann": Answer("Ann won [1].")}, {"Ann": DOCUMENT.passages}, "g", model, {}, Counter()
+    )
+    said["biographies"] = bool(next(given).citations[0]["entailed"])
+    (chosen,) = Core(model, weighting="uniform")([DOCUMENT], [DOCUMENT.claims])
+    said["core"] = chosen[0].selected
+    classes = same_claims(model, [[Claim(id="a", text="A."), Claim(id="b", text="B.")]])
+    said["decomp_score"] = classes == [[0, 0]]
+    pairs = [Pair("d", "entailment", "a", "b")]
+    values = measures_of(pairs, {"m": model.relations(pairs)}, [], 0, "factor")
+    called_so = {(v["metric"], v["kind"]): v["value"] for v in values}
+    said["relation_model"] = called_so["called_so", "entailment"] == 1
+    return said
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ((0.4, 0.4, 0.2), False),
+        ((0.4, 0.2, 0.4), False),
+        ((0.3, 0.4, 0.3), False),
+        ((1 / 3, 1 / 3, 1 / 3), False),
+        ((0.6, 0.2, 0.2), True),
+    ],
+)
+def test_a_tie_is_an_entailment_for_nobody(row, expected):
+    said = decisions(row)
+    assert len(said) == 12
+    assert set(said.values()) == {expected}, said
+
+
+def test_a_threshold_is_reached_by_its_own_value_and_makes_of_a_tie_what_it_says():
+    for threshold, label in ((0.4, "supported"), (0.41, "not_supported")):
+        found = labels((0.4, 0.4, 0.2), threshold=threshold)
+        assert {found["nli", "default"], found["dfactscore", "independent"]} == {label}
+    (sentences,) = Citations(Says(0.4, 0.4, 0.2), threshold=0.4)([DOCUMENT])
+    assert sentences[0].recalled is True
+
+
+def test_rows_of_any_shape():
+    table = np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], [[0.4, 0.2, 0.4], [np.nan] * 3]])
+    assert called(table).tolist() == [[0, 2], [1, 1]]
+    assert entails(table).tolist() == [[True, False], [False, False]]
+    assert entails(table, 0.4).tolist() == [[True, False], [True, False]]
+
+
+def test_what_could_not_be_told_fails_and_is_no_entailment():
+    found = labels([np.nan] * 3)
+    assert found.pop(("dfactscore", "independent")) == "failed"
+    assert found["nli", "default"] == found["majority", "default"] == "failed"

@@ -1,0 +1,112 @@
+"""How robustness and informativeness are keyed, what they keep, and what they say was used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval.decompose.sentences import Sentences
+from eval.experiments.informativeness import Informativeness, Source
+from eval.experiments.robustness import Robustness
+from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
+from eval.prompting.prompts import Prompt
+from eval.verify.factscore import FActScore
+from records import UserError, write_jsonl
+from tests.model_server import ModelServer
+
+FOREIGN = (".trained.0123456789abcdef.partial.jsonl", ".topics.0123456789abcdef.partial.jsonl")
+TOPICS = ("Ann", "Bob", "Cy")
+
+
+class AskedUnli:
+    """Asks a language model how likely a claim is."""
+
+    def __init__(self, writer, prompt):
+        self.writer, self.prompt = writer, Prompt(prompt)
+
+    def likelihood(self, pairs):
+        prompts = [self.prompt.messages(premise=p, hypothesis=h) for p, h in pairs]
+        answers = self.writer.answer(prompts, temperature=0)
+        return [float(own[0].text) for own in answers]
+
+
+def robustness(server):
+    def pipeline():
+        writer = OpenAIServer("m", server.url, retries=0, concurrency=1, prices=(1e6, 2e6))
+        return Pipeline(Sentences(), [FActScore(writer, retrieval=False)])
+
+    return Robustness(["texts.jsonl"], pipeline(), control=pipeline())
+
+
+def informativeness(server):
+    writer = OpenAIServer("m", server.url, retries=0, concurrency=1, prices=(1e6, 2e6))
+    classes = {kind: Source(file="texts.jsonl", kind=kind) for kind in ("normal", "uninformative")}
+    unli = AskedUnli(writer, "prompts/unli.jinja")
+    return Informativeness(classes, unli, ["{topic} is someone."])
+
+
+def reply(body):
+    asked = body["messages"][-1]["content"]
+    number = "0.9" if "lived" in asked else "0.2"
+    return number if "how likely" in asked else str("lived" in asked)
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """Prompts in the place of the shipped ones: no configuration names them."""
+    monkeypatch.chdir(tmp_path)
+    kinds = (("normal", "painted {}"), ("uninformative", "lived {}"))
+    rows = [
+        {"topic": topic, "kind": kind, "text": f"{topic} {said.format(topic[0])}."}
+        for topic in TOPICS
+        for kind, said in kinds
+    ]
+    write_jsonl("texts.jsonl", rows)
+    Path("prompts").mkdir()
+    asked = "=== user\n{{ topic }}: {{ claim }} True or False?\n"
+    Path("prompts/factscore_no_context.jinja").write_text(asked)
+    Path("prompts/unli.jinja").write_text("=== user\n{{ premise }} how likely: {{ hypothesis }}\n")
+    monkeypatch.setattr("eval.verify.factscore._PROMPTS", Path("prompts"))
+    return Path("prompts")
+
+
+@pytest.mark.parametrize("make", [robustness, informativeness])
+def test_another_prompt_is_another_run(make, shipped):
+    with ModelServer(reply) as server:
+        first = make(server).run(Path("run"), {})
+        assert list(first.provenance["prompts"]) == [
+            f"prompts/{'unli' if make is informativeness else 'factscore_no_context'}.jinja"
+        ]
+        for prompt in shipped.iterdir():
+            prompt.write_text(prompt.read_text() + "Say so.\n")
+        other = make(server).run(Path("run"), {})
+    assert {r.config_hash for r in first.results}.isdisjoint(r.config_hash for r in other.results)
+
+
+@pytest.mark.parametrize("make", [robustness, informativeness])
+def test_nothing_is_asked_twice_and_usage_is_told(make, shipped, monkeypatch):
+    monkeypatch.setattr("eval.experiments.informativeness.CHUNK", 2)
+    with ModelServer(reply) as server:
+        calm = make(server).run(Path("calm"), {})
+        asked = len(server.answered)
+        assert asked == 2 * len(TOPICS), "the control asks the same"
+        make(server).run(Path("calm"), {})
+        assert len(server.answered) == asked, "the answers are kept in the run's folder"
+        server.faults.extend([None] * 5 + ["503"])
+        with pytest.raises(UserError, match="503"):
+            make(server).run(Path("rough"), {})
+        for name in FOREIGN:
+            (Path("rough") / name).write_text('{"id": "another configuration"}\n')
+        rough = make(server).run(Path("rough"), {})
+        assert len(server.answered) == 2 * asked
+    assert rough == calm
+    assert Path("calm/results.json").read_bytes() == Path("rough/results.json").read_bytes()
+    assert [model["model"] for model in calm.provenance["models"]] == ["m"]
+    (row,) = calm.provenance["usage"]
+    both = 2 if make is robustness else 1
+    assert (row["answers"], row["failed"]) == (both * asked, 0)
+    assert row["cost"] == row["prompt_tokens"] + 2 * row["completion_tokens"] > 0
+    left = {path.name for path in Path("rough").glob(".*.partial.jsonl")}
+    assert left == set(FOREIGN), "another configuration goes on with its own"

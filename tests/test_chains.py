@@ -1,0 +1,155 @@
+"""What a configuration reads is what another one writes: builders, trainings, experiments.
+
+Every path in a configuration is one of four things. Under ``data/`` it is a file that a builder's
+configuration of the same tier writes, under ``checkpoints/`` a folder that a training exports,
+under ``configs/`` or ``eval/`` a file of this repo; and under ``downloads/`` it is what somebody
+else published and the user fetches, which the configuration's comments name and say where from.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from data_builders import __main__ as data_builders
+
+ROOT = Path(__file__).parents[1]
+TIERS = ("small", "laptop", "paper")
+CONFIGS = [p for tier in TIERS for p in sorted((ROOT / "configs").glob(f"*/{tier}/*.yaml"))]
+# Folders and files that a run fills for itself.
+OWN = {"cache", "cache_dir", "output", "export_to", "name", "training_logs"}
+PLACES = ("data/", "downloads/", "checkpoints/", "configs/", "eval/")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def comments_of(path: Path) -> str:
+    return "\n".join(re.findall(r"(?:^|\s)#\s?(.*)$", path.read_text("utf-8"), re.MULTILINE))
+
+
+def paths_in(config: object) -> Iterator[str]:
+    """Every path that a configuration reads, in keys (``{file: weight}``) and values."""
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield from paths_in(key)
+            if key not in OWN:
+                yield from paths_in(value)
+    elif isinstance(config, list):
+        for value in config:
+            yield from paths_in(value)
+    elif isinstance(config, str) and config.startswith(PLACES):
+        yield config
+
+
+def read(path: Path) -> list[str]:
+    return sorted(set(paths_in(yaml.safe_load(path.read_text("utf-8")))))
+
+
+def builds(path: Path) -> Iterator[list[str]]:
+    """Arguments of the builds that a builder's configuration tells of: its own, and others.
+
+    Another one is a line ``… --output data/NAME --option …`` of the comments.
+    """
+    yield []
+    for line in comments_of(path).splitlines():
+        for arguments in line.split("…")[1:]:
+            if "--output" in arguments:
+                yield shlex.split(arguments, comments=True)
+
+
+@cache
+def written(tier: str) -> dict[str, str]:
+    """File under ``data/`` to the configuration that writes it."""
+    found = {}
+    for path in sorted((ROOT / "configs" / "data" / tier).glob("*.yaml")):
+        (name,) = re.findall(r"Launch: +python -m data_builders (\w+) ", path.read_text("utf-8"))
+        parser = data_builders.parser_of(name)
+        for arguments in builds(path):
+            config = parser.parse_args(["--config", str(path), *arguments])
+            config.pop("config")
+            config.pop("dry_run")
+            if config.get("user_agent", "-") is None:
+                config["user_agent"] = "test/1.0 (test@lab.example)"
+            builder = data_builders._builder(name)(**parser.instantiate(config).as_dict())
+            for file in builder.writes():
+                place = (builder.output / file).as_posix()
+                assert found.setdefault(place, name_of(path)) == name_of(path), place
+    return found
+
+
+@cache
+def exported() -> set[str]:
+    """Folders under ``checkpoints/`` that a training's configuration names."""
+    configs = [path for path in CONFIGS if path.parent.parent.name == "train"]
+    read = [yaml.safe_load(path.read_text("utf-8")) for path in configs]
+    return {config["export_to"] for config in read if "export_to" in config}  # no sweep has one
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Caches that a builder's parts open do not land in the repo."""
+    monkeypatch.chdir(tmp_path)
+
+
+def missing(path: Path) -> list[str]:
+    """What nobody makes of that which a configuration reads."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    found = []
+    for file in read(path):
+        if file.startswith("data/"):
+            known = file in written(path.parent.name)
+        elif file.startswith("checkpoints/"):
+            # The laptop tier's encoder and the demo's untrained models are the Makefile's.
+            known = file.replace("untrained/", "") in exported() or file in makefile
+        elif file.startswith("downloads/"):
+            known = "/".join(file.split("/")[:2]) in comments_of(path)
+        else:
+            known = (ROOT / file).is_file()
+        if not known:
+            found.append(file)
+    return found
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
+def test_everything_that_is_read_is_made_somewhere(path, elsewhere):
+    assert missing(path) == []
+
+
+def test_the_chains_of_the_papers_are_whole(elsewhere):
+    # By hand, so that a walk that finds nothing is seen.
+    wanted = {
+        "configs/train/paper/adversary_mistral.yaml": "data/adversarial/info_train.jsonl",
+        "configs/train/paper/adversary_gpt2.yaml": "data/adversarial/info_dev.jsonl",
+        "configs/train/paper/unli.yaml": "data/unli/unli_train.jsonl",
+        "configs/train/paper/relation_deberta.yaml": "data/anli/relation_train.jsonl",
+        "configs/experiments/paper/factreasoner.yaml": "data/conflicts/documents.jsonl",
+        "configs/experiments/paper/lss_metrics.yaml": "data/lss_test/lss_test.jsonl",
+        "configs/experiments/paper/lss_generation.yaml": "data/lss_test/lss_test.jsonl",
+        "configs/experiments/paper/dfactscore.yaml": "data/ambigbio_vicuna/generations.jsonl",
+        "configs/data/paper/adversarial.yaml": "data/bios_paper/topics_test.jsonl",
+    }
+    for config, file in wanted.items():
+        assert file in read(ROOT / config)
+        assert file in written("paper")
+
+
+@pytest.mark.parametrize(
+    ("tier", "file"),
+    [
+        ("paper", "data/adversarial/train.jsonl"),
+        ("paper", "data/conflicts/documents_test.jsonl"),
+        ("paper", "data/lss/test.jsonl"),
+        ("paper", "data/unli/validation.jsonl"),
+        ("paper", "data/pairs/relation_dev.jsonl"),  # its shares leave nothing for dev
+        ("paper", "data/bios/topics_train.jsonl"),  # of the small tier
+        ("small", "data/bios_paper/topics_train.jsonl"),
+    ],
+)
+def test_a_file_that_no_builder_writes_is_missed(tier, file, elsewhere):
+    assert file not in written(tier)

@@ -1,0 +1,82 @@
+"""What a step does besides the gradient: the schedule, weight decay and clipping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from safetensors.torch import load_file
+
+from tests.train.recorder import STEPS
+from train.__main__ import main
+
+
+@pytest.fixture
+def steps(arguments: Callable) -> Callable[..., list[dict]]:
+    """Take six steps and return what each was taken with."""
+
+    def _steps(*options: str, component: str = "unli") -> list[dict]:
+        STEPS.clear()
+        recorder = '[{"class_path": "tests.train.recorder.Recorder"}]'
+        main(arguments(component, "--trainer.callbacks", recorder, *options))
+        return STEPS
+
+    return _steps
+
+
+def rates(found: list[dict]) -> list[float]:
+    return [rate for step in found for rate in step["rates"]]
+
+
+def test_the_rate_rises_and_falls_in_straight_lines(steps: Callable) -> None:
+    found = rates(steps("--model.lr", "0.006", "--model.warmup_ratio", "0.5"))
+    assert found == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.004, 0.002])
+    found = rates(steps("--model.lr", "0.006", "--model.warmup_ratio", "0"))
+    assert found == pytest.approx([0.006, 0.005, 0.004, 0.003, 0.002, 0.001])
+
+
+def test_decay_is_of_weight_matrices_alone(steps: Callable) -> None:
+    first, *_ = steps("--model.weight_decay", "0.3")
+    assert first["optimizer"] == "AdamW"
+    assert set(first["decayed"]) == {0.3, 0.0}
+    assert first["decayed"][0.3] | first["decayed"][0.0] == first["names"]
+    spared = {n for n in first["names"] if n.endswith("bias") or "LayerNorm" in n}
+    assert first["decayed"][0.0] == spared
+    assert len(spared) > 10
+
+
+def test_decay_shrinks_the_weights(arguments: Callable, tmp_path: Path) -> None:
+    sizes = {}
+    for decay in ("0", "0.5"):
+        options = ["--model.weight_decay", decay, "--model.lr", "0.05", "--model.warmup_ratio", "0"]
+        main(arguments("unli", *options, "--trainer.max_steps", "3", run=decay))
+        weights = load_file(tmp_path / f"checkpoints/{decay}/model.safetensors")
+        sizes[decay] = weights["bert.embeddings.word_embeddings.weight"].norm()
+    assert sizes["0.5"] < 0.99 * sizes["0"]
+
+
+def test_the_gradient_is_clipped_to_its_norm(steps: Callable) -> None:
+    for step in steps("--trainer.gradient_clip_val", "0.01"):
+        assert step["whole"] > 0.02
+        assert step["clipped"] == pytest.approx(0.01, rel=1e-3)
+    for step in steps("--trainer.gradient_clip_val", "null"):
+        assert step["clipped"] == step["whole"]
+
+
+def test_clipping_by_value_is_lightnings_own(steps: Callable) -> None:
+    options = ["--trainer.gradient_clip_val", "1e-5", "--trainer.gradient_clip_algorithm", "value"]
+    for step in steps(*options):
+        assert step["clipped"] < step["whole"] / 10
+
+
+def test_every_run_is_clipped_unless_told_otherwise(
+    arguments: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments("unli", "--print_config"))
+    parsed = yaml.safe_load(capsys.readouterr().out)
+    assert parsed["trainer"]["gradient_clip_val"] == 1.0
+    assert parsed["model"]["init_args"]["weight_decay"] == 0.01
+    assert parsed["model"]["init_args"]["warmup_ratio"] == 0.1
