@@ -72,6 +72,7 @@ $(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component
 
 runs/demo/results.json: configs/experiments/small/robustness.yaml $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
+	@rm -f $@  # a run's folder holds one configuration; that of other components or code goes
 	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/robustness.log; exit 1; }
 

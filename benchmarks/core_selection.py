@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import LinearConstraint, milp
 
+from components.encoding import Pair
 from eval.select.core import Core
-from eval.stages import Pair
 from records import Claim, Document
 
 GROUP, GAPS = 10, 0.1

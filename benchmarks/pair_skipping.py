@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from components.encoding import Pair
 from eval.models.encoder import Entailment
 from eval.retrieve.given import Given
-from eval.stages import Pair
 from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner

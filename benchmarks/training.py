@@ -47,9 +47,9 @@ from transformers import Trainer as HuggingFaceTrainer
 from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
 from records import RelationPair, read_records
-from train.__main__ import default_precision
 from train.__main__ import main as train_door
 from train.batches import FixedBatches
+from train.cli import default_precision
 from train.export import evaluate
 from train.relation import Relation, relation_loss
 
@@ -174,7 +174,7 @@ def run_fit(job: dict, folder: Path) -> float | None:
         "--model.weight_decay": WEIGHT_DECAY,
         "--model.warmup_ratio": WARMUP_RATIO,
         "--model.chunk_words": "null",
-        "--data": "train.data.PairData",
+        "--data": "train.data.RecordData",
         "--data.train": job["rows"],
         "--data.dev": job["dev"],
         "--data.batch_size": job["batch_size"],

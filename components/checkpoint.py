@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from transformers import AutoConfig
 
 from records import UserError, read_json, sha256_file, write_json, write_text
 
@@ -140,6 +139,8 @@ def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterab
 
 
 def _check_labels(folder: Path, component: Component) -> None:
+    from transformers import AutoConfig  # seconds to import, and only this needs it
+
     config = AutoConfig.from_pretrained(folder)
     found = [config.id2label[index] for index in sorted(config.id2label)]
     if component.labels and found != component.labels:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-
-import torch
-from transformers import BatchEncoding, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from components.overlap import NEW, focus_premise, new_words
 from components.words import Word
 
+if TYPE_CHECKING:  # seconds to import; whoever encodes has a tokenizer, and them imported
+    import torch
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+# What is judged together: a premise and a hypothesis, or whatever two texts a model reads.
 Pair = tuple[str, str]
 
 
@@ -182,6 +185,8 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
 
 def pad(rows: Sequence[Sequence[int]], value: int, left: bool = False) -> torch.Tensor:
     """Stack rows of ids of different length into a tensor of shape (rows, longest)."""
+    import torch
+
     width = max(len(row) for row in rows)
     gaps = [[value] * (width - len(row)) for row in rows]
     joined = [[*g, *r] if left else [*r, *g] for g, r in zip(gaps, rows, strict=True)]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
-from rouge_score import rouge_scorer
 
 from components.calibration import expected_calibration_error
 from components.checkpoint import RELATIONS
@@ -23,12 +23,14 @@ from components.statistics import (
     bootstrap,
     mean_known,
     pearson,
+    precision_recall_f1,
     spearman,
 )
 from components.words import align, is_subsequence, keep_targets, split_words
 from records import LssExample
 
-_ROUGE = rouge_scorer.RougeScorer(["rougeL"])
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
 
 
 def _of_both(
@@ -130,20 +132,21 @@ def sentence_bleu_of(reference: str, text: str) -> float:
     if not hypothesis:
         return 0.0
     words = [word.text for word in split_words(reference)]
+    # NLTK takes seconds to import, and only overlaps need it.
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
     smooth = SmoothingFunction().method4
     return float(sentence_bleu([words], hypothesis, smoothing_function=smooth))
 
 
-def _prf(hits: int, predicted: int, gold: int) -> tuple[float, float, float]:
-    """Precision, recall and F1; all 1 where both sides are empty, all 0 where one is."""
-    if not predicted or not gold:
-        return (float(predicted == gold),) * 3
-    return hits / predicted, hits / gold, 2 * hits / (predicted + gold)
-
-
 def word_f1(keep: Sequence[bool], gold: Sequence[bool]) -> float:
     """F1 of the kept words; 1 when both keep nothing."""
-    return _prf(sum(k and g for k, g in zip(keep, gold, strict=True)), sum(keep), sum(gold))[2]
+    return _of_words(keep, gold)[2]
+
+
+def _of_words(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float, float]:
+    hits = sum(k and g for k, g in zip(keep, gold, strict=True))
+    return precision_recall_f1(hits, sum(keep), sum(gold))
 
 
 def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, float]]:
@@ -152,17 +155,21 @@ def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, floa
     kept = align(text, words)
     if kept is None:  # words that the claim does not have: all wrong
         return [(0.0, 0.0, 0.0)] * len(golds)
-    return [
-        _prf(sum(k and g for k, g in zip(kept, gold, strict=True)), sum(kept), sum(gold))
-        for gold in golds
-    ]
+    return [_of_words(kept, gold) for gold in golds]
 
 
 def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
     """Precision, recall and F1 over two texts' words without their order, one a reference."""
     bag = Counter(word.text.lower() for word in split_words(text))
     golds = [Counter(word.text.lower() for word in split_words(gold)) for gold in references]
-    return [_prf((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
+    return [precision_recall_f1((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
+
+
+@cache
+def _rouge() -> RougeScorer:
+    from rouge_score.rouge_scorer import RougeScorer  # imports NLTK
+
+    return RougeScorer(["rougeL"])
 
 
 def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
@@ -175,7 +182,7 @@ def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}
     same = [reference == text for reference in references]
     overlaps = {
-        "rouge_l": [_ROUGE.score(gold, text)["rougeL"].fmeasure for gold in references],
+        "rouge_l": [_rouge().score(gold, text)["rougeL"].fmeasure for gold in references],
         "bleu": [sentence_bleu_of(gold, text) for gold in references],
     }
     for name, values in overlaps.items():

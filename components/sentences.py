@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import nupunkt
 
-# [1], [2, 3], [4-6]: not part of what is claimed. Four digits are an editor's year.
-_CITATION = re.compile(r"\s*\[(?:\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*|citation needed)\]")
+# What stands in [1], [2, 3], [4-6]; four digits are an editor's year.
+CITED = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"
+# They are not part of what is claimed.
+_CITATION = re.compile(rf"\s*\[(?:{CITED}|citation needed)\]")
 _BULLET = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)]|\(\d{1,2}\))\s+(?=\S)")
 
 # nupunkt learned from legal texts: "Art.", "Iowa." or "leg." hardly ever end a sentence there.

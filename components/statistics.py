@@ -147,6 +147,13 @@ def balanced_accuracy(table: np.ndarray) -> float:
     return float((np.diag(table) / totals).mean()) if totals.all() else math.nan
 
 
+def precision_recall_f1(hits: int, predicted: int, gold: int) -> tuple[float, float, float]:
+    """Precision, recall and F1; all 1 where both sides are empty, all 0 where one is."""
+    if not predicted or not gold:
+        return (float(predicted == gold),) * 3
+    return hits / predicted, hits / gold, 2 * hits / (predicted + gold)
+
+
 def kappa(table: np.ndarray) -> float:
     """Cohen's kappa with quadratic weights (Cohen 1968); of two classes the plain one (1960).
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from components.encoding import Pair
 from components.overlap import focus_premise, mark_new_words
-
-Pair = tuple[str, str]
 
 
 def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from data_builders.plan import show_plan
 from records import UserError
 from records.errors import run_door
 
-# Name on the command line to where its class is; imported only when asked for. The class has a
-# typed, documented constructor, a ``build()``, and a ``plan()`` of what a build would ask.
+# Name on the command line to where its ``Builder`` is; imported only when asked for.
 BUILDERS = {
     "adversarial": "data_builders.written.adversarial:Adversarial",
     "ambigbio": "data_builders.written.ambigbio.ambigbio:AmbigBio",
@@ -91,6 +89,8 @@ def main(arguments: list[str] | None = None) -> int:
     dry_run = config.pop("dry_run")
     builder = _builder(name)(**parser.instantiate(config).as_dict())
     if dry_run:
+        from data_builders.builder import show_plan  # the list of datasets has no need of it
+
         print(show_plan(name, builder.plan()))
     else:
         builder.build()

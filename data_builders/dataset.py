@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import platform
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from glob import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path, PurePath
 
-import yaml
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
@@ -27,8 +24,6 @@ class Card:
 
     Attributes:
         pretty_name: title of the card.
-        configs: config name to its splits, each to the file's path in the folder, e.g.
-            ``{"unli": {"train": "unli/train.jsonl"}}``.
         text: the body in Markdown: what it is, how it was made, what it must not be used for.
         license: the Hub's name of the licence.
         task_categories: the Hub's names of the tasks.
@@ -37,7 +32,6 @@ class Card:
     """
 
     pretty_name: str
-    configs: Mapping[str, Mapping[str, str]]
     text: str
     license: str = "cc0-1.0"
     task_categories: Sequence[str] = ("text-classification",)
@@ -49,7 +43,7 @@ def write_dataset(
     folder: str | Path,
     files: Mapping[str, Iterable[BaseModel | dict]],
     *,
-    declared: Sequence[str],
+    configs: Mapping[str, Mapping[str, str]],
     card: Card,
     clients: Sequence[PoliteClient],
     dropped: Mapping[str, int],
@@ -67,8 +61,10 @@ def write_dataset(
         folder: where it goes; files of an earlier dataset with the same names are replaced.
         files: path in the folder (``unli/train.jsonl``) to its records; generators are written
             as they come, so a dataset may be larger than the memory.
-        declared: what the builder's ``writes`` says, by which other configurations find the files.
-        card: what ``README.md`` says; each of its files must be in ``files``.
+        configs: config of the card to its splits, each to the path of its file, e.g. ``{"unli":
+            {"train": "unli/train.jsonl"}}``. The card names those that have rows, since the Hub's
+            viewer cannot read others, and none of the config ``""``.
+        card: what else ``README.md`` says.
         clients: the clients that were asked, for their request logs.
         dropped: reason to how many rows were left out for it; read after the last record.
         config: the builder's configuration, without the folder it writes to.
@@ -80,14 +76,12 @@ def write_dataset(
         Path of ``manifest.json``.
 
     Raises:
-        ValueError: a file that is not declared, or the card names one that is not in ``files``.
+        ValueError: a file that is in no config.
     """
     folder = Path(folder)
-    if set(files) - set(declared):
-        raise ValueError(f"not declared: {sorted(set(files) - set(declared))}")
-    named = {path for splits in card.configs.values() for path in splits.values()}
-    if named - set(files):
-        raise ValueError(f"the card names files that are not written: {sorted(named - set(files))}")
+    unknown = set(files) - {path for splits in configs.values() for path in splits.values()}
+    if unknown:
+        raise ValueError(f"files that no config names: {sorted(unknown)}")
     (folder / "manifest.json").unlink(missing_ok=True)
     written = {}
     for name in sorted(files):
@@ -96,7 +90,7 @@ def write_dataset(
     for name, text in sorted((pages or {}).items()):
         write_text(folder / name, text)
     total = sum(entry["rows"] for entry in written.values())
-    write_text(folder / "README.md", _card_text(card, written, total))
+    write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "config": {name: _plain(value) for name, value in config.items()},
         "seed": seed,
@@ -115,21 +109,6 @@ def write_dataset(
     write_json(folder / "manifest.json", manifest)
     _sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
-
-
-@contextmanager
-def kept_answers(output: Path, cache_dir: Path | None) -> Iterator[Path]:
-    """Where a build keeps what servers answered, so that it goes on where it was killed.
-
-    Args:
-        output: folder of the dataset; without ``cache_dir`` the answers are kept in it, hidden,
-            until the block ends without an error.
-        cache_dir: a folder that stays, for other builds to use.
-    """
-    folder = cache_dir or output / ".answers"
-    yield Path(folder)
-    if cache_dir is None:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(folder: Path, names: Sequence[str]) -> None:
@@ -169,29 +148,40 @@ def request_families(clients: Sequence[PoliteClient]) -> list[dict]:
     return sorted(found, key=lambda entry: (entry["endpoint"], entry["family"]))
 
 
-def _card_text(card: Card, written: Mapping[str, dict], total: int) -> str:
-    front = {
-        "pretty_name": card.pretty_name,
-        "license": card.license,
-        "language": list(card.language),
-        "task_categories": list(card.task_categories),
-        "tags": list(card.tags),
-        "size_categories": [_size_category(total)],
-        "configs": [
+def _card_text(
+    card: Card, configs: Mapping[str, Mapping[str, str]], written: Mapping[str, dict], total: int
+) -> str:
+    from huggingface_hub import DatasetCard, DatasetCardData  # slow; ``--help`` has no need of it
+
+    filled = {
+        name: {s: path for s, path in splits.items() if written.get(path, {}).get("rows")}
+        for name, splits in configs.items()
+        if name
+    }
+    front = DatasetCardData(
+        pretty_name=card.pretty_name,
+        license=card.license,
+        language=list(card.language),
+        task_categories=list(card.task_categories),
+        tags=list(card.tags),
+        size_categories=[_size_category(total)],
+        configs=[
             {
                 "config_name": name,
                 "data_files": [{"split": s, "path": path} for s, path in splits.items()],
             }
-            for name, splits in card.configs.items()
+            for name, splits in filled.items()
+            if splits
         ],
-    }
-    header = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
+    )
     rows = "".join(f"| `{name}` | {entry['rows']} |\n" for name, entry in written.items())
-    return (
-        f"---\n{header}---\n\n# {card.pretty_name}\n\n{card.text.strip()}\n\n"
-        f"## Files\n\n| file | rows |\n|---|---|\n{rows}\n"
-        "`manifest.json` holds the configuration, the requests, what was dropped and why, and "
-        "the SHA-256 of each file.\n"
+    return str(
+        DatasetCard(
+            f"---\n{front.to_yaml()}\n---\n\n# {card.pretty_name}\n\n{card.text.strip()}\n\n"
+            f"## Files\n\n| file | rows |\n|---|---|\n{rows}\n"
+            "`manifest.json` holds the configuration, the requests, what was dropped and why, and "
+            "the SHA-256 of each file.\n"
+        )
     )
 
 
@@ -207,16 +197,22 @@ def _size_category(rows: int) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it; paths with forward slashes."""
+    """A value as JSON has it: files by name, models and stages by what they say they are."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
     if isinstance(value, PurePath):
-        return value.as_posix()
+        return value.name
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
+    if hasattr(value, "identity"):
+        return _plain(value.identity)
+    if is_dataclass(value):
+        return _plain(asdict(value))
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return value
+    return type(value).__name__
 
 
 def _versions() -> dict[str, str]:

@@ -8,6 +8,11 @@ from collections.abc import Iterable, Sequence
 SPLITS = ("train", "dev", "test")
 
 
+def by_split(kind: str, splits: Iterable[str] = SPLITS) -> dict[str, str]:
+    """Split to the file of records of a kind."""
+    return {split: f"{kind}_{split}.jsonl" for split in splits}
+
+
 def drawn_splits(groups: Iterable[str], shares: Sequence[int], seed: int) -> dict[str, str]:
     """Group to its split, by a draw that depends on the groups and the seed, not on their order.
 
@@ -21,3 +26,12 @@ def drawn_splits(groups: Iterable[str], shares: Sequence[int], seed: int) -> dic
     total = sum(shares)
     edges = [round(len(order) * sum(shares[:end]) / total) for end in range(1, len(shares))]
     return {group: SPLITS[sum(place >= e for e in edges)] for place, group in enumerate(order)}
+
+
+def split_at(place: float, shares: Sequence[int]) -> str:
+    """The split that a number from 0 to the shares' sum falls into.
+
+    For builders that take the number from a group's hash, so that its split is the same whatever
+    else the files hold, and no table of groups is in memory.
+    """
+    return SPLITS[sum(place >= sum(shares[:end]) for end in range(1, len(shares)))]

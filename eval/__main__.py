@@ -15,8 +15,8 @@ COMMANDS = {
     "score": ("eval.commands.score", "score documents with the pipeline, with and without Core"),
     "core": ("eval.commands.core", "show which claims Core selects, and why"),
     "component": ("eval.commands.component", "judge one trained component on held-out data"),
-    "experiment": ("eval.experiments", "run one of the papers' experiments"),
-    "report": ("eval.report.build", "write a run's HTML report"),
+    "experiment": ("eval.commands.experiment", "run one of the papers' experiments"),
+    "report": ("eval.commands.report", "write a run's HTML report"),
 }
 
 USAGE = "usage: python -m eval COMMAND [options]"
@@ -51,9 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if name not in COMMANDS:
         raise UserError(f"no command {name!r}; give one of: {', '.join(COMMANDS)}")
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
     return import_module(COMMANDS[name][0]).main(rest)
 
 

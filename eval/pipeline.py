@@ -6,8 +6,12 @@ by ``class_path``.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, get_loader
 
 from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
 from eval.retrieve.given import Given as GivenPassages
@@ -131,6 +135,26 @@ class Pipeline:
             unjudged = sum(selection.reason == "failed" for selection in selections)
             scores.append(score_document(document, claims, own, selected, self.gamma, unjudged))
         return scores
+
+
+def read_pipeline(path: str) -> tuple[Pipeline, dict]:
+    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
+
+    Raises:
+        UserError: no such file, or one without a pipeline.
+        ArgumentError: a key that the pipeline does not have.
+    """
+    said = "give a configuration as for `python -m eval score`"
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; {said}")
+    given = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(given, dict) or "pipeline" not in given:
+        raise UserError(f"{path}: holds no `pipeline`; {said}")
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(Pipeline, "pipeline")
+    known = parser.parse_object({"pipeline": given["pipeline"]})
+    shown = json.loads(parser.dump(known, format="json", skip_unset=False))["pipeline"]
+    return parser.instantiate(known).pipeline, shown
 
 
 def _usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:

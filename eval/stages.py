@@ -7,14 +7,13 @@ batched across documents, deduplicated and cached.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from components.encoding import Pair
 from records import Claim, Document, Passage, Verdict
-
-Pair = tuple[str, str]
 
 
 class EntailmentModel(Protocol):
@@ -140,6 +139,13 @@ class Searcher(Protocol):
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         """Up to ``k`` passages a query, best first; ``None`` where the search failed."""
+
+
+@runtime_checkable
+class AsksInSteps(Protocol):
+    """A stage that asks a language model several times for one answer, at most ``most_calls``."""
+
+    most_calls: int
 
 
 class Verifier(Protocol):

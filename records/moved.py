@@ -13,6 +13,7 @@ MOVED = {
         "data_builders.written.corruption.corrupters.PromptedCorrupter"
     ),
     "data_builders.corruption.swap.ValueSwap": "data_builders.written.corruption.swap.ValueSwap",
+    "eval.citations.Citations": "eval.metrics.citations.Citations",
     "eval.models.prompted_lss.PromptedLss": "eval.prompting.prompted_lss.PromptedLss",
     "eval.models.prompted_relations.PromptedRelations": (
         "eval.prompting.prompted_relations.PromptedRelations"

@@ -90,8 +90,8 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
     """Read a table or a JSONL file of any size row by row, without a record type.
 
     Args:
-        path: JSONL (anything whose suffix is not one of the others), CSV, TSV or Parquet; each but
-            Parquet also with ``.gz`` behind it.
+        path: JSONL (anything whose suffix is not one of the others), CSV or TSV, also with ``.gz``
+            behind it; Parquet; or JSON, whose objects of many lines, or list, are in memory.
 
     Yields:
         The line, counted from 1 (in Parquet: the row), and the row. Cells of a CSV are texts.
@@ -104,8 +104,9 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
     suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
-    reader = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}.get(suffix)
-    for number, row in (reader or _jsonl_rows)(path):
+    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
+    whole = _json_rows if path.suffix.lower() == ".json" else _jsonl_rows
+    for number, row in readers.get(suffix, whole)(path):
         if isinstance(row, str):
             raise BadInput([f"{path}:{number}: {row}"])
         yield number, row
@@ -241,11 +242,16 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     return records
 
 
-def first_fault(path: str | Path, error: ValidationError) -> UserError:
-    """The first field that is wrong in a file that holds one object, as one line."""
+def first_fault(where: str | Path, error: ValidationError) -> BadInput:
+    """The first field that is wrong in an object, as one line.
+
+    Args:
+        where: the file, or the row, that the object stands in.
+        error: what the validation said.
+    """
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    return UserError(f"{path}: {field}: {first['msg']}")
+    return BadInput([f"{where}: {field}: {first['msg']}"])
 
 
 def read_json(path: str | Path, kind: type[M]) -> M:

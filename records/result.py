@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from records.errors import UserError
-from records.reading import read_json
+from records.reading import first_fault
+from records.result_1 import in_schema_2
 from records.writing import write_json
 
-RESULT_SCHEMA_VERSION = 1
+RESULT_SCHEMA_VERSION = 2
 
 
 class Result(BaseModel):
     """One number of an experiment, with what it was measured on.
 
+    No name holds another one: who wants the results of an assessor or a variant asks for the field.
+
     Attributes:
         metric: e.g. ``factual_precision`` or ``kept_share``.
-        selection: ``none`` or ``core``.
-        kind: kind of generation (normal, uninformative, repetitive, …).
+        assessor: whose judgements they are, where a run has several: of a verifier, a judge, a
+            relation model, or a metric that is judged itself.
+        selection: ``none``, or the selector's name, e.g. ``core``.
+        kind: kind of text (normal, uninformative, repetitive, …), or what else an experiment sets
+            side by side: decomposers, engines, sources of verdicts, classes of claims.
+        against: the other side of a comparison. The value is the difference to what the metric is
+            there, or, of a metric of agreement, how far both agree.
+        variant: which of several values of one name it is: ``trained`` or ``untrained`` (the
+            control), a number of appended sentences, a threshold, a named verdict, ``sd``, ….
         generator: who wrote the texts.
         domain: e.g. ``biographies``.
-        group: frequency or other group; ``all`` for no split.
-        components: ``trained`` or ``untrained`` (the control run).
+        group: of the texts, by any property; ``all`` for no split.
+        bin: of the topics, by their frequency; ``all`` for no split.
         n: how many topics entered the value.
         failed: how many claims could not be judged; never inside the value.
         value: the number, or ``None`` where nothing could be scored.
@@ -35,12 +46,15 @@ class Result(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     metric: str
-    selection: Literal["none", "core"]
-    kind: str
-    generator: str
+    assessor: str | None = None
+    selection: str = "none"
+    kind: str = "all"
+    against: str | None = None
+    variant: str | int | float | None = None
+    generator: str = "given"
     domain: str
     group: str = "all"
-    components: Literal["trained", "untrained"] = "trained"
+    bin: str = "all"
     n: Annotated[int, Field(ge=0)]
     failed: Annotated[int, Field(ge=0)]
     value: float | None
@@ -57,7 +71,7 @@ class ResultFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: Literal[1] = RESULT_SCHEMA_VERSION
+    schema_version: Literal[2] = RESULT_SCHEMA_VERSION
     experiment: str
     provenance: dict
     results: list[Result]
@@ -69,12 +83,17 @@ def write_results(path: str | Path, file: ResultFile) -> None:
 
 
 def read_results(path: str | Path) -> ResultFile:
-    """Read and validate a ``results.json``.
+    """Read and validate a ``results.json``, also one of schema 1.
 
     Raises:
         UserError: the file is missing, is not JSON, or does not follow the schema.
     """
     try:
-        return read_json(path, ResultFile)
+        given = json.loads(Path(path).read_text(encoding="utf-8"))
+        return ResultFile.model_validate(in_schema_2(given))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the experiment first") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValidationError as error:
+        raise first_fault(path, error) from None

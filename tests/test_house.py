@@ -12,8 +12,7 @@ import pytest
 
 from data_builders import __main__ as data_builders
 from eval import __main__ as evaluation
-from eval import experiments
-from eval.commands import core, score
+from eval.commands import core, experiment, score
 from train import __main__ as train
 from train import sweep_file
 
@@ -272,7 +271,7 @@ def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsy
         assert score.build_parser().parse_args(arguments)
     elif room == "experiments":
         arguments = ["--config", str(path), "--output", "x"]
-        assert experiments.build_parser(path.stem).parse_args(arguments)
+        assert experiment.build_parser(path.stem).parse_args(arguments)
     else:
         pytest.fail(f"configs/{room}: no door reads it")
 
@@ -313,7 +312,7 @@ def test_every_command_of_the_readme_exists(command):
         assert (ROOT / config).is_file()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "docs/where.md"])
 def test_every_path_of_the_docs_exists(page):
     made = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop")  # what the commands make
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -324,7 +323,7 @@ def test_every_path_of_the_docs_exists(page):
             assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md"])
+@pytest.mark.parametrize("path", ["README.md", "docs/scoring.md", "docs/where.md"])
 def test_every_class_of_the_docs_exists(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     named = sorted(set(re.findall(r"\b(eval(?:\.[a-z_]+)+)\.([A-Z]\w+)", text)))

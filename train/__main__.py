@@ -1,57 +1,20 @@
 """Door 1: ``python -m train {fit,validate,test,predict,sweep,push} …``.
 
-The first four are a thin LightningCLI in subclass mode: YAML picks the module and the data by
-``class_path``. Here are the defaults that every run shares: seed first, precision, loggers,
-callbacks, and the folder ``runs/train/NAME``. ``validate``, ``test`` and ``predict`` also take a
-checkpoint folder, which needs no YAML (``train/restore.py``).
+Here nothing but the way to each command: what takes seconds to import, torch above all, is left to
+the command that needs it, and the help is read from the sources (``train/help.py``).
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import os
-import re
 import sys
-import warnings
 from importlib import import_module
-from pathlib import Path
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
 
-import torch
-import transformers
-from jsonargparse import ArgumentError
-from lightning import LightningDataModule, LightningModule
-from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
-from lightning.pytorch.cli import (
-    ArgsType,
-    LightningArgumentParser,
-    LightningCLI,
-    SaveConfigCallback,
-)
-from lightning.pytorch.loggers import Logger
-
-from components.checkpoint import read_component
-from records import UserError, sha256_file, sha256_text
 from records.errors import run_door
-from train.export import Export, shown
-from train.push import check_push, push
-from train.restore import compare, complete, differences, given_folder, kind_of, restore
-from train.resume import BEST, LAST, Resume, curves_logger, read_state
-
-TRAINER_DEFAULTS = {
-    "num_sanity_val_steps": 0,
-    "gradient_clip_val": 1.0,
-    "log_every_n_steps": 10,
-    # All batches know their process already (train/batches.py).
-    "use_distributed_sampler": False,
-}
-FIT_OPTIONS = {
-    "config", "ckpt_path", "name", "runs", "export_to", "patience", "save_every", "push_to_hub",
-}  # fmt: skip
+from train.help import help_of
 
 HELP = """usage: python -m train COMMAND [options]
 
@@ -66,298 +29,23 @@ commands:
   push      upload a checkpoint folder to the Hugging Face Hub
 
 python -m train COMMAND --help shows the options of one command;
-python -m train fit --model.help=train.unli.Unli those of a module."""
-
-
-def default_precision() -> str:
-    """bf16 autocast where the processor computes in bf16, else fp32.
-
-    On a CPU with AVX512-BF16 a training step in bf16 took half (MiniLM) to a quarter (SmolLM2) of
-    the time in fp32; without such instructions bf16 is emulated and a step took four times as long
-    as in fp32, though oneDNN calls it supported.
-    """
-    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return "bf16-mixed" if native or torch.cuda.is_available() else "32-true"
-
-
-class TrainCLI(LightningCLI):
-    """LightningCLI with the run's folder, loggers, resuming and export."""
-
-    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        parser.add_argument("--name", type=str, default="run", help="name of the run's folder")
-        parser.add_argument("--runs", type=str, default="runs/train", help="where runs are kept")
-        parser.add_argument(
-            "--export_to",
-            type=str | None,
-            default=None,
-            help="checkpoint folder to write when the fit ends; null: checkpoints/NAME",
-        )
-        parser.add_argument(
-            "--patience",
-            type=int,
-            default=10,
-            help="stop early after this many validations without a better monitored measure",
-        )
-        parser.add_argument(
-            "--save_every", type=int, default=100, help="steps between two last.ckpt"
-        )
-        parser.add_argument(
-            "--push_to_hub",
-            type=str | None,
-            default=None,
-            help="ORG/NAME: upload the exported folder there when the fit ends",
-        )
-
-    @property
-    def options(self):
-        return self.config[self.subcommand]
-
-    @property
-    def folder(self) -> Path:
-        return Path(self.options.runs) / self.options.name
-
-    @property
-    def export_to(self) -> Path:
-        return Path(self.options.export_to or f"checkpoints/{self.options.name}")
-
-    def before_instantiate_classes(self) -> None:
-        if self.options.trainer.precision is None:
-            self.options.trainer.precision = default_precision()
-        self.options.trainer.default_root_dir = str(self.folder)
-        if self.options.data is None:
-            raise UserError("no data: give --data CLASS and --data.train, --data.dev in a config")
-        if self.subcommand != "fit" and self.checkpoint is not None:
-            self._obey_checkpoint()
-        if self.subcommand == "fit":
-            self._name_sweep_run()
-            if self.options.push_to_hub is not None:
-                check_push(self.options.push_to_hub)
-
-    def _obey_checkpoint(self) -> None:
-        """What a checkpoint folder states holds, and a ``--config`` that differs is told so."""
-        component = read_component(self.checkpoint)
-        path, _ = kind_of(self.checkpoint, component)
-        given = self.options.model
-        if given.class_path != path:
-            raise UserError(
-                f"{self.checkpoint}: holds a {component.component} as {component.architecture}, "
-                f"which is {path}, but --model is {given.class_path}; leave --config and --model "
-                "out or give those of its training"
-            )
-        other = differences(component, path, vars(given.init_args))
-        if other:
-            print(f"{self.checkpoint}: its own settings hold: {'; '.join(other)}", file=sys.stderr)
-
-    def _name_sweep_run(self) -> None:
-        """Runs of one ``wandb agent`` share a command; each gets folders of its own."""
-        run = os.environ.get("WANDB_RUN_ID")
-        if run and "WANDB_SWEEP_ID" in os.environ:
-            self.options.export_to = f"{self.export_to}-{run}"
-            self.options.name = f"{self.options.name}-{run}"
-            self.options.trainer.default_root_dir = str(self.folder)
-
-    def instantiate_classes(self) -> None:
-        try:
-            super().instantiate_classes()
-        except ValueError as error:  # jsonargparse's, around whatever a constructor refused
-            raise UserError(one_line(str(error))) from None
-
-    def instantiate_trainer(self, **kwargs: object):
-        """Add loggers and callbacks, whose folders and monitor come from the options and module."""
-        trainer = self.config_init[self.subcommand].trainer
-        callbacks = list(trainer.callbacks or [])
-        if trainer.enable_progress_bar is not False:
-            callbacks.append(RichProgressBar())
-        if self.subcommand == "fit":
-            fingerprint = self._fingerprint()
-            step = self._start(fingerprint)
-            callbacks += self._fit_callbacks(fingerprint, step)
-            if trainer.logger in (None, True):
-                trainer.logger = self._loggers(step)
-        else:
-            self._resolve_checkpoint()
-            trainer.logger = trainer.logger or False
-        trainer.callbacks = callbacks
-        try:
-            return super().instantiate_trainer(**kwargs)
-        except (MisconfigurationException, ValueError, TypeError) as error:
-            raise UserError(f"trainer: {one_line(str(error))}") from None
-
-    def _fit_callbacks(self, fingerprint: str, step: int) -> list:
-        options, module = self.options, self.model
-        monitored = {"monitor": module.monitor, "mode": module.monitor_mode}
-        return [
-            # A measure without a value is NaN; it is no reason to stop. Checked after validation: a
-            # run resumed at the end of an epoch has no measures there.
-            EarlyStopping(
-                **monitored,
-                patience=options.patience,
-                check_finite=False,
-                check_on_train_epoch_end=False,
-            ),
-            ModelCheckpoint(
-                **monitored,
-                dirpath=self.folder,
-                filename=BEST.removesuffix(".ckpt"),
-                save_weights_only=True,
-                enable_version_counter=False,
-                save_on_train_epoch_end=False,
-            ),
-            Resume(self.folder, options.save_every, fingerprint, fresh=step == 0),
-            Export(self.export_to, self.folder / BEST, self.arguments),
-        ]
-
-    def _loggers(self, step: int) -> list[Logger]:
-        loggers: list[Logger] = [curves_logger(Path(self.options.runs), self.options.name, step)]
-        if os.environ.get("WANDB_MODE") != "disabled":
-            import wandb
-            from lightning.pytorch.loggers import WandbLogger
-
-            loggers.append(
-                WandbLogger(
-                    name=self.options.name,
-                    project="factfoundry",
-                    save_dir=self.folder,
-                    offline=not {"WANDB_API_KEY", "WANDB_SWEEP_ID"} & set(os.environ),
-                    settings=wandb.Settings(silent=True, console="off", disable_git=True),
-                )
-            )
-        return loggers
-
-    def _fingerprint(self) -> str:
-        """What decides the weights: every option of model, data and trainer, and files they name.
-
-        Those are the data files, and the weights of a checkpoint folder that training starts from.
-        """
-        chosen = {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}
-        paths = [path for paths in self.datamodule.paths.values() for path in paths]
-        for value in chosen["model"].get("init_args", {}).values():
-            if isinstance(value, str) and (Path(value) / "component.json").is_file():
-                paths += sorted(Path(value).glob("*.safetensors"))
-        hashes = [sha256_file(path) for path in paths if Path(path).is_file()]
-        return sha256_text(json.dumps([chosen, hashes], sort_keys=True, default=str))
-
-    def _start(self, fingerprint: str) -> int:
-        """Settle from which checkpoint the fit goes on; return its step, 0 for a fresh start."""
-        given = self.options.ckpt_path
-        if given is None or given == "last":
-            last = self.folder / LAST
-            resumable = given == "last" and last.is_file()
-            if resumable and read_state(last)["fingerprint"] != fingerprint:
-                print(
-                    f"{last}: from another configuration or other data; starting anew. "
-                    f"`--ckpt_path {last}` goes on with it all the same.",
-                    file=sys.stderr,
-                )
-                resumable = False
-            given = str(last) if resumable else None
-        elif not Path(given).is_file():
-            raise UserError(f"--ckpt_path {given}: no such file; give a .ckpt file or `last`")
-        self.config_init[self.subcommand].ckpt_path = given
-        return read_state(Path(given))["step"] if given else 0
-
-    def _resolve_checkpoint(self) -> None:
-        """For validate, test and predict: ``best`` and ``last`` are files of the run's folder.
-
-        A checkpoint folder is loaded here, and Lightning has nothing left to load.
-        """
-        if self.checkpoint is not None:
-            restore(self.model, self.checkpoint)
-            self.config_init[self.subcommand].ckpt_path = None
-            return
-        given = self.options.ckpt_path
-        path = {"best": self.folder / BEST, "last": self.folder / LAST}.get(given, given)
-        if path is None or not Path(path).is_file():
-            raise UserError(
-                f"--ckpt_path {path}: no such file; give a checkpoint folder, or `best`, `last` or "
-                f"a .ckpt file of a fit (best and last are looked for in {self.folder})"
-            )
-        self.config_init[self.subcommand].ckpt_path = str(path)
-
-    def after_fit(self) -> None:
-        if self.options.push_to_hub is not None and self.trainer.is_global_zero:
-            print(f"pushed: {push(self.export_to, self.options.push_to_hub)}")
-
-    def after_validate(self) -> None:
-        self._tell("dev")
-
-    def after_test(self) -> None:
-        self._tell("test")
-
-    def _tell(self, split: str) -> None:
-        """The measures in full, and how they stand to those of the checkpoint folder."""
-        if not self.trainer.is_global_zero:
-            return
-        found = self.model.measured
-        print(f"{split}: {shown(found)}")
-        if self.checkpoint is not None:
-            judged = [file for file in self.datamodule.files if file.split == split]
-            said = compare(read_component(self.checkpoint), judged, found)
-            if said:
-                print(f"{self.checkpoint}: {said}")
-
-
-def quieten() -> None:
-    """Leave on the screen what a user can act on."""
-    warnings.filterwarnings("ignore", module="lightning|torch|transformers|jsonargparse")
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.WARNING)
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-
-
-def one_line(message: str) -> str:
-    """A parser's message as one line; of a tree of alternatives only the branch at fault."""
-    text = " ".join(part for line in message.splitlines() if (part := line.strip(" -\t")))
-    text = re.sub(
-        r"Does not validate against any of the Union subtypes Subtypes:.*?Errors:", "", text
-    )
-    text = re.split(r" Expected a <class 'NoneType'>| Given value type:", text)[0]
-    text = re.sub(r"Parser key |Problem with given class_path ", "", text)
-    return re.sub(r" +", " ", text)[:400]
+python -m train fit --model train.unli.Unli --help those of a module."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the door; user mistakes raise ``UserError``."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    quieten()
     command, *rest = arguments or [""]
     if command in {"-h", "--help"}:
         print(HELP)
         return 0
     if command in {"sweep", "push"}:
         return import_module(f"train.{command}").main(rest)
-    return run_lightning(arguments)
-
-
-def run_lightning(arguments: list[str]) -> int:
-    """Run fit, validate, test or predict; user mistakes raise ``UserError``."""
-    command, *rest = arguments or [""]
-    judges = command in {"validate", "test", "predict"}
-    TrainCLI.arguments = arguments
-    TrainCLI.checkpoint = given_folder(rest) if judges else None
-    given: ArgsType = list(arguments)
-    if TrainCLI.checkpoint is not None:
-        given = [command, *complete(TrainCLI.checkpoint, rest)]
-    strict = {"exit_on_error": False}
-    commands = {name: dict(strict) for name in LightningCLI.subcommands()}
-    try:
-        TrainCLI(
-            LightningModule,
-            LightningDataModule,
-            subclass_mode_model=True,
-            subclass_mode_data=True,
-            seed_everything_default=1,
-            trainer_defaults=TRAINER_DEFAULTS,
-            # Judging a run must not replace the configuration it was trained with.
-            save_config_callback=None if judges else SaveConfigCallback,
-            save_config_kwargs={"overwrite": True},
-            auto_configure_optimizers=False,
-            parser_kwargs={**strict, **commands},
-            args=given,
-        )
-    except (ArgumentError, MisconfigurationException) as error:
-        raise UserError(one_line(str(error))) from None
-    return 0
+    text = help_of(command, rest)
+    if text is not None:
+        print(text)
+        return 0
+    return import_module("train.cli").run_lightning(arguments)
 
 
 if __name__ == "__main__":

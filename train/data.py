@@ -1,4 +1,4 @@
-"""Data modules: read record files into splits, and say which rows make which batches.
+"""The data module: reads record files into splits, and says which rows make which batches.
 
 How a record is encoded is the component's business (``ComponentModule.encode``); which rows a split
 has is in ``train/mixture.py``, their order in ``train/batches.py``.
@@ -9,18 +9,11 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
+from jsonargparse.typing import PositiveInt
 from lightning import LightningDataModule
 
 from components.checkpoint import DataFile, describe_data
-from records import (
-    Generation,
-    LssExample,
-    Preference,
-    RelationPair,
-    UnliPair,
-    UserError,
-    read_records,
-)
+from records import UserError, read_records
 from records.types import Record
 from train.batches import FixedBatches, TrainBatches, run_seed, seen_an_epoch
 from train.checks import check_labels
@@ -38,7 +31,20 @@ from train.module import ComponentModule, Item
 
 
 class RecordData(LightningDataModule):
-    """Reads the splits of one kind of record.
+    """Reads the splits of the record that the module is trained on.
+
+    Args:
+        train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
+            a weight is how many times the file's rows are seen an epoch (0.5: every other time).
+        dev: file or files that choose the best weights and calibrate. A number in (0, 1) holds back
+            that share of the groups of the train files (of equal premise, reference, topic or
+            prompt).
+        test: file or files for ``test`` and ``predict``.
+        dev_rows: judge only this many seeded rows of each dev file; null for all.
+        kinds: use only texts of these kinds, e.g. ``[uninformative]``; null for all.
+        batch_size: rows (pairs, claims, texts) a training batch and device; null for the module's
+            own number, e.g. 32 for pairs.
+        eval_batch_size: rows an evaluation batch and device; null likewise.
 
     Attributes:
         paths: the files of each split; those of train for dev when it is held back from them.
@@ -49,23 +55,19 @@ class RecordData(LightningDataModule):
         files: name, SHA-256 and rows of each file and split.
     """
 
-    accepts: tuple[type[Record], ...]
-
     def __init__(
         self,
         train: Train,
         dev: Dev,
-        test: Paths | None,
-        dev_rows: int | None,
-        batch_size: int,
-        eval_batch_size: int,
+        test: Paths | None = None,
+        dev_rows: PositiveInt | None = None,
+        kinds: list[str] | None = None,
+        batch_size: PositiveInt | None = None,
+        eval_batch_size: PositiveInt | None = None,
     ):
         super().__init__()
-        if min(batch_size, eval_batch_size, 1 if dev_rows is None else dev_rows) < 1:
-            raise UserError(
-                "--data.batch_size, --data.eval_batch_size and --data.dev_rows must be at least 1"
-            )
-        self.dev_rows = dev_rows
+        self.save_hyperparameters()
+        self.dev_rows, self.kinds = dev_rows, kinds
         self.weights = weights_of(train)
         self.hold_back = share_of(dev)
         given = self.weights if self.hold_back else dev
@@ -90,11 +92,8 @@ class RecordData(LightningDataModule):
         return "test" if self.paths["test"] else "dev"
 
     def setup(self, stage: str) -> None:
-        if self.module.record_type not in self.accepts:
-            raise UserError(
-                f"{type(self).__name__} cannot feed {type(self.module).__name__}: it needs "
-                f"{self.module.record_type.__name__} records; change --data.class_path"
-            )
+        self.batch_size = self.batch_size or self.module.batch_size
+        self.eval_batch_size = self.eval_batch_size or self.module.eval_batch_size
         needed = {"fit": ["train", "dev"], "validate": ["dev"], "test": ["test"]}
         missing = [
             split for split in needed.get(stage, [self.predict_split]) if split not in self.records
@@ -131,7 +130,7 @@ class RecordData(LightningDataModule):
     def _part(self, split: str, path: str, rows: list[Record], source: str) -> Part:
         """The rows of a file that belong to the split."""
         numbers = {id(row): number for number, row in enumerate(rows, 1)}
-        chosen = self.choose(rows, path)
+        chosen = rows if self.kinds is None else self._of_kinds(rows, path)
         if self.hold_back and split != "test":
             seed, dev = run_seed(), split == "dev"
             chosen = [row for row in chosen if held_back(row, seed, self.hold_back) == dev]
@@ -142,15 +141,21 @@ class RecordData(LightningDataModule):
         weight = self.weights[path] if split == "train" else 1.0
         return Part(path, weight, chosen, [numbers[id(row)] for row in chosen], source)
 
+    def _of_kinds(self, rows: list[Record], path: str) -> list[Record]:
+        chosen = [row for row in rows if getattr(row, "kind", None) in self.kinds]
+        if not chosen:
+            there = ", ".join(sorted({str(getattr(row, "kind", None)) for row in rows}))
+            raise UserError(
+                f"{path}: no text of kind {', '.join(self.kinds)}; the file has: {there}; change "
+                "--data.kinds"
+            )
+        return chosen
+
     def evaluation(self) -> dict[str, object]:
         """The options besides files by which dev was chosen and batched, for component.json."""
-        options = {"dev": self.hold_back, "dev_rows": self.dev_rows}
+        options = {"dev": self.hold_back, "dev_rows": self.dev_rows, "kinds": self.kinds}
         options["eval_batch_size"] = self.eval_batch_size
         return {name: value for name, value in options.items() if value is not None}
-
-    def choose(self, rows: list[Record], path: str) -> list[Record]:
-        """The rows of a file to use; all of them unless a subclass filters."""
-        return rows
 
     def places(self, split: str, indices: list[int]) -> list[str]:
         """``file:row`` of items, for messages; a file's first record is row 1."""
@@ -190,129 +195,5 @@ class RecordData(LightningDataModule):
         return self._shared(self.predict_split)
 
 
-class PairData(RecordData):
-    """Pairs of premise and hypothesis, for UNLI and for the relation model.
-
-    Args:
-        train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
-            a weight is how many times the file's rows are seen an epoch (0.5: every other time).
-        dev: file or files that choose the best weights and calibrate. A number in (0, 1)
-            holds back that share of the groups of the train files (of equal premise).
-        test: file or files for ``test`` and ``predict``.
-        dev_rows: judge only this many seeded rows of each dev file; null for all.
-        batch_size: pairs a training batch and device.
-        eval_batch_size: pairs an evaluation batch and device.
-    """
-
-    accepts = (UnliPair, RelationPair)
-
-    def __init__(
-        self,
-        train: Train,
-        dev: Dev,
-        test: Paths | None = None,
-        dev_rows: int | None = None,
-        batch_size: int = 32,
-        eval_batch_size: int = 64,
-    ):
-        super().__init__(train, dev, test, dev_rows, batch_size, eval_batch_size)
-
-
-class LssData(RecordData):
-    """Claims, references and their longest supported subsequences.
-
-    Args:
-        train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
-            a weight is how many times the file's rows are seen an epoch (0.5: every other time).
-        dev: file or files that choose the best weights and tune the threshold. A number in (0, 1)
-            holds back that share of the groups of the train files (of equal reference).
-        test: file or files for ``test`` and ``predict``.
-        dev_rows: judge only this many seeded rows of each dev file; null for all.
-        batch_size: claims a training batch and device.
-        eval_batch_size: claims an evaluation batch and device.
-    """
-
-    accepts = (LssExample,)
-
-    def __init__(
-        self,
-        train: Train,
-        dev: Dev,
-        test: Paths | None = None,
-        dev_rows: int | None = None,
-        batch_size: int = 16,
-        eval_batch_size: int = 32,
-    ):
-        super().__init__(train, dev, test, dev_rows, batch_size, eval_batch_size)
-
-
-class GenerationData(RecordData):
-    """Texts about topics, for the adversaries.
-
-    Args:
-        train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
-            a weight is how many times the file's rows are seen an epoch (0.5: every other time).
-        dev: file or files that choose the best weights. A number in (0, 1)
-            holds back that share of the groups of the train files (of equal topic).
-        test: file or files for ``test`` and ``predict``.
-        dev_rows: judge only this many seeded rows of each dev file; null for all.
-        kinds: use only texts of these kinds, e.g. ``[uninformative]``; null for all.
-        batch_size: texts a training batch and device.
-        eval_batch_size: texts an evaluation batch and device.
-    """
-
-    accepts = (Generation,)
-
-    def __init__(
-        self,
-        train: Train,
-        dev: Dev,
-        test: Paths | None = None,
-        dev_rows: int | None = None,
-        kinds: list[str] | None = None,
-        batch_size: int = 8,
-        eval_batch_size: int = 8,
-    ):
-        super().__init__(train, dev, test, dev_rows, batch_size, eval_batch_size)
-        self.kinds = kinds
-
-    def evaluation(self) -> dict[str, object]:
-        return super().evaluation() | ({"kinds": self.kinds} if self.kinds else {})
-
-    def choose(self, rows: list[Generation], path: str) -> list[Generation]:
-        chosen = [row for row in rows if self.kinds is None or row.kind in self.kinds]
-        if not chosen:
-            there = ", ".join(sorted({str(row.kind) for row in rows}))
-            raise UserError(
-                f"{path}: no text of kind {', '.join(self.kinds)}; the file has: {there}; change "
-                "--data.kinds"
-            )
-        return chosen
-
-
-class PreferenceData(RecordData):
-    """Pairs of texts that a metric ordered, for training against that metric.
-
-    Args:
-        train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
-            a weight is how many times the file's rows are seen an epoch (0.5: every other time).
-        dev: file or files that choose the best weights. A number in (0, 1)
-            holds back that share of the groups of the train files (of equal prompt).
-        test: file or files for ``test`` and ``predict``.
-        dev_rows: judge only this many seeded rows of each dev file; null for all.
-        batch_size: pairs a training batch and device; each is two texts.
-        eval_batch_size: pairs an evaluation batch and device.
-    """
-
-    accepts = (Preference,)
-
-    def __init__(
-        self,
-        train: Train,
-        dev: Dev,
-        test: Paths | None = None,
-        dev_rows: int | None = None,
-        batch_size: int = 4,
-        eval_batch_size: int = 4,
-    ):
-        super().__init__(train, dev, test, dev_rows, batch_size, eval_batch_size)
+# Their names when there was a class a record: configurations and model cards that say so still run.
+PairData = LssData = GenerationData = PreferenceData = RecordData

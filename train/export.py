@@ -16,6 +16,7 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, WandbLogger
+from lightning.pytorch.strategies import FSDPStrategy
 
 from components.base import describe_base
 from components.checkpoint import Component, library_versions, write_component
@@ -24,7 +25,6 @@ from records import UserError
 from train.batches import FixedBatches, run_seed
 from train.card import Training, write_card
 from train.data import RecordData
-from train.distributed import check_full_state, unshard
 from train.module import ComponentModule
 
 
@@ -116,6 +116,36 @@ class Export(Callback):
             os.replace(self.to, old)
         os.replace(partial, self.to)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def check_full_state(trainer: Trainer) -> None:
+    """Refuse to train what could not be exported.
+
+    Raises:
+        UserError: FSDP would write sharded checkpoints.
+    """
+    if getattr(trainer.strategy, "_state_dict_type", "full") != "full":
+        raise UserError(
+            "--trainer.strategy: the export needs whole weights; set state_dict_type: full"
+        )
+
+
+def unshard(trainer: Trainer, module: ComponentModule, best: Path) -> None:
+    """Under FSDP, put a whole model in the place of this process's shards.
+
+    Its weights are the base's; ``best.ckpt``, a full state dict, is loaded into it next.
+
+    Raises:
+        UserError: steps were taken but no validation wrote ``best.ckpt``.
+    """
+    if not isinstance(trainer.strategy, FSDPStrategy):
+        return
+    if trainer.global_step and not best.is_file():
+        raise UserError(
+            f"no {best.name} to export: give a --trainer.val_check_interval within the training"
+        )
+    module.model = None
+    module.configure_model()
 
 
 def _component(module: ComponentModule, data: RecordData, found: Measures) -> Component:

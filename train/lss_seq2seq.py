@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -71,7 +71,6 @@ class LssSeq2Seq(ComponentModule):
     Args:
         base: base model with safetensors weights: hub id, folder, or ``package:NAME/PATH``. Null
             starts from random weights with ``tokenizer`` and ``t5``.
-        revision: revision of a hub model.
         tokenizer: whose tokenizer a model from random weights takes: hub id, folder, or
             ``package:NAME/PATH``.
         t5: sizes of a model from random weights: fields of transformers' ``T5Config``.
@@ -82,13 +81,10 @@ class LssSeq2Seq(ComponentModule):
             (true for LSS, false for LSS*).
         balance: where most LSS are the whole claim, drop so many of those as needed to have as many
             of either kind, or repeat the others (A.5); none leaves the training data as it is.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay, on weight matrices only.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = LssExample
+    batch_size, eval_batch_size = 16, 32
     architecture = "seq2seq"
     limits = (
         "A fluent output may drop or keep a word for no reason in the reference; nothing is said "
@@ -100,7 +96,6 @@ class LssSeq2Seq(ComponentModule):
     def __init__(
         self,
         base: str | None = "google/t5-xl-lm-adapt",
-        revision: str | None = None,
         tokenizer: str | None = None,
         t5: dict[str, int | float | str] | None = None,
         star: bool = False,
@@ -112,10 +107,14 @@ class LssSeq2Seq(ComponentModule):
         weight_decay: float = 0.0,
         warmup_ratio: float = 0.05,
         monitor: str = "dev/perplexity",
+        **shared: Any,
     ):
         _check_base(base, tokenizer, t5)
         name = base or f"random T5 over the tokenizer of {tokenizer}"
-        super().__init__(name, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(
+            name, max_length, lr, monitor,
+            weight_decay=weight_decay, warmup_ratio=warmup_ratio, **shared,
+        )  # fmt: skip
         self.tokenizer_base = tokenizer or base
         self.t5 = t5
         self.star = star

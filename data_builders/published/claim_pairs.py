@@ -13,14 +13,15 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar
 
 from components.sentences import split_sentences
-from data_builders.dataset import Card, write_dataset
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.wording import any_voice, bleached
-from data_builders.plan import Step
-from data_builders.splits import SPLITS, drawn_splits
+from data_builders.kb.language.wording import any_voice, bleached
+from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
 # A claim follows from a sentence that holds at least this share of its content words.
@@ -39,7 +40,8 @@ _EMPTY = frozenset(
 Pair = tuple[str, str]
 
 
-class ClaimPairs:
+@dataclass
+class ClaimPairs(Builder):
     """Distant UNLI and relation pairs from documents with claims.
 
     Args:
@@ -55,59 +57,31 @@ class ClaimPairs:
         UserError: no document has claims.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        documents: list[str],
-        per_document: int = 4,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        self.output = Path(output)
-        self.documents = documents
-        self.per_document = per_document
-        self.shares = tuple(shares)
-        self.limit = limit
-        self.seed = seed
+    documents: list[str]
+    per_document: int = 4
+    shares: tuple[int, int, int] = (8, 1, 1)
 
-    def plan(self) -> list[Step]:
-        """What a build would read."""
-        return [Step("documents with claims", path, seconds=1.0) for path in self.documents]
+    reads = ("documents",)
+    least: ClassVar = {"per_document": 1, "shares": 0}
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [f"{kind}_{split}.jsonl" for kind in ("relation", "unli") for split in SPLITS]
+    def files(self) -> dict[str, dict[str, str]]:
+        """Both kinds of pairs of each split."""
+        return {kind: by_split(kind) for kind in ("relation", "unli")}
 
-    def build(self) -> Path:
-        """Make the pairs and write the folder; returns the manifest's path."""
+    def make(self, work: Work) -> Made:
+        """The pairs of every rule."""
         read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
         documents = [document for document in read if document.claims]
         if not documents:
             raise UserError("documents: none of them has claims; give a `claims` field")
-        dropped = Counter({"document without claims": len(read) - len(documents)})
+        work.dropped["document without claims"] += len(read) - len(documents)
         files: dict[str, list] = {}
         split_of = drawn_splits((d.topic for d in documents), self.shares, self.seed)
         for split in SPLITS:
             own = [document for document in documents if split_of[document.topic] == split]
-            relation, unli = self._pairs(own, split, dropped)
-            files[f"relation_{split}.jsonl"] = relation
-            files[f"unli_{split}.jsonl"] = unli
-        return write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=CARD,
-            clients=[],
-            dropped=dropped,
-            config={
-                "per_document": self.per_document,
-                "shares": list(self.shares),
-                "limit": self.limit,
-            },
-            seed=self.seed,
-            inputs=self.documents,
-        )
+            relation, unli = self._pairs(own, split, work.dropped)
+            files |= {f"relation_{split}.jsonl": relation, f"unli_{split}.jsonl": unli}
+        return Made(files, CARD)
 
     def _pairs(
         self, documents: Sequence[Document], split: str, dropped: Counter[str]
@@ -203,9 +177,6 @@ RULES: dict[str, tuple[Callable, str, float | None]] = {
 
 CARD = Card(
     pretty_name="Distant pairs from documents with claims",
-    configs={
-        kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS} for kind in ("relation", "unli")
-    },
     license="other",
     tags=("factuality", "nli", "uncertain-nli", "distant-supervision"),
     text="""\

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tqdm import tqdm
 
 from components.words import join_words, split_words
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.published.knowledge.sources import files_of
-from data_builders.splits import SPLITS
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
+from data_builders.rows import files_of
+from data_builders.splits import SPLITS, by_split, split_at
 from records import (
     Annotation,
     BadInput,
@@ -29,7 +29,6 @@ from records import (
     Document,
     LssExample,
     Passage,
-    UserError,
     iter_rows,
 )
 
@@ -71,7 +70,8 @@ class Rated:
     factual: list[bool] = field(default_factory=list)
 
 
-class Summaries:
+@dataclass
+class Summaries(Builder):
     """LSS and documents of XSum summaries with human ratings, and of CNN/DailyMail's.
 
     Args:
@@ -89,105 +89,67 @@ class Summaries:
         UserError: nothing to read, ratings without articles, or a share that is not positive.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        hallucinations: str | None = None,
-        factuality: str | None = None,
-        xsum_articles: list[str] | None = None,
-        cnndm: list[str] | None = None,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if not hallucinations and not cnndm:
-            raise UserError("give hallucinations with xsum_articles, or cnndm, or both")
-        if bool(hallucinations) != bool(xsum_articles) or (factuality and not hallucinations):
-            raise UserError("hallucinations, xsum_articles: give both; factuality goes with them")
-        if min(shares) < 0 or sum(shares) < 1 or (limit is not None and limit < 1):
-            raise UserError("shares: not below 0 and not all 0; limit: at least 1")
-        self.output = Path(output)
-        self.hallucinations = hallucinations
-        self.factuality = factuality
-        self.xsum_articles = xsum_articles or []
-        self.cnndm = cnndm or []
-        self.shares = tuple(shares)
-        self.limit = limit
-        self.seed = seed
+    hallucinations: str | None = None
+    factuality: str | None = None
+    xsum_articles: list[str] | None = None
+    cnndm: list[str] | None = None
+    shares: tuple[int, int, int] = (8, 1, 1)
+
+    reads = ("hallucinations", "factuality", "xsum_articles", "cnndm")
+    least: ClassVar = {"shares": 0}
+
+    def faults(self) -> Iterable[str]:
+        """Files that are missing, or that go with others."""
+        if not self.hallucinations and not self.cnndm:
+            yield "give hallucinations with xsum_articles, or cnndm, or both"
+        if bool(self.hallucinations) != bool(self.xsum_articles):
+            yield "hallucinations, xsum_articles: give both"
+        if self.factuality and not self.hallucinations:
+            yield "hallucinations, xsum_articles: give both; factuality goes with them"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """What each set gives, by split."""
+        kinds = ["xsum/lss", "xsum/documents"] if self.hallucinations else []
+        kinds += ["cnndm/documents", "cnndm/claims"] if self.cnndm else []
+        return {kind.replace("/", "_"): by_split(kind) for kind in kinds}
+
+    def inputs(self) -> list[str]:
+        """The files, also those in folders."""
+        return list(map(str, files_of(super().inputs())))
 
     def plan(self) -> list[Step]:
         """The files that are read."""
         return [
-            Step(f"read ({path.stat().st_size / 1e6:,.1f} MB)", str(path))
-            for path in self._inputs()
+            Step(f"read ({Path(path).stat().st_size / 1e6:,.1f} MB)", path)
+            for path in self.inputs()
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        kinds = ("xsum/lss", "xsum/documents") if self.hallucinations else ()
-        kinds += ("cnndm/documents", "cnndm/claims") if self.cnndm else ()
-        return [f"{kind}_{split}.jsonl" for kind in kinds for split in SPLITS]
-
-    def build(self) -> Path:
-        """Read, split by article and write; returns the manifest's path."""
-        inputs = self._inputs()
-        dropped: Counter[str] = Counter()
+    def make(self, work: Work) -> Made:
+        """The summaries, split by article."""
         files: dict[str, Iterator] = {}
         if self.hallucinations:
-            rated = self._rated(dropped)
+            rated = self._rated(work.dropped)
             articles = self._articles({bbcid for bbcid, _ in rated})
-            dropped[NO_ARTICLE] += sum(bbcid not in articles for bbcid, _ in rated)
+            work.dropped[NO_ARTICLE] += sum(bbcid not in articles for bbcid, _ in rated)
             for split in SPLITS:
                 own = {
                     key: rating
                     for key, rating in rated.items()
                     if key[0] in articles and self._split(key[0]) == split
                 }
-                files[f"xsum/lss_{split}.jsonl"] = _lss(own, articles, dropped)
+                files[f"xsum/lss_{split}.jsonl"] = _lss(own, articles, work.dropped)
                 files[f"xsum/documents_{split}.jsonl"] = _documents(own, articles)
         if self.cnndm:
             for split in SPLITS:
-                files[f"cnndm/documents_{split}.jsonl"] = self._cnndm(split, dropped)
+                files[f"cnndm/documents_{split}.jsonl"] = self._cnndm(split, work.dropped)
                 files[f"cnndm/claims_{split}.jsonl"] = self._claims(split)
-        return write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=_card(self._configs(files)),
-            clients=[],
-            dropped=dropped,
-            config={
-                **{n: v and Path(v).name for n, v in self._ratings().items()},
-                "xsum_articles": [Path(p).name for p in self.xsum_articles],
-                "cnndm": [Path(p).name for p in self.cnndm],
-                "shares": list(self.shares),
-                "limit": self.limit,
-            },
-            seed=self.seed,
-            inputs=inputs,
-        )
-
-    def _ratings(self) -> dict[str, str | None]:
-        return {"hallucinations": self.hallucinations, "factuality": self.factuality}
-
-    def _inputs(self) -> list[Path]:
-        return files_of([*filter(None, self._ratings().values()), *self.xsum_articles, *self.cnndm])
-
-    def _configs(self, files: Mapping[str, object]) -> dict[str, dict[str, str]]:
-        """A split that no article falls into has no rows, which the Hub cannot read."""
-        filled = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
-        kinds = ("xsum/lss", "xsum/documents", "cnndm/documents", "cnndm/claims")
-        return {
-            kind.replace("/", "_"): {split: f"{kind}_{split}.jsonl" for split in filled}
-            for kind in kinds
-            if f"{kind}_train.jsonl" in files
-        }
+        return Made(files, CARD)
 
     def _split(self, article: str) -> str:
         """An article's split, by a number from the seed and its id alone."""
         digest = hashlib.sha256(f"{self.seed}:split:{article}".encode()).digest()
         place = int.from_bytes(digest[:8]) / 2**64 * sum(self.shares)
-        return SPLITS[(place >= self.shares[0]) + (place >= self.shares[0] + self.shares[1])]
+        return split_at(place, self.shares)
 
     def _rows(self, path: str | Path, limit: int | None = None) -> Iterator[Row]:
         rows = tqdm(islice(iter_rows(path), limit), desc=Path(path).name, disable=None)
@@ -361,19 +323,12 @@ def _documents(rated: Mapping[Key, Rated], articles: Mapping[str, str]) -> Itera
         )
 
 
-def _card(configs: Mapping[str, Mapping[str, str]]) -> Card:
-    """The card of the files that there are."""
-    return Card(
-        pretty_name="Summaries with supported subsequences",
-        configs=configs,
-        license="other",
-        task_categories=("summarization", "text-classification"),
-        tags=("factuality", "lss", "hallucination"),
-        text=TEXT,
-    )
-
-
-TEXT = """\
+CARD = Card(
+    pretty_name="Summaries with supported subsequences",
+    license="other",
+    task_categories=("summarization", "text-classification"),
+    tags=("factuality", "lss", "hallucination"),
+    text="""\
 Summaries and their articles. An article belongs to one split.
 
 - `xsum/lss_*`: XSum articles (`reference`) and summaries of five systems (`claim`) with the words
@@ -389,4 +344,5 @@ Summaries and their articles. An article belongs to one split.
 - `cnndm/claims_*`: the same as `reference` and `claim`.
 
 The ratings are CC BY 4.0; the articles are their publishers'.
-"""
+""",
+)

@@ -10,31 +10,25 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-
-from tqdm import tqdm
+from typing import ClassVar
 
 from components.sentences import split_sentences
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.splits import SPLITS
+from data_builders.builder import Builder, Made, Step, Work, complaint
+from data_builders.dataset import Card
+from data_builders.journal import model_name, write_texts
+from data_builders.splits import SPLITS, by_split
 from data_builders.topics import Stratum, Topics, split_topics
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
-from records import (
-    Document,
-    Generation,
-    JsonlAppender,
-    UserError,
-    sha256_text,
-)
+from records import Document, Generation, UserError
 from records.abstention import responds
 
 PROMPTS = Path(__file__).parent / "prompts"
 KINDS = ("info", "repetitive")
-# What a kill loses at most.
-TOPICS_A_WRITE = 16
 
 # A model that goes on with the next example, an opening ("Sure, here it is:"), a list's marks.
 _NEXT = re.compile(r"\n\s*(Person|User|Assistant)\s*:.*", re.DOTALL)
@@ -44,7 +38,8 @@ _WORD = re.compile(r"\w+")
 _CAPITAL = re.compile(r"(?<=[\w,;’'\"] )[A-Z]\w+")
 
 
-class Adversarial:
+@dataclass
+class Adversarial(Builder):
     """Uninformative and repetitive texts on topics, written by a prompted model.
 
     Args:
@@ -67,151 +62,86 @@ class Adversarial:
         UserError: a number below 1, or no such prompt file.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        topics: list[str] | dict[str, list[str]],
-        writer: Writer,
-        prompts: dict[str, str] | None = None,
-        per_topic: int = 5,
-        temperature: float = 1.0,
-        top_p: float = 0.95,
-        max_new_tokens: int = 256,
-        least_sentences: int = 3,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        if min(per_topic, max_new_tokens, least_sentences, *shares) < 1:
-            raise UserError(
-                "per_topic, max_new_tokens, least_sentences and shares: at least 1 each"
-            )
-        if limit is not None and limit < 1:
-            raise UserError("limit: at least 1")
-        self.output = Path(output)
-        self.topics = topics
-        self.writer = writer
-        self.prompts = shipped_prompts() if prompts is None else _read_prompts(prompts)
-        self.sampling = {
-            "n": per_topic,
-            "temperature": temperature,
-            "top_p": top_p,
-            "max_new_tokens": max_new_tokens,
-            "seed": seed,
-        }
-        self.least_sentences = least_sentences
-        self.shares = tuple(shares)
-        self.seed = seed
-        self.limit = limit
+    topics: list[str] | dict[str, list[str]]
+    writer: Writer
+    prompts: dict[str, str] | None = None
+    per_topic: int = 5
+    temperature: float = 1.0
+    top_p: float = 0.95
+    max_new_tokens: int = 256
+    least_sentences: int = 3
+    shares: tuple[int, int, int] = (8, 1, 1)
+
+    reads = ("topics",)
+    least: ClassVar = {"per_topic": 1, "max_new_tokens": 1, "least_sentences": 1, "shares": 1}
+
+    def faults(self) -> Iterable[str]:
+        """Prompt files that are none."""
+        return complaint(lambda: self._prompts)
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """Each kind of text by split."""
+        return {kind: by_split(kind) for kind in self._prompts}
 
     def plan(self) -> list[Step]:
         """One step a kind: how many texts are to be written."""
-        number = sum(len(own) for own in self._topics().values()) * self.sampling["n"]
-        model = _name(self.writer)
-        return [Step(f"{kind} texts", model, number, "texts") for kind in self.prompts]
+        number = sum(len(own) for own in self._topics().values()) * self.per_topic
+        model = model_name(self.writer)
+        return [Step(f"{kind} texts", model, number, "texts") for kind in self._prompts]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [f"{kind}_{split}.jsonl" for kind in self.prompts for split in SPLITS]
+    def config(self) -> dict[str, object]:
+        """The options, of the prompts their hashes."""
+        return super().config() | {"prompts": {k: p.sha256 for k, p in self._prompts.items()}}
 
-    def build(self) -> Path:
-        """Write the texts, sift them, write the folder; returns the manifest's path."""
+    @cached_property
+    def _prompts(self) -> dict[str, Prompt]:
+        return shipped_prompts() if self.prompts is None else _read_prompts(self.prompts)
+
+    def make(self, work: Work) -> Made:
+        """The texts that the model wrote, sifted."""
         topics = self._topics()
-        every = [topic for own in topics.values() for topic in own]
-        dropped: Counter[str] = Counter()
         files: dict[str, list[Generation]] = {}
         figures = {}
-        journals = []
-        for kind, prompt in self.prompts.items():
-            journals.append(journal := self.output / f".{kind}.{self._key(prompt)}.partial.jsonl")
-            answers = write_texts(self.writer, prompt, every, self.sampling, journal)
+        for kind, prompt in self._prompts.items():
+            answers = self._answers(kind, prompt, topics, work)
             for split, own in topics.items():
                 texts = [
                     (topic, text)
                     for topic in own
-                    for text in sift(kind, topic, answers[topic], self.least_sentences, dropped)
+                    for text in sift(
+                        kind, topic, answers[topic], self.least_sentences, work.dropped
+                    )
                 ]
                 name = f"{kind}_{split}.jsonl"
                 files[name] = [self._record(kind, topic, own[topic], text) for topic, text in texts]
                 figures[name] = statistics(texts)
-        self._check(files, dropped)
-        manifest = write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=self._card(files),
-            clients=[],
-            dropped=dropped,
-            config=self._config(),
-            seed=self.seed,
-            inputs=self._files(),
-            pages={"statistics.json": json.dumps(figures, indent=2) + "\n"},
-        )
-        for journal in journals:
-            journal.unlink()
-        return manifest
+            if not any(files[f"{kind}_{split}.jsonl"] for split in SPLITS):
+                raise UserError(
+                    f"no {kind} text is left ({work.why()}); give another model or prompt"
+                )
+        return Made(files, CARD, {"statistics.json": json.dumps(figures, indent=2) + "\n"})
 
-    def _files(self) -> list[str]:
-        if isinstance(self.topics, Mapping):
-            return [path for split in SPLITS for path in self.topics.get(split, ())]
-        return list(self.topics)
+    def _answers(
+        self, kind: str, prompt: Prompt, topics: Mapping[str, Topics], work: Work
+    ) -> dict[str, list[Answer]]:
+        sampling = {
+            "n": self.per_topic,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_new_tokens": self.max_new_tokens,
+            "seed": self.seed,
+        }
+        prompts = {t: prompt.messages(topic=t) for own in topics.values() for t in own}
+        journal = work.journal(kind, self.writer.identity, prompt.sha256, sampling)
+        return write_texts(self.writer, prompts, sampling, journal)
 
     def _topics(self) -> dict[str, Topics]:
         found = split_topics(self.topics, self.shares, self.seed)
         return {split: dict(list(own.items())[: self.limit]) for split, own in found.items()}
 
     def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
-        name = _name(self.writer)
+        name = model_name(self.writer)
         return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
-
-    def _check(self, files: Mapping[str, Sequence[Generation]], dropped: Counter[str]) -> None:
-        """A kind without a single text is no dataset."""
-        for kind in self.prompts:
-            if not any(files[f"{kind}_{split}.jsonl"] for split in SPLITS):
-                why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()))
-                raise UserError(f"no {kind} text is left ({why}); give another model or prompt")
-
-    def _key(self, prompt: Prompt) -> str:
-        """Of whatever decides a topic's texts."""
-        whole = [self.writer.identity, prompt.sha256, self.sampling]
-        return sha256_text(json.dumps(whole, sort_keys=True))[:16]
-
-    def _config(self) -> dict[str, object]:
-        """What decides the records, without the folder they go to."""
-        topics = self.topics
-        if isinstance(topics, Mapping):
-            topics = {split: [Path(p).name for p in paths] for split, paths in topics.items()}
-        else:
-            topics = [Path(path).name for path in topics]
-        return {
-            "topics": topics,
-            "writer": self.writer.identity,
-            "prompts": {kind: prompt.sha256 for kind, prompt in self.prompts.items()},
-            "sampling": self.sampling,
-            "least_sentences": self.least_sentences,
-            "shares": list(self.shares),
-            "limit": self.limit,
-        }
-
-    def _card(self, files: Mapping[str, Sequence[Generation]]) -> Card:
-        # The Hub's viewer cannot read a split without rows.
-        configs = {
-            kind: {s: f"{kind}_{s}.jsonl" for s in SPLITS if files[f"{kind}_{s}.jsonl"]}
-            for kind in self.prompts
-        }
-        return Card(
-            pretty_name="Uninformative and repetitive texts",
-            configs=configs,
-            license="other",
-            task_categories=("text-generation",),
-            tags=("factuality", "adversarial"),
-            text=CARD,
-        )
-
-
-def _name(writer: Writer) -> str:
-    model = writer.identity.get("model")
-    return str(model["id"] if isinstance(model, Mapping) else model)
 
 
 def shipped_prompts() -> dict[str, Prompt]:
@@ -224,38 +154,6 @@ def _read_prompts(paths: Mapping[str, str]) -> dict[str, Prompt]:
     if bad or not paths:
         raise UserError("prompts: give at least one kind, of letters only, with its file")
     return {kind: Prompt(path) for kind, path in paths.items()}
-
-
-def write_texts(
-    writer: Writer,
-    prompt: Prompt,
-    topics: Sequence[str],
-    sampling: Mapping[str, object],
-    journal: Path,
-) -> dict[str, list[Answer]]:
-    """The model's answers on each topic, kept in a journal while they grow.
-
-    Args:
-        writer: who writes.
-        prompt: with the field ``topic``.
-        topics: each once.
-        sampling: the keywords of ``Writer.answer``.
-        journal: a JSONL file; its name must depend on everything that decides the answers.
-    """
-    with JsonlAppender(journal, key="topic") as done:
-        todo = [topic for topic in topics if topic not in done.done]
-        bar = tqdm(total=len(topics), initial=len(topics) - len(todo), unit="topic", disable=None)
-        with bar:
-            for start in range(0, len(todo), TOPICS_A_WRITE):
-                batch = todo[start : start + TOPICS_A_WRITE]
-                prompts = [prompt.messages(topic=topic) for topic in batch]
-                answers = writer.answer(prompts, **sampling)
-                done.append(
-                    {"topic": topic, "answers": own}
-                    for topic, own in zip(batch, answers, strict=True)
-                )
-                bar.update(len(batch))
-        return {topic: [Answer(*a) for a in done.done[topic]["answers"]] for topic in topics}
 
 
 def sift(
@@ -329,7 +227,12 @@ def statistics(texts: Sequence[tuple[str, str]]) -> dict[str, float | int]:
     }
 
 
-CARD = """\
+CARD = Card(
+    pretty_name="Uninformative and repetitive texts",
+    license="other",
+    task_categories=("text-generation",),
+    tags=("factuality", "adversarial"),
+    text="""\
 Texts about topics, written by a prompted language model, to test whether a factuality metric can
 be gamed and to train adversaries that try (Core, arXiv 2407.03572, section 5.1, appendix B.3).
 
@@ -345,4 +248,5 @@ too short or that occur twice are left out; `manifest.json` counts them.
 **Nobody checked the texts: those of either kind may state falsehoods about real people.** They are
 no examples of good writing, and not made to train models that people read. The licence is that of
 the model's output.
-"""
+""",
+)

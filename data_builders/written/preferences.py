@@ -8,40 +8,22 @@ asks it with imitations only).
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from transformers.utils import logging
-
-from components.base import describe_base
-from components.checkpoint import library_versions
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.splits import SPLITS, drawn_splits
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
+from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
-from eval.commands.score import build_parser, score_resumably
-from eval.models.causal import CausalLM
-from eval.pipeline import Pipeline, Scored
-from eval.run.provenance import config_hash, inputs
-from records import (
-    Document,
-    JsonlAppender,
-    Preference,
-    UserError,
-    sha256_text,
-)
+from records import Preference, UserError
 
 PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
 
-# What a kill loses at most. The engine samples topics of equal prompt length together, and the
-# pipeline's stages batch across documents, so more at a time are faster.
-TOPICS_A_WRITE, DOCUMENTS_A_WRITE = 32, 128
 
-
-class Preferences:
+@dataclass
+class Preferences(Builder):
     """Chosen and rejected texts on topics, by a metric's score of a language model's samples.
 
     Args:
@@ -69,48 +51,35 @@ class Preferences:
         UserError: fewer than two samples, or a gap or a share that is not positive.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        topics: list[str],
-        generator: str,
-        pipeline: str,
-        prompt: str | None = None,
-        selection: Literal["none", "core"] = "none",
-        score: Literal["precision", "factscore"] = "precision",
-        verdict: str | None = None,
-        samples: int = 5,
-        temperature: float = 1.0,
-        top_p: float = 0.95,
-        max_new_tokens: int = 256,
-        min_gap: float = 0.1,
-        shares: tuple[int, int] = (9, 1),
-        batch_size: int = 32,
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if samples < 2 or min_gap <= 0 or min(shares) < 1:
-            raise UserError("samples: at least 2; min_gap: above 0; shares: at least 1 each")
-        self.output = Path(output)
-        self.topics = topics
-        self.generator = generator
-        self.pipeline = pipeline
-        self.prompt = prompt
-        self.selection = selection
-        self.score = score
-        self.verdict = verdict
-        self.samples = samples
-        self.sampling = {
-            "temperature": temperature,
-            "top_p": top_p,
-            "max_new_tokens": max_new_tokens,
+    topics: list[str]
+    generator: str
+    pipeline: str
+    prompt: str | None = None
+    selection: Literal["none", "core"] = "none"
+    score: Literal["precision", "factscore"] = "precision"
+    verdict: str | None = None
+    samples: int = 5
+    temperature: float = 1.0
+    top_p: float = 0.95
+    max_new_tokens: int = 256
+    min_gap: float = 0.1
+    shares: tuple[int, int] = (9, 1)
+    batch_size: int = 32
+
+    reads = ("topics",)
+    speed = ("batch_size",)
+    least: ClassVar = {"samples": 2, "max_new_tokens": 1, "shares": 1, "batch_size": 1}
+
+    def faults(self) -> list[str]:
+        """A gap that is none."""
+        return [] if self.min_gap > 0 else [f"min_gap: {self.min_gap}; give more than 0"]
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The pairs by split, and every text with its score."""
+        return {
+            "preferences": by_split("preferences", PARTS),
+            "samples": {"train": "samples.jsonl"},
         }
-        self.min_gap = min_gap
-        self.shares = tuple(shares)
-        self.batch_size = batch_size
-        self.limit = limit
-        self.seed = seed
-        self._journals: list[Path] = []
 
     def plan(self) -> list[Step]:
         """What a build would sample and score."""
@@ -120,13 +89,15 @@ class Preferences:
             Step("texts to score", self.pipeline, texts, "texts"),
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [*(f"preferences_{split}.jsonl" for split in PARTS), "samples.jsonl"]
+    def make(self, work: Work) -> Made:
+        """The best and the worst text of each topic."""
+        # PyTorch comes with these, and `--help` has no need of it.
+        from components.checkpoint import library_versions
+        from data_builders.written import sampled
+        from eval.models.causal import CausalLM
+        from eval.pipeline import read_pipeline
+        from eval.run.provenance import inputs
 
-    def build(self) -> Path:
-        """Sample, score, pair, write the folder; returns the manifest's path."""
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
@@ -136,132 +107,50 @@ class Preferences:
             raise UserError(f"prompt {engine.template!r} has no {{topic}}; give --prompt")
         prompts = {topic: engine.prompt_for(topic) for topic in topics}
         digests = inputs([shown, self.generator])
-        config = self._config(engine, shown, digests)
-        texts = self._sample(engine, topics, config["generator"])
+        names = ("temperature", "top_p", "max_new_tokens", "seed")
+        sampling = {"n": self.samples, **{name: getattr(self, name) for name in names}}
+        generator = sampled.describe(engine, self.generator, sampling)
+        texts = sampled.sample(engine, topics, generator, sampling, work)
         del engine  # two models at a time are more than enough
-        scored = self._score(pipeline, topics, texts, config_hash(shown, digests))
-        dropped: Counter[str] = Counter()
-        values = {topic: [self._value(s, dropped) for s in scored[topic]] for topic in topics}
-        manifest = write_dataset(
-            self.output,
-            self._files(topics, prompts, texts, values, dropped),
-            declared=self.writes(),
-            card=CARD,
-            clients=[],
-            dropped=dropped,
-            config=config,
-            seed=self.seed,
-            inputs=self.topics,
-        )
-        for journal in self._journals:
-            journal.unlink()
-        return manifest
+        scored = sampled.score(pipeline, topics, texts, shown, work)
+        told = (self.selection, self.score, self.verdict)
+        values = {
+            topic: [sampled.value_of(one, *told, work.dropped) for one in own]
+            for topic, own in scored.items()
+        }
+        found = {
+            "generator": generator,
+            "pipeline": shown,
+            "inputs": dict(digests),
+            "libraries": library_versions(),
+        }
+        return Made(self._rows(topics, prompts, texts, values, work), CARD, found=found)
 
     def _topics(self) -> Topics:
         return dict(list(read_topics(self.topics).items())[: self.limit])
 
-    def _config(self, engine: CausalLM, pipeline: dict, digests: Mapping[str, str]) -> dict:
-        """What decides the records, without the folder they go to."""
-        generator = {
-            "model": self.generator,
-            "base": engine.component.base if engine.component else describe_base(self.generator),
-            "prompt_template": engine.template,
-            "chat": engine.chat,
-            "dtype": str(engine.dtype),
-            "samples": self.samples,
-            **self.sampling,
-        }
-        return {
-            "generator": generator,
-            "pipeline": pipeline,
-            "selection": self.selection,
-            "score": self.score,
-            "verdict": self.verdict,
-            "min_gap": self.min_gap,
-            "shares": list(self.shares),
-            "limit": self.limit,
-            "inputs": dict(digests),
-            "libraries": library_versions(),
-        }
-
-    def _sample(
-        self, engine: CausalLM, topics: Topics, generator: Mapping[str, object]
-    ) -> dict[str, list[str]]:
-        """The texts of each topic, kept in a journal while they grow.
-
-        A text depends on the seed, its topic and its number alone, so a killed build goes on with
-        the very texts it would have written.
-        """
-        digests = inputs(self.generator)
-        key = sha256_text(json.dumps([generator, digests, self.seed], sort_keys=True))
-        self._journals.append(self.output / f".samples.{key[:16]}.partial.jsonl")
-        with JsonlAppender(self._journals[-1], key="topic") as done:
-            todo = [topic for topic in topics if topic not in done.done]
-            for start in range(0, len(todo), TOPICS_A_WRITE):
-                batch = todo[start : start + TOPICS_A_WRITE]
-                written = engine.sample(batch, n=self.samples, seed=self.seed, **self.sampling)
-                done.append({"topic": t, "texts": w} for t, w in zip(batch, written, strict=True))
-            return {topic: done.done[topic]["texts"] for topic in topics}
-
-    def _score(
-        self,
-        pipeline: Pipeline,
-        topics: Topics,
-        texts: Mapping[str, Sequence[str]],
-        key: str,
-    ) -> dict[str, list[Scored]]:
-        """Every text through the pipeline, resumably."""
-        documents = [
-            Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
-            for topic, stratum in topics.items()
-            for number, text in enumerate(texts[topic])
-        ]
-        key = sha256_text(json.dumps([key, [(d.id, d.text) for d in documents]]))
-        self._journals.append(self.output / f".scored.{key[:16]}.partial.jsonl")
-        scored = iter(score_resumably(pipeline, documents, self._journals[-1], DOCUMENTS_A_WRITE))
-        return {topic: [next(scored) for _ in texts[topic]] for topic in topics}
-
-    def _value(self, scored: Scored, dropped: Counter[str]) -> float | None:
-        """A text's score; ``None``, counted, where it abstains or could not be judged."""
-        own = {f"{s.assessor}.{s.name}": s for s in scored.scores if s.selection == self.selection}
-        if len(own) > 1 and self.verdict is None:
-            raise UserError(f"the pipeline gives {', '.join(own)}; name one with --verdict")
-        # A text without claims has no verdicts, and one score that no assessor gave.
-        alone = next(iter(own.values())) if self.verdict is None or not scored.claims else None
-        score = alone or own.get(self.verdict)
-        if score is None:
-            raise UserError(f"--verdict {self.verdict}: the pipeline gives {', '.join(own)}")
-        if not score.responded:
-            dropped["text that abstains"] += 1
-        elif score.precision is None:
-            dropped["text of which no claim could be judged"] += 1
-        else:
-            dropped["claim without a verdict, left out of its text's score"] += score.failed
-        return getattr(score, self.score) if score.responded else None
-
-    def _files(
+    def _rows(
         self,
         topics: Topics,
         prompts: Mapping[str, str],
         texts: Mapping[str, Sequence[str]],
         values: Mapping[str, Sequence[float | None]],
-        dropped: Counter[str],
+        work: Work,
     ) -> dict[str, list]:
         """File name to its records."""
         files: dict[str, list] = {f"preferences_{split}.jsonl": [] for split in PARTS}
         split_of = drawn_splits(prompts, self.shares, self.seed)
         for topic, prompt in prompts.items():
-            pair = best_and_worst(texts[topic], values[topic], self.min_gap, dropped)
+            pair = best_and_worst(texts[topic], values[topic], self.min_gap, work.dropped)
             if pair is not None:
                 fields = dict(zip(PAIR, pair, strict=True))
                 row = Preference(prompt=prompt, **fields, topic=topic)
                 files[f"preferences_{split_of[topic]}.jsonl"].append(row)
         empty = [split for split in PARTS if not files[f"preferences_{split}.jsonl"]]
         if empty:
-            why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
             raise UserError(
-                f"no pair for {' and '.join(empty)} ({why or 'too few topics'}); give more topics "
-                "or --samples, or a smaller --min_gap"
+                f"no pair for {' and '.join(empty)} ({work.why()}); give more topics or --samples, "
+                "or a smaller --min_gap"
             )
         files["samples.jsonl"] = [
             {"topic": topic, "text": text, "kind": "sampled", "score": value}
@@ -297,27 +186,8 @@ def best_and_worst(
     return texts[best], texts[worst], values[best], values[worst]
 
 
-def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
-
-    Raises:
-        UserError: no such file.
-        ArgumentError: a key that the pipeline does not have.
-    """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give a configuration as for `python -m eval score`")
-    parser = build_parser()
-    given = parser.parse_args(["--config", path, "--documents", "-", "--output", "-"])
-    shown = json.loads(parser.dump(given, format="json", skip_unset=False))["pipeline"]
-    return parser.instantiate(given).pipeline, shown
-
-
 CARD = Card(
     pretty_name="Preferences of a factuality metric",
-    configs={
-        "preferences": {split: f"preferences_{split}.jsonl" for split in PARTS},
-        "samples": {"train": "samples.jsonl"},
-    },
     license="other",
     task_categories=("text-generation",),
     tags=("factuality", "preference", "dpo", "adversarial"),

@@ -11,7 +11,6 @@ from jsonargparse import ArgumentParser
 
 from components.checkpoint import read_component
 from eval.decompose.given import Given
-from eval.models.encoder import Entailment, Unli
 from eval.select.core import Core
 from records import Document, UserError, read_records, write_jsonl
 
@@ -68,6 +67,8 @@ def main(argv: list[str]) -> int:
     options = arguments.clone().as_dict()
     for key in ("config", "claims", "checkpoints", "output", "cache"):
         options.pop(key, None)
+    from eval.models.encoder import Entailment, Unli  # PyTorch, which --help does without
+
     core = Core(
         entailment=Entailment(str(found["relation"]), cache=arguments.cache),
         unli=Unli(str(found["unli"]), cache=arguments.cache) if "unli" in found else None,

@@ -8,117 +8,75 @@ estimates, and those of methods that ask in several steps an upper bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from contextlib import ExitStack
+from typing import NamedTuple, TypeVar
 
 from components.sentences import split_sentences, without_citations
-from eval.models.chat import Answer, CachedWriter, Message, Sampling
+from eval.models.chat import CHARACTERS_A_TOKEN
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.knowledge import WORDS
-from eval.run.inside import replaced, writers
+from eval.retrieve.pages import PageRetriever
+from eval.retrieve.search import SearchRetriever
+from eval.run.held import writers
+from eval.run.terminal import model_name
+from eval.select.core import Core
+from eval.stages import AsksInSteps
 from records import Claim, Document, Passage
+
+T = TypeVar("T")
 
 # Human annotators found 3.9 facts in a sentence of FActScore's labelled biographies (n = 2,748).
 CLAIMS_A_SENTENCE = 4
 # Of passages where the retriever does not say.
 PASSAGES_A_CLAIM = 5
 WORDS_A_PASSAGE = 100
-# English text has about so many characters a token in the vocabularies of today's models.
-CHARACTERS_A_TOKEN = 4
-
-_NOTHING = Answer("", "dry run")
 
 
-@dataclass
-class Count:
-    """What a stage would ask one model.
+class _Row(NamedTuple):
+    """What a stage would ask one model, as a row of the table; ``cost`` is 0 without prices."""
 
-    Attributes:
-        calls: texts to be written that no cache holds.
-        prompt_tokens: about so many.
-        completion_tokens: at most.
-        cost: of these tokens; 0 where the model has no prices.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-
-
-class Counting:
-    """A language model that counts what it is asked and no cache holds; it answers nothing.
-
-    Args:
-        writer: the model that would be asked.
-    """
-
-    def __init__(self, writer: CachedWriter):
-        self.writer = writer
-        self.identity = writer.identity
-        self.count = Count()
-
-    def answer(
-        self,
-        prompts: Sequence[Sequence[Message]],
-        *,
-        n: int = 1,
-        temperature: float = 1.0,
-        top_p: float = 0.95,
-        max_new_tokens: int = 256,
-        seed: int = 0,
-        logprobs: bool = False,
-    ) -> list[list[Answer]]:
-        """No answers; each fails."""
-        sampling = Sampling(temperature, top_p, max_new_tokens, logprobs)
-        asked = self.writer.unanswered(prompts, n, sampling, seed)
-        self.count.calls += len(asked)
-        self.count.completion_tokens += len(asked) * max_new_tokens
-        for messages in asked:
-            characters = sum(len(message["content"]) for message in messages)
-            self.count.prompt_tokens += characters // CHARACTERS_A_TOKEN + 1
-        return [[_NOTHING] * n for _ in prompts]
+    stage: str
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
 
 
 def dry_run(pipeline: Pipeline, documents: Sequence[Document]) -> str:
     """A table of the calls and tokens that scoring ``documents`` would take."""
-    rows: list[tuple[str, str, Count]] = []
-
-    def counted(stage: Any, name: str, run: Callable[[Any], Any]) -> Any:
-        models: list[Counting] = []
-        found = run(replaced(stage, CachedWriter, lambda w: _counting(w, models)))
-        most = getattr(stage, "most_calls", 1)
-        rows.extend((name, model_name(m.identity), _priced(m, most)) for m in models)
-        return found
-
-    claims = counted(pipeline.decompose, "decompose", lambda stage: stage(documents))
+    rows: list[_Row] = []
+    decompose, revise, select = pipeline.decompose, pipeline.revise, pipeline.select
+    claims = _counted(decompose, "decompose", lambda: decompose(documents), rows)
     claims = [_stand_ins(own) for own in claims]
     # Stages without a language model cost no call, and their own models need not run.
-    if writers(pipeline.revise):
-        counted(pipeline.revise, "revise", lambda stage: stage(documents, claims))
-    relevance = getattr(pipeline.select, "relevance", None)
-    if writers(relevance):
+    if revise is not None and writers(revise):
+        _counted(revise, "revise", lambda: revise(documents, claims), rows)
+    if isinstance(select, Core) and select.relevance is not None and writers(select.relevance):
+        relevance = select.relevance
         sentences = [split_sentences(without_citations(d.text)) for d in documents]
-        counted(relevance, "relevance", lambda stage: stage(documents, sentences))
+        _counted(relevance, "relevance", lambda: relevance(documents, sentences), rows)
     claims, passages = _evidence(pipeline, documents, claims)
     for verifier in pipeline.verify:
         if writers(verifier):
             name = type(verifier).__name__
-            counted(verifier, name, lambda stage: stage(documents, claims, passages))
+            _counted(verifier, name, lambda v=verifier: v(documents, claims, passages), rows)
     return _table(rows, sum(map(len, claims)), len(documents))
 
 
-def _counting(writer: CachedWriter, models: list[Counting]) -> Counting:
-    models.append(Counting(writer))
-    return models[-1]
-
-
-def _priced(model: Counting, times: int) -> Count:
-    """What a model would be asked, so many times over, with what that costs."""
-    count = model.count
-    tokens = (count.prompt_tokens * times, count.completion_tokens * times)
-    return Count(count.calls * times, *tokens, model.writer.cost(*tokens) or 0.0)
+def _counted(stage: object, name: str, run: Callable[[], T], rows: list[_Row]) -> T:
+    """Run a stage whose language models only count; each gives a row."""
+    models = writers(stage)
+    with ExitStack() as counting:
+        counts = [counting.enter_context(model.counting()) for model in models]
+        found = run()
+    times = stage.most_calls if isinstance(stage, AsksInSteps) else 1
+    for model, count in zip(models, counts, strict=True):
+        tokens = (count.prompt_tokens * times, count.completion_tokens * times)
+        cost = model.cost(*tokens) or 0.0
+        rows.append(_Row(name, model_name(model.identity), count.calls * times, *tokens, cost))
+    return found
 
 
 def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
@@ -140,29 +98,28 @@ def _evidence(
     pipeline: Pipeline, documents: Sequence[Document], claims: list[list[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
     """The documents' own passages, or stand-ins where a retriever would find some."""
-    if isinstance(pipeline.retrieve, GivenPassages):
-        return pipeline.retrieve(documents, claims)
-    words = getattr(pipeline.retrieve, "words", WORDS_A_PASSAGE) or WORDS
+    retrieve = pipeline.retrieve
+    if isinstance(retrieve, GivenPassages):
+        return retrieve(documents, claims)
+    words, k = WORDS_A_PASSAGE, PASSAGES_A_CLAIM
+    if isinstance(retrieve, SearchRetriever):
+        k = retrieve.k
+    if isinstance(retrieve, PageRetriever):
+        words = retrieve.words or WORDS
     text = " ".join(["word"] * words)
-    names = [f"p{n}" for n in range(getattr(pipeline.retrieve, "k", PASSAGES_A_CLAIM))]
+    names = [f"p{n}" for n in range(k)]
     own = [Passage(id=name, title="Title", text=text) for name in names]
     given = [[c.model_copy(update={"contexts": names}) for c in row] for row in claims]
     return given, [own for _ in documents]
 
 
-def model_name(identity: dict[str, Any]) -> str:
-    """What a language model's identity calls it."""
-    model = identity.get("model", "")
-    return str(model.get("id", model) if isinstance(model, dict) else model)
-
-
-def _table(rows: list[tuple[str, str, Count]], claims: int, documents: int) -> str:
-    total = Count(*(sum(vars(c)[key] for *_, c in rows) for key in vars(Count())))
+def _table(rows: Sequence[_Row], claims: int, documents: int) -> str:
+    total = _Row("all", "", *(sum(row[place] for row in rows) for place in range(2, 6)))
     head = f"{'stage':14} {'model':36} {'calls':>10} {'prompt tokens':>15} {'new tokens':>12}"
     lines = [
-        f"{stage:14} {model[-36:]:36} {c.calls:10,} {c.prompt_tokens:15,} {c.completion_tokens:12,}"
-        + (f" {c.cost:10,.2f}" if total.cost else "")
-        for stage, model, c in [*rows, ("all", "", total)]
+        f"{r.stage:14} {r.model[-36:]:36} {r.calls:10,} {r.prompt_tokens:15,} "
+        f"{r.completion_tokens:12,}" + (f" {r.cost:10,.2f}" if total.cost else "")
+        for r in [*rows, total]
     ]
     return "\n".join(
         [

@@ -119,7 +119,7 @@ class Prompted(BySentence):
 
     def holds(self) -> list[object]:
         """The language model, the prompt with its examples, and the parser."""
-        return [self.writer, self.prompt, self.bank, self.parser, self.parses]
+        return [self.asker, self.prompt, self.bank, self.parser, self.parses]
 
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
         """What the model says, one call for all sentences and one more for each example dropped."""

@@ -25,16 +25,15 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from components.sentences import split_sentences
+from components.sentences import CITED, split_sentences
 from eval.stages import EntailmentModel, entails
 from records import Document, UserError
 
-_LIST = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"  # four digits are an editor's year
-_NUMBERS = re.compile(rf"[ \t]*\[({_LIST})\]")
+_NUMBERS = re.compile(rf"[ \t]*\[({CITED})\]")
 # The numbers with the blank that they leave before a full stop or comma: "in 1915 [1] ."
-_MARKS = re.compile(rf"(?:[ \t]*\[{_LIST}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
+_MARKS = re.compile(rf"(?:[ \t]*\[{CITED}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
 # "… in 1915. [1][2] She": the numbers belong to the sentence before them.
-_BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{_LIST}\])+)(?=\s|$)")
+_BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITED}\])+)(?=\s|$)")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
 # AmbigBio's cited passages: sections of pages, one after the other, each under its page's title.
 _SECTION = re.compile(r"^Title: .*(?:\n(?!Title: ).*)*", re.MULTILINE)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from components.statistics import bootstrap
-from eval.metrics.document import DocumentScore, Scored, f1_at_k, recall_at_k
+from eval.metrics.document import DocumentScore, Scored, f1_at_k, named, recall_at_k
 from eval.metrics.probabilities import labelled_precision, posterior_measures
 from records import Claim, Result, UserError, Verdict
 from records.abstention import responds
@@ -36,15 +36,15 @@ def summarise(
     scored: Sequence[Scored],
     config_hash: str,
     domain: str,
-    components: str = "trained",
-    group: str = ALL,
+    variant: str | int | None = None,
     seed: int = 0,
     k: int | None = None,
+    strata: bool = True,
 ) -> list[Result]:
     """Results for every kind and generator among the documents, with and without Core.
 
-    With ``group`` ``all`` there are also rows of each group (``Result.group`` is its name) and of
-    each bin of frequency (``bin=NAME``) that documents have; see :func:`strata_of`.
+    There are also rows of each group and of each bin of frequency that documents have; see
+    :func:`strata_of`.
 
     Metrics, means over documents (macro) but for the last two items:
 
@@ -63,24 +63,28 @@ def summarise(
     claims have labels ``precision_mae``: mean over documents of |precision - S / (S + NS)|, the
     latter of the labels of the claims that were scored.
 
-    With several verifiers or named verdicts, each has metrics of its own: ``metric:assessor.name``.
+    With several verifiers or named verdicts, the results of each have its name as ``assessor``.
+
+    Args:
+        variant: of all results, where a run has several of the same documents.
+        strata: whether groups and bins have results of their own.
     """
     assessors = list(
         dict.fromkeys(
             (score.assessor, score.name) for d in scored for score in d.scores if score.kept
         )
     )
-    parts = {group: scored} | (strata_of(scored) if group == ALL else {})
-    shared = {"domain": domain, "components": components, "config_hash": config_hash}
+    parts = [({}, scored), *(strata_of(scored) if strata else [])]
+    shared = {"domain": domain, "variant": variant, "config_hash": config_hash}
     return [
-        Result(**row, **shared, group=name)
-        for name, own in parts.items()
+        Result(**row, **shared, **stratum)
+        for stratum, own in parts
         for row in _rows(own, assessors, k, seed)
     ]
 
 
-def strata_of(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
-    """The documents of each ``group``, and of each ``bin``, by the name that results have for it.
+def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Scored]]]:
+    """The documents of each ``group``, and of each ``bin``, with the field of their results.
 
     Documents without one are in none. Where each topic has a group of its own (which then keeps
     splits apart) the groups say no more than the topics, and there are none.
@@ -88,20 +92,20 @@ def strata_of(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
     Raises:
         UserError: a group has the name of all documents together.
     """
-    found: dict[str, list[Scored]] = {}
-    for field, prefix in (("group", ""), ("bin", "bin=")):
+    found = []
+    for field in ("group", "bin"):
         own: dict[str, list[Scored]] = {}
         for one in scored:
             if (name := getattr(one.document, field)) is not None:
-                own.setdefault(f"{prefix}{name}", []).append(one)
+                own.setdefault(name, []).append(one)
         if ALL in own:
             raise UserError(
-                f"document {own[ALL][0].document.id!r}: group: {ALL!r} means all texts in the "
-                "results; give the group another name"
+                f"document {own[ALL][0].document.id!r}: {field}: {ALL!r} means all texts in the "
+                f"results; give the {field} another name"
             )
         topics = {one.document.topic for several in own.values() for one in several}
         if len(own) < len(topics):
-            found |= {name: own[name] for name in sorted(own)}
+            found += [({field: name}, own[name]) for name in sorted(own)]
     return found
 
 
@@ -127,7 +131,8 @@ def _rows(
         failed = sum(score.failed for _, score in rows)
         for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
             yield {
-                "metric": metric if assessor is None else f"{metric}:{'.'.join(assessor)}",
+                "metric": metric,
+                "assessor": None if assessor is None else named(*assessor),
                 "selection": selection,
                 "kind": kind,
                 "generator": generator,

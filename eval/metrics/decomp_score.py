@@ -6,7 +6,7 @@
 import datasets
 import evaluate
 
-from eval.metrics.decomposition import tally
+from eval.metrics.document import tally
 
 _DESCRIPTION = """DecompScore (arXiv 2403.11903, section 3.2): the mean over passages of the number
 of subclaims that the sentences they came from support. No length penalty."""

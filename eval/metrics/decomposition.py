@@ -22,18 +22,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from eval.metrics.document import FAILED
 from eval.select.judgements import relations
 from eval.select.weights import normalise
 from eval.stages import EntailmentModel, Verifier, entails
 from records import Claim, Document, Passage, Verdict
-
-SUPPORTED, NOT_SUPPORTED, FAILED = 1, 0, -1
 
 
 def judge_by_source(
@@ -82,26 +80,7 @@ def _is_source(claim: Claim) -> bool:
 
 def decision(verdict: Verdict) -> int:
     """1 for supported, -1 for failed, 0 for every other label."""
-    return {"supported": SUPPORTED, "failed": FAILED}.get(verdict.label, NOT_SUPPORTED)
-
-
-class Tally(NamedTuple):
-    """A passage's counts: subclaims that were judged, those supported, and those that failed."""
-
-    judged: int
-    supported: int
-    failed: int
-
-    @property
-    def scored(self) -> bool:
-        """Whether the passage enters the means: it has no subclaims, or some could be judged."""
-        return self.judged > 0 or self.failed == 0
-
-
-def tally(decisions: Sequence[int]) -> Tally:
-    """Count a passage's decisions (1, 0, or -1 for failed)."""
-    failed = sum(one < 0 for one in decisions)
-    return Tally(len(decisions) - failed, sum(one > 0 for one in decisions), failed)
+    return {"supported": 1, "failed": FAILED}.get(verdict.label, 0)
 
 
 def same_claims(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,6 +17,8 @@ from records import Claim, Document, Passage, Verdict
 from records.abstention import responds
 
 DEFAULT_GAMMA = 10
+# The decision on a claim that could not be judged; others are 1 (supported) and 0.
+FAILED = -1
 
 
 class DocumentScore(BaseModel):
@@ -97,11 +99,35 @@ class Scored(BaseModel):
         ]
 
 
+def named(assessor: str, name: str) -> str:
+    """An assessor and its named verdict in one: ``nli``, ``dfactscore.grouped``."""
+    return assessor if name == "default" else f"{assessor}.{name}"
+
+
 def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
     """exp(1 - gamma / claims) below gamma claims, else 1 (FActScore's released code)."""
     if claims == 0:
         return 0.0
     return 1.0 if gamma <= 0 or claims >= gamma else math.exp(1 - gamma / claims)
+
+
+class Tally(NamedTuple):
+    """A text's counts: claims that were judged, those supported, and those that failed."""
+
+    judged: int
+    supported: int
+    failed: int
+
+    @property
+    def scored(self) -> bool:
+        """Whether the text enters the means: it has no claims, or some could be judged."""
+        return self.judged > 0 or self.failed == 0
+
+
+def tally(decisions: Sequence[int]) -> Tally:
+    """Count a text's decisions (1, 0, or -1 for failed)."""
+    failed = sum(one < 0 for one in decisions)
+    return Tally(len(decisions) - failed, sum(one > 0 for one in decisions), failed)
 
 
 def recall_at_k(supported: int, k: int) -> float:

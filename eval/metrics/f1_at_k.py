@@ -9,7 +9,7 @@ import datasets
 import evaluate
 
 from components.statistics import average
-from eval.metrics.document import f1_at_k, recall_at_k
+from eval.metrics.document import f1_at_k, recall_at_k, tally
 
 _DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
 harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. A text
@@ -40,18 +40,15 @@ class F1AtK(evaluate.Metric):
     def _compute(self, predictions, k=None) -> dict:
         sizes = [len(decisions) for decisions in predictions if decisions]
         k = k or max(1, round(statistics.median(sizes)) if sizes else 1)
-        f1, recall, failed = [], [], 0
-        for decisions in predictions:
-            judged = [decision for decision in decisions if decision >= 0]
-            failed += len(decisions) - len(judged)
-            if judged or not decisions:
-                supported = sum(judged)
-                recall.append(recall_at_k(supported, k))
-                f1.append(f1_at_k(supported / len(judged) if judged else 0.0, supported, k))
+        every = [tally(decisions) for decisions in predictions]
+        scored = [one for one in every if one.scored]
+        pairs = [(one.supported / max(one.judged, 1), one.supported) for one in scored]
         return {
-            "f1_at_k": average(f1),
-            "recall_at_k": average(recall),
+            "f1_at_k": average(
+                [f1_at_k(precision, supported, k) for precision, supported in pairs]
+            ),
+            "recall_at_k": average([recall_at_k(supported, k) for _, supported in pairs]),
             "k": k,
-            "n": len(f1),
-            "failed": failed,
+            "n": len(scored),
+            "failed": sum(one.failed for one in every),
         }

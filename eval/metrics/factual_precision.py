@@ -7,7 +7,7 @@ import datasets
 import evaluate
 
 from components.statistics import average
-from eval.metrics.document import length_penalty
+from eval.metrics.document import length_penalty, tally
 
 _DESCRIPTION = """Factual precision (FActScore, arXiv 2305.14251, section 3): the mean over texts of
 the share of supported claims, with and without the length penalty."""
@@ -34,16 +34,14 @@ class FactualPrecision(evaluate.Metric):
         )
 
     def _compute(self, predictions, gamma=10) -> dict:
-        plain, penalised, failed = [], [], 0
-        for decisions in predictions:
-            judged = [decision for decision in decisions if decision >= 0]
-            failed += len(decisions) - len(judged)
-            if judged:
-                plain.append(sum(judged) / len(judged))
-                penalised.append(plain[-1] * length_penalty(len(decisions), gamma))
+        every = [tally(decisions) for decisions in predictions]
+        judged = [one for one in every if one.judged]
+        plain = [one.supported / one.judged for one in judged]
+        penalties = [length_penalty(one.judged + one.failed, gamma) for one in judged]
+        penalised = [p * penalty for p, penalty in zip(plain, penalties, strict=True)]
         return {
             "factual_precision": average(plain),
             "factscore": average(penalised),
-            "n": len(plain),
-            "failed": failed,
+            "n": len(judged),
+            "failed": sum(one.failed for one in every),
         }

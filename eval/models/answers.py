@@ -20,9 +20,9 @@ from transformers import (
 )
 
 from components.base import load_tokenizer
-from components.encoding import row_features
+from components.encoding import Pair, row_features
 from components.windows import best_windows, chunk_premise
-from eval.models.encoder import Dtype, Engine, Pair, Row
+from eval.models.encoder import Engine, Row
 from eval.models.hub import load_whole, named
 from eval.models.text2text import Text2Text
 
@@ -98,7 +98,6 @@ class SpanAnswers(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: ``bfloat16`` (autocast) is faster where the processor computes in it.
     """
 
     def __init__(
@@ -109,9 +108,8 @@ class SpanAnswers(Engine):
         batch_size: int = 32,
         cache: Path | None = None,
         device: str = "auto",
-        dtype: Dtype = "float32",
     ):
-        super().__init__(batch_size, cache, device, dtype)
+        super().__init__(batch_size, cache, device)
         self.model = model
         self.chunk_words = chunk_words
         self.max_length = max_length
@@ -171,8 +169,7 @@ class SpanAnswers(Engine):
                 name: torch.tensor([rows[i].features[name] for i in batch], device=self.device)
                 for name in rows[batch[0]].features
             }
-            with torch.autocast(self.device.type, torch.bfloat16, self.dtype == "bfloat16"):
-                output = self._model(**features)
+            output = self._model(**features)
             starts, ends = (x.double().cpu().numpy() for x in (output[0], output[1]))
             yield {
                 fitting[i][0]: _best_span(starts[row], ends[row], fitting[i][1])

@@ -20,6 +20,7 @@ from jinja2 import TemplateError
 from peft import PeftModel
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 from components.base import load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
@@ -85,6 +86,7 @@ class CausalLM:
         device: str = "auto",
         dtype: Dtype = "auto",
     ):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self.checkpoint = checkpoint
         self.component: Component | None = None
         if (Path(checkpoint) / "component.json").exists():

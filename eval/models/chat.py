@@ -13,7 +13,8 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,8 @@ _LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
 _THOUGHT = re.compile(r"^\s*(<think>)?.*</think>", re.DOTALL)
 # Why an answer fails whose tokens' probabilities were asked for.
 NO_TOKENS = "the server gives no token probabilities"
+# English text has about so many characters a token in the vocabularies of today's models.
+CHARACTERS_A_TOKEN = 4
 # A logarithm of a probability may be above 0 by rounding only.
 _ROUNDING = 1e-3
 
@@ -61,6 +64,9 @@ class Answer(NamedTuple):
     text: str
     failed: str | None = None
     tokens: tuple[Token, ...] | None = None
+
+
+_NOTHING = Answer("", "nothing was asked")
 
 
 class Writer(Protocol):
@@ -158,6 +164,21 @@ class Usage:
         return {"answers": answers, **rest}
 
 
+@dataclass
+class Count:
+    """What a language model would be asked that no cache holds.
+
+    Attributes:
+        calls: texts to be written.
+        prompt_tokens: about so many.
+        completion_tokens: at most.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
 # Takes a request's place, its answer, and the tokens of prompt and completion.
 Keep = Callable[[int, Answer, int, int], None]
 
@@ -181,6 +202,7 @@ class CachedWriter(ABC):
         self.cache_path = cache
         self.prices = prices
         self.usage = Usage()
+        self._count_only: Count | None = None
 
     @property
     @abstractmethod
@@ -230,6 +252,9 @@ class CachedWriter(ABC):
         """
         sampling = Sampling(temperature, top_p, max_new_tokens, logprobs)
         requests, wanted = self._requests(prompts, n, sampling, seed)
+        if self._count_only is not None:
+            self._add(requests, sampling, self._count_only)
+            return [[_NOTHING] * n for _ in prompts]
         answers = self._answers(requests, sampling)
         return [[answers[key] for key in keys] for keys in wanted]
 
@@ -274,14 +299,24 @@ class CachedWriter(ABC):
             return None
         return (prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]) / 1e6
 
-    def unanswered(
-        self, prompts: Sequence[Sequence[Message]], n: int, sampling: Sampling, seed: int
-    ) -> list[Sequence[Message]]:
-        """The prompt of each text that :meth:`answer` would have to ask the model for."""
-        requests = self._requests(prompts, n, sampling, seed)[0]
+    @contextmanager
+    def counting(self) -> Iterator[Count]:
+        """While it lasts nothing is asked but counted, and every answer fails."""
+        self._count_only = Count()
+        try:
+            yield self._count_only
+        finally:
+            self._count_only = None
+
+    def _add(self, requests: dict[bytes, Request], sampling: Sampling, count: Count) -> None:
         there = self.cache_path is not None and Path(self.cache_path).is_file()
         known = self._cache.get(list(requests)) if there else {}
-        return [request.messages for key, request in requests.items() if key not in known]
+        for key, request in requests.items():
+            if key not in known:
+                characters = sum(len(message["content"]) for message in request.messages)
+                count.calls += 1
+                count.prompt_tokens += characters // CHARACTERS_A_TOKEN + 1
+                count.completion_tokens += sampling.max_new_tokens
 
     def _count(self, kind: str, answer: Answer, prompt: int, completion: int) -> None:
         setattr(self.usage, kind, getattr(self.usage, kind) + 1)

@@ -24,10 +24,10 @@ from transformers import (
 
 from components.base import load_tokenizer, resolve_base
 from components.calibration import probabilities
-from components.encoding import row_features
+from components.encoding import Pair, row_features
 from components.sentences import split_sentences
 from components.windows import best_windows
-from eval.models.encoder import Dtype, Engine, Pair, Row
+from eval.models.encoder import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 
@@ -59,7 +59,6 @@ class Checker(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: ``bfloat16`` (autocast) is faster where the processor computes in it.
 
     Raises:
         UserError: ``chunk`` or ``max_length`` below 1.
@@ -76,9 +75,8 @@ class Checker(Engine):
         batch_size: int = 16,
         cache: Path | None = None,
         device: str = "auto",
-        dtype: Dtype = "float32",
     ):
-        super().__init__(batch_size, cache, device, dtype)
+        super().__init__(batch_size, cache, device)
         if any(number is not None and number < 1 for number in (chunk, max_length)):
             raise UserError("chunk and max_length: give at least 1, or null for the model's own")
         self.model = model

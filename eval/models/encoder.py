@@ -29,16 +29,17 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
 
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
-from components.encoding import encode_pairs, encode_words, first_tokens, row_features
+from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
 from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
+from eval.models.lss import Subsequence
 from records import UserError
 
-Pair = tuple[str, str]
 Dtype = Literal["float32", "bfloat16"]
 
 # Pairs that are tokenized and sorted together; bounds the memory that millions of pairs take.
@@ -101,7 +102,10 @@ class Engine:
     identity: dict[str, Any]
     _model: PreTrainedModel
 
-    def __init__(self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype):
+    def __init__(
+        self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
+    ):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype
@@ -281,16 +285,6 @@ class Unli(Encoder):
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         found = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
         return list(found[:, None])
-
-
-class Subsequence(NamedTuple):
-    """What is kept of a claim: per word of ``split_words(claim)``, and as text.
-
-    ``keep`` is ``None`` for an LSS* with words of its own.
-    """
-
-    keep: list[bool] | None
-    text: str
 
 
 class LssTagger(Encoder):

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from transformers import AutoConfig, PreTrainedModel
-from transformers.utils import logging
 
 from components.base import PACKAGE, describe_base, resolve_base
 from components.checkpoint import require_whole
@@ -52,7 +51,6 @@ def load_whole(
     Raises:
         UserError: it cannot be loaded, or lacks weights.
     """
-    logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
     try:
         loaded, info = auto.from_pretrained(
             resolve_base(model), use_safetensors=True, dtype=torch.float32, output_loading_info=True

@@ -11,8 +11,8 @@ import numpy as np
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from components.base import load_tokenizer
-from components.encoding import encode_grounded
-from eval.models.encoder import Dtype, Engine, Pair, Row
+from components.encoding import Pair, encode_grounded
+from eval.models.encoder import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 
@@ -33,7 +33,6 @@ class Lerc(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the scores; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: ``bfloat16`` (autocast) is faster where the processor computes in it.
     """
 
     def __init__(
@@ -43,9 +42,8 @@ class Lerc(Engine):
         batch_size: int = 32,
         cache: Path | None = None,
         device: str = "auto",
-        dtype: Dtype = "float32",
     ):
-        super().__init__(batch_size, cache, device, dtype)
+        super().__init__(batch_size, cache, device)
         self.model = model
         self.max_length = max_length
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
-from transformers.utils import logging
 
 from eval.models.causal import CausalLM, Dtype, text_draws
 from eval.models.chat import (
@@ -74,7 +73,6 @@ class LocalModel(CachedWriter):
         }
 
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         engine = self._engine
         prompts, fits = [], []
         for place, request in enumerate(requests):

@@ -6,13 +6,23 @@ The trained ones are ``eval.models.encoder.LssTagger`` and ``eval.models.seq2seq
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from components.encoding import Pair
 from components.overlap import new_words
 from components.windows import chunk_premise
 from components.words import join_words, project, split_words
-from eval.models.encoder import Pair, Subsequence
 from records import UserError
+
+
+class Subsequence(NamedTuple):
+    """What is kept of a claim: per word of ``split_words(claim)``, and as text.
+
+    ``keep`` is ``None`` for an LSS* with words of its own.
+    """
+
+    keep: list[bool] | None
+    text: str
 
 
 class LssModel(Protocol):

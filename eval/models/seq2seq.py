@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from transformers import AutoModelForSeq2SeqLM
 
-from components.encoding import batches_by_length, encode_grounded, pad
+from components.encoding import Pair, batches_by_length, encode_grounded, pad
 from components.subsequence import LssDecoder
-from eval.models.encoder import Encoder, Pair, Subsequence
+from eval.models.encoder import Encoder
+from eval.models.lss import Subsequence
 from records import UserError
 
 

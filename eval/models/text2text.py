@@ -12,9 +12,9 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
-from components.encoding import batches_by_length, encode_grounded, pad
+from components.encoding import Pair, batches_by_length, encode_grounded, pad
 from components.subsequence import LssDecoder
-from eval.models.encoder import Dtype, Engine, Pair
+from eval.models.encoder import Engine
 from eval.models.hub import load_whole, named
 from records import UserError
 
@@ -42,7 +42,6 @@ class Text2Text(Engine):
         batch_size: prompts a batch.
         cache: SQLite file that keeps the texts; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: ``bfloat16`` (autocast) is faster where the processor computes in it.
 
     Raises:
         UserError: a template without a context.
@@ -59,9 +58,8 @@ class Text2Text(Engine):
         batch_size: int = 32,
         cache: Path | None = None,
         device: str = "auto",
-        dtype: Dtype = "float32",
     ):
-        super().__init__(batch_size, cache, device, dtype)
+        super().__init__(batch_size, cache, device)
         if _CONTEXT not in template:
             raise UserError(f"template: {template!r} has no {_CONTEXT}")
         self.model = model
@@ -122,9 +120,8 @@ class Text2Text(Engine):
                 "input_ids": pad(prompts, self._tokenizer.pad_token_id).to(self.device),
                 "attention_mask": pad([[1] * len(p) for p in prompts], 0).to(self.device),
             }
-            with torch.autocast(self.device.type, torch.bfloat16, self.dtype == "bfloat16"):
-                watched = self._watched(features)
-                written = self._decoder.generate(self._model, features, [""] * len(own))
+            watched = self._watched(features)
+            written = self._decoder.generate(self._model, features, [""] * len(own))
             yield {
                 inputs[place]: np.asarray([p, *ids])
                 for place, p, ids in zip(own, watched, written, strict=True)

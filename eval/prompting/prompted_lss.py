@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from components.encoding import Pair
 from components.words import align, join_words, project, split_words
 from eval.models.chat import Writer
-from eval.models.encoder import Pair, Subsequence
+from eval.models.lss import Subsequence
 from eval.prompting.asker import Asker, Reading
 from eval.prompting.prompts import Prompt
 
@@ -71,7 +72,7 @@ class PromptedLss:
 
     def holds(self) -> list[object]:
         """The language model and its prompt."""
-        return [self.writer, self.prompt]
+        return [self.asker, self.prompt]
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the references support of the claims; ``None`` where there is no answer.

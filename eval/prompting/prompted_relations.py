@@ -17,12 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from components.checkpoint import RELATIONS
+from components.encoding import Pair
 from eval.models.chat import NO_TOKENS, Answer, Token, TokenWriter
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
 from records import UserError
-
-Pair = tuple[str, str]
 
 _PROMPT = Path(__file__).with_suffix(".jinja")
 _LABELS = {label: label for label in RELATIONS}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.metrics.document import Scored
-from eval.report.plots import BLUE, GREEN, ORANGE
+from eval.report.figures import BLUE, GREEN, ORANGE
 from records import Verdict
 
 # What can still be read; the caption says what is left out.

@@ -1,10 +1,5 @@
 "use strict";
-// Draw the plots whose data stands in the page, and let the reader filter the documents by kind.
-const figures = JSON.parse(document.getElementById("figures").textContent);
-for (const [place, figure] of Object.entries(figures)) {
-  Plotly.newPlot(place, figure.data, figure.layout, { responsive: true, displayModeBar: false });
-}
-
+// Let the reader filter the documents by kind.
 const filter = document.getElementById("kind");
 if (filter) {
   const documents = [...document.querySelectorAll("details.document")];

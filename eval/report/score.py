@@ -14,10 +14,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from eval.metrics.document import Scored
+from eval.metrics.document import Scored, named
 from eval.report.graph import Picture, picture_of
-from eval.report.lss import Run, of_verdict
-from eval.report.tables import interval, number, strata_of
+from eval.report.highlighted import Run, of_verdict
+from eval.report.page import Page
+from eval.report.tables import Cell, TextTable, cell, interval, number, strata_tables, unit_of
+from eval.run.terminal import model_name
 from eval.stages import Selection
 from records import Claim, Passage, Result, ResultFile, Verdict, first_fault, iter_rows
 
@@ -88,6 +90,7 @@ TABLES = (
     ),
 )
 _SELECTIONS = {"none": "without Core", "core": "with Core"}
+_FAILED = "n = {n}, {failed:,} failed"
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,14 @@ class Row:
 
     kind: str
     generator: str
-    assessor: str
+    assessor: str | None
     selection: str
     results: dict[str, Result]
+
+    @property
+    def texts(self) -> str:
+        """What they are of."""
+        return f"{self.kind} ({self.generator})"
 
     @property
     def failed(self) -> int:
@@ -108,12 +116,32 @@ class Row:
 
 def rows_of(results: Sequence[Result]) -> list[Row]:
     """A row a cell of the run, as the run has them; one assessor alone has no name."""
-    found: dict[tuple[str, str, str, str], dict[str, Result]] = {}
+    found: dict[tuple, dict[str, Result]] = {}
     for result in results:
-        metric, _, assessor = result.metric.partition(":")
-        key = (result.kind, result.generator, assessor, _SELECTIONS[result.selection])
-        found.setdefault(key, {})[metric] = result
+        if (result.group, result.bin) == ("all", "all"):
+            key = (result.kind, result.generator, result.assessor, _SELECTIONS[result.selection])
+            found.setdefault(key, {})[result.metric] = result
     return [Row(*key, own) for key, own in found.items()]
+
+
+def tables_of(rows: Sequence[Row]) -> list[TextTable]:
+    """Those of ``TABLES`` that the run has values for."""
+    several = any(row.assessor for row in rows)
+    found = []
+    for title, note, names in TABLES:
+        shown = {name: head for name, head in names.items() if any(name in r.results for r in rows)}
+        verdicts = "judged" in shown
+        lines: list[list[Cell | str]] = []
+        for row in rows:
+            assessor = [row.assessor or ""] if several else []
+            said = "" if verdicts else _FAILED
+            cells = [cell(row.results.get(n), unit_of(n), said) for n in shown]
+            failed = [Cell(f"{row.failed:,}")] if verdicts else []
+            lines.append([row.texts, *assessor, row.selection, *cells, *failed])
+        head = ["Texts (generator)", *(["Assessor"] if several else []), "Claims", *shown.values()]
+        head += ["Failed"] if verdicts else []
+        found += [TextTable(title, note, head, lines)] if shown else []
+    return found
 
 
 def summarise(rows: Sequence[Row]) -> list[str]:
@@ -121,7 +149,7 @@ def summarise(rows: Sequence[Row]) -> list[str]:
     found: dict[str, list[str]] = {}
     for row in rows:
         result = row.results.get("factual_precision")
-        by = f" by {_plain_name(row.assessor)}" if row.assessor else ""
+        by = f" by {row.assessor}" if row.assessor else ""
         said = found.setdefault(f"{row.kind} texts ({row.generator}){by}", [])
         if result is not None and result.value is not None:
             value = f"{number(result.value)} {interval(result)}".strip()
@@ -131,11 +159,6 @@ def summarise(rows: Sequence[Row]) -> list[str]:
     lines = [f"Precision of {name}: {'; '.join(said)}." for name, said in found.items()]
     more = len(lines) - MAX_LINES
     return lines[:MAX_LINES] + ([f"{more} more are in the tables."] if more > 0 else [])
-
-
-def _plain_name(assessor: str) -> str:
-    """``nli.default`` is ``nli``."""
-    return assessor.removesuffix(".default")
 
 
 # Documents
@@ -256,7 +279,7 @@ def _judgement(verdict: Verdict, claim: str, labels: dict[str, str]) -> Judgemen
     more = verdict.model_extra or {}
     steps = more.get("steps") or []
     return Judgement(
-        assessor=_plain_name(f"{verdict.assessor}.{verdict.name}"),
+        assessor=named(verdict.assessor, verdict.name),
         label=verdict.label.replace("_", " "),
         p=verdict.p,
         evidence=[labels[name] for name in verdict.evidence or []],
@@ -271,37 +294,34 @@ def _judgement(verdict: Verdict, claim: str, labels: dict[str, str]) -> Judgemen
 # The page
 
 
-def page_context(file: ResultFile, folder: Path) -> dict:
-    """What the page's template shows."""
-    rows = rows_of([result for result in file.results if result.group == "all"])
-    documents, total = read_documents(folder / "scored.jsonl")
-    models = [json.dumps(m, ensure_ascii=False) for m in file.provenance.get("models") or []]
-    return {
-        "summary": summarise(rows),
-        "tables": [(title, note, _columns(rows, names)) for title, note, names in TABLES],
-        "rows": rows,
-        "strata": strata_of(file.results),
-        "several": any(row.assessor for row in rows),
-        "k": file.provenance.get("k"),
-        "usage": [(_model_name(u["model"]), u) for u in file.provenance.get("usage") or []],
-        "models": models,
-        "prompts": file.provenance.get("prompts") or {},
-        "documents": documents,
-        "total": total,
-        "most": {"claims": MAX_CLAIMS, "passages": MAX_PASSAGES},
-        "assessor_name": _plain_name,
-        "cut": cut,
-    }
+class ScorePage(Page):
+    """How much of it is supported?"""
 
+    template = "report/score.html.j2"
+    question = "How much of it is supported?"
 
-def _columns(rows: Sequence[Row], names: dict[str, str]) -> dict[str, str]:
-    """The metrics that the run has."""
-    return {name: title for name, title in names.items() if any(name in r.results for r in rows)}
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """The metrics of all texts."""
+        return [*tables_of(rows_of(file.results)), *strata_tables(file.results)]
 
-
-def _model_name(identity: dict) -> str:
-    model = identity.get("model", "")
-    return str(model.get("id", model) if isinstance(model, dict) else model)
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """A summary, models and costs, and documents."""
+        rows = rows_of(file.results)
+        documents, total = read_documents(folder / "scored.jsonl")
+        models = [json.dumps(m, ensure_ascii=False) for m in file.provenance.get("models") or []]
+        return {
+            "summary": summarise(rows),
+            "with_core": any(row.selection == _SELECTIONS["core"] for row in rows),
+            "k": file.provenance.get("k"),
+            "usage": [(model_name(u["model"]), u) for u in file.provenance.get("usage") or []],
+            "models": models,
+            "prompts": file.provenance.get("prompts") or {},
+            "documents": documents,
+            "total": total,
+            "most": {"claims": MAX_CLAIMS, "passages": MAX_PASSAGES},
+            "named": named,
+            "cut": cut,
+        }
 
 
 def cut(text: str | None, most: int = MAX_CHARACTERS) -> str:

@@ -1,198 +1,195 @@
-"""The numbers of a run as the report shows them: looked up, put in words, held against targets."""
+"""Numbers and tables as text: for a page, for Markdown, for CSV and for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 
 from records import Result
 
+# How values are read: a share in per cent, totals, and means of so many digits.
+_DIGITS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
+_UNITS = {
+    **dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share"),
+    **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
+    "claims": "tenth",
+}
+# What the variants of a run with a control are called, and what is said below a value.
 COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
-_KINDS = ("normal", "uninformative", "repetitive", "sampled")
-_SHARES = {"kept_share", "respond_ratio", "empty_selection"}
-_COUNTS = {"judged", "supported", "contradicted", "undecided", "irrelevant"}
+NOT_JUDGED = "n = {n}, {failed} not judged"
+_PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
+_NAMES = ("metric", "assessor", "variant", "against")
+# Between a number and what belongs to it: its spread, or the other end of its interval.
+_WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d+)?\])")
 
 
 @dataclass(frozen=True)
-class Text:
-    """A row of the tables: a kind of text by one generator, named alone where it is the only."""
+class Cell:
+    """A value, its interval, and what it is of; a page sets them apart."""
 
-    kind: str
-    generator: str
-    label: str
+    value: str
+    interval: str = ""
+    note: str = ""
 
-
-@dataclass
-class Table:
-    """The results over all groups, looked up by what they are of."""
-
-    rows: Sequence[Result]
-    found: dict[tuple, Result] = field(init=False)
-    texts: list[Text] = field(init=False)
-    components: list[str] = field(init=False)
-
-    def __post_init__(self):
-        whole = [row for row in self.rows if row.group == "all"]
-        self.found = {(r.metric, r.selection, r.components, r.kind, r.generator): r for r in whole}
-        cells = list(dict.fromkeys((r.kind, r.generator) for r in whole))
-        cells.sort(key=lambda cell: kind_order(cell[0]))  # stable: else as the run has them
-        kinds = [kind for kind, _ in cells]
-        self.texts = [
-            Text(kind, generator, f"{kind} ({generator})" if kinds.count(kind) > 1 else kind)
-            for kind, generator in cells
-        ]
-        self.components = [c for c in COMPONENTS if any(r.components == c for r in whole)]
-
-    def get(self, metric: str, selection: str, text: Text, components: str) -> Result | None:
-        """The result, or none where the run has none."""
-        return self.found.get((metric, selection, components, text.kind, text.generator))
-
-    def has(self, metric: str, selection: str, components: str) -> bool:
-        """Whether any kind of text has a value."""
-        rows = (self.get(metric, selection, text, components) for text in self.texts)
-        return any(row is not None and row.value is not None for row in rows)
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.value, self.interval, self.note and f"({self.note})")))
 
 
 @dataclass(frozen=True)
-class StratumRow:
-    """The results of one group or bin of frequency: of a kind, generator, assessor, components."""
+class TextTable:
+    """A table of a page and of ``tables.md``, or, without a ``head``, what stands above several.
 
-    name: str
-    kind: str
-    generator: str
-    assessor: str
-    components: str
-    results: dict[tuple[str, str], Result]
+    Attributes:
+        figures: the drawings that a page shows with it, where they are.
+        within: it belongs to the one above it and can be folded away.
+    """
 
-
-def strata_of(rows: Sequence[Result]) -> list[StratumRow]:
-    """A row a group, or bin, and text; empty for a run whose texts have neither."""
-    found: dict[tuple, dict[tuple[str, str], Result]] = {}
-    for row in rows:
-        if row.group == "all" or row.group.startswith("appended="):
-            continue
-        metric, _, assessor = row.metric.partition(":")
-        name = f"group {row.group}"
-        if row.group.startswith("bin="):
-            name = f"frequency {row.group.removeprefix('bin=')}"
-        key = (name, row.kind, row.generator, assessor, row.components)
-        found.setdefault(key, {})[metric, row.selection] = row
-    return [StratumRow(*key, own) for key, own in found.items()]
+    title: str
+    note: str = ""
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell | str]] = field(default_factory=list)
+    figures: Sequence[str] = ()
+    within: bool = False
 
 
-def kind_order(kind: str) -> int:
-    """Sort key of a kind: the known ones in their order, then all others."""
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+# Values
 
 
-# Numbers as text
+def unit_of(metric: str) -> str:
+    """How a metric of ``score`` and of the robustness experiment is read."""
+    return _UNITS.get(metric, "score")
 
 
-def number(value: float | None, metric: str = "") -> str:
-    """A value with the digits and the unit that its metric is read in; a dash for no value."""
+def number(value: float | None, unit: str = "score") -> str:
+    """A value as its unit is read; a dash for no value."""
     if value is None:
         return "–"
-    name = metric.partition(":")[0]  # of several assessors
-    if name in _SHARES:
-        return f"{100 * value:.1f} %"
-    if name in _COUNTS:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if name == "claims" else f"{value:.3f}"
+    return f"{100 * value:.1f} %" if unit == "share" else f"{value:{_DIGITS[unit]}}"
 
 
-def interval(row: Result) -> str:
-    """The 95 % interval in brackets, in the unit of the value."""
+def interval(row: Result, unit: str = "score") -> str:
+    """The 95 % interval in brackets, in the unit of the value; nothing without one."""
     if row.ci95 is None:
         return ""
-    low, high = (number(end, row.metric).removesuffix(" %") for end in row.ci95)
-    return f"[{low}, {high}]" + (" %" if row.metric.partition(":")[0] in _SHARES else "")
+    low, high = (number(end, unit).removesuffix(" %") for end in row.ci95)
+    return f"[{low}, {high}]"
 
 
-def bound(target: dict) -> str:
-    """A target in words, e.g. ``at most 10 %``."""
-    words = {"at_most": "at most", "at_least": "at least"}
-    return ", ".join(
-        f"{words[k]} {100 * target[k]:g} %" for k in words if target.get(k) is not None
-    )
+def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
+    """A result in a table; a dash for none.
+
+    Args:
+        note: what is said of it, with the fields of the result in braces.
+    """
+    if row is None:
+        return Cell("–")
+    return Cell(number(row.value, unit), interval(row, unit), note.format_map(dict(row)))
 
 
-def reached(target: dict, row: Result | None) -> str:
-    """``yes`` or ``no`` by the value; says so where the interval lies on both sides."""
-    if row is None or row.value is None:
-        return "no value"
-    low, high = target.get("at_least"), target.get("at_most")
-    met = (low is None or row.value >= low) and (high is None or row.value <= high)
-    crossed = row.ci95 is not None and any(
-        end is not None and row.ci95[0] < end < row.ci95[1] for end in (low, high)
-    )
-    return ("yes" if met else "no") + (" (its interval holds the bound)" if crossed else "")
+def unbroken(text: object) -> str:
+    """A cell of a page whose lines break beside its numbers and intervals, not within them."""
+    return _WITHIN.sub("\N{NO-BREAK SPACE}", str(text))
 
 
-def targets_of(provenance: dict) -> dict[str, dict]:
-    """The bounds on the kept share by kind of text."""
-    targets = provenance.get("targets") or []
-    return {t["kind"]: t for t in targets if t.get("metric", "kept_share") == "kept_share"}
+# Tables
 
 
-# The summary
+def by(rows: Iterable[Result], *fields: str) -> dict:
+    """Results by one of their fields, or by several."""
+    if len(fields) == 1:
+        return {getattr(row, fields[0]): row for row in rows}
+    return {tuple(getattr(row, name) for name in fields): row for row in rows}
 
 
-def summarise(table: Table, targets: dict[str, dict], curve: dict) -> list[str]:
-    """Three sentences that say what the numbers say, for a reader in a hurry."""
-    return [_precision_line(table), _kept_line(table, targets), _curve_line(curve)]
-
-
-def _precision_line(table: Table) -> str:
-    parts = []
-    for text in sorted(table.texts, key=lambda text: text.kind == "normal"):  # adversaries first
-        none, core = (table.get("factual_precision", s, text, "trained") for s in ("none", "core"))
-        if none and core and none.value is not None and core.value is not None:
-            parts.append(
-                f"{text.label} texts score {none.value:.2f} without Core, "
-                f"{core.value:.2f} with Core"
-            )
-    return "Factual precision: " + "; ".join(parts or ["not measured in this run"]) + "."
-
-
-def _kept_line(table: Table, targets: dict[str, dict]) -> str:
-    kept = [(text, table.get("kept_share", "core", text, "trained")) for text in table.texts]
-    parts = [
-        f"{100 * row.value:.0f} % of {t.label}" for t, row in kept if row and row.value is not None
+def strata_tables(results: Sequence[Result]) -> list[TextTable]:
+    """The table of the groups and bins that texts have; none of a run whose texts have neither."""
+    columns = {
+        ("factual_precision", "none"): "Precision without Core",
+        ("factual_precision", "core"): "Precision with Core",
+        ("kept_share", "core"): "What Core keeps",
+    }
+    found: dict[tuple, dict[tuple[str, str], Result]] = {}
+    for row in results:
+        if (row.group, row.bin) != ("all", "all"):
+            name = f"group {row.group}" if row.bin == "all" else f"frequency {row.bin}"
+            place = (name, f"{row.kind} ({row.generator})", row.assessor or "", row.variant or "")
+            found.setdefault(place, {})[row.metric, row.selection] = row
+    heads = ["Topics", "Texts (generator)", "Assessor", "Components"]
+    shown = [n for n in range(len(heads)) if n < 2 or any(place[n] for place in found)]
+    rows = [
+        [
+            *(str(place[n]) for n in shown),
+            *(cell(own.get(key), unit_of(key[0]), NOT_JUDGED) for key in columns),
+        ]
+        for place, own in found.items()
     ]
-    line = (
-        f"Of the subclaims of a text, Core keeps {', '.join(parts)}"
-        if parts
-        else "What Core keeps was not measured in this run"
-    )
-    scores = {c: _count_reached(table, targets, c) for c in table.components}
-    if not any(total for _, total in scores.values()):
-        return line + "; no target was set."
-    for components, (met, total) in scores.items():
-        line += f"; the {COMPONENTS[components]} reach{_s(components)} {met} of {total} targets"
-    met, total = scores.get("untrained", (0, 1))
-    return line + (", so these targets do not show that training matters." if met == total else ".")
+    note = "The same texts apart: by the group of their topic, and by the bin of its frequency."
+    head = [*(heads[n] for n in shown), *columns.values()]
+    return [TextTable("By group and frequency", note, head, rows)] if rows else []
 
 
-def _s(components: str) -> str:
-    return "es" if components == "untrained" else ""
+def markdown(tables: Iterable[TextTable], first: str) -> str:
+    """Tables one below the other, ``first`` above them."""
+    parts = [f"{first}\n"]
+    for table in tables:
+        text = [f"##{'#' * table.within} {plain(table.title)}", table.note]
+        if table.head:
+            text.append(markdown_table(table.head, table.rows))
+        parts.append("\n\n".join(filter(None, text)) + ("" if table.head else "\n"))
+    return "\n".join(parts)
 
 
-def _count_reached(table: Table, targets: dict[str, dict], components: str) -> tuple[int, int]:
-    aimed = [text for text in table.texts if text.kind in targets]
-    rows = [(targets[t.kind], table.get("kept_share", "core", t, components)) for t in aimed]
-    met = sum(reached(target, row).startswith("yes") for target, row in rows)
-    # A target of a kind that the run has no text of is not reached.
-    return met, len(rows) + len(set(targets) - {text.kind for text in aimed})
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
+    """A table, its cells made plain."""
+    lines = [f"| {' | '.join(plain(str(part)) for part in line)} |" for line in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:], ""])
 
 
-def _curve_line(curve: dict) -> str:
-    parts = [
-        f"from {points[0][1].value:.2f} to {points[-1][1].value:.2f} "
-        + ("with" if selection == "core" else "without")
-        + " Core"
-        for (_, selection), points in curve.items()
+def plain(text: str) -> str:
+    """A text in one line that is neither the end of a cell nor a piece of HTML."""
+    text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def results_csv(results: Sequence[Result]) -> str:
+    """All results, one a line, with the ends of their intervals."""
+    rows = []
+    for row in results:
+        low, high = row.ci95 or ("", "")
+        names = {name: getattr(row, name) for name in (*_NAMES, *_PLACES)}
+        rows.append(names | {"value": row.value, "low": low, "high": high} | _counts(row))
+    return as_csv(rows)
+
+
+def _counts(row: Result) -> dict:
+    return {"n": row.n, "failed": row.failed}
+
+
+def as_csv(rows: Sequence[Mapping]) -> str:
+    """Rows with a column a name that any of them has; nothing for ``None``."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    out = StringIO()
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def terminal(rows: Sequence[Result]) -> str:
+    """Results one a line; what is the same of all of them is left out."""
+    kept = [
+        name
+        for name in ("metric", *_PLACES, *_NAMES[1:])
+        if name == "metric" or len({getattr(row, name) for row in rows}) > 1
     ]
-    if not parts:
-        return "Appending adversarial sentences was not measured in this run."
-    most = max(points[-1][0] for points in curve.values())
-    return f"{most} appended adversarial sentences move precision {', '.join(parts)}."
+    names = [["" if (v := getattr(row, n)) is None else str(v) for n in kept] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*names, strict=True)]
+    lines = []
+    for row, own in zip(rows, names, strict=True):
+        place = " ".join(name.ljust(width) for name, width in zip(own, widths, strict=True))
+        value = f"{number(row.value)} {interval(row)}".strip()
+        lines.append(f"{place} {value} n={row.n} failed={row.failed}")
+    return "\n".join(lines)

@@ -10,32 +10,27 @@ from __future__ import annotations
 import io
 import json
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from huggingface_hub import snapshot_download
 from numpy.lib import format as array_format
 from pydantic import ValidationError
-from safetensors.torch import load_file
 from tqdm import tqdm
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    T5EncoderModel,
-)
+from transformers.utils import logging
 
-from components.base import load_tokenizer, resolve_base
-from components.encoding import batches_by_length, pad
+from components.base import resolve_base
 from eval.models.encoder import pick_device
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, read_records, sha256_file, sha256_text
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 # Passages that are encoded and written together: what a killed run loses at most.
 CHUNK = 2048
@@ -45,13 +40,10 @@ QUERIES = 256
 
 _FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 _TABLES = {".csv", ".tsv", ".parquet", ".gz"}
-_POOLINGS = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
-
-Step = Callable[[torch.Tensor], torch.Tensor]
 
 
 class SentenceEncoder:
-    """A sentence-transformers model, run by transformers alone.
+    """A sentence-transformers model; nothing is fetched for one that lies in a folder.
 
     Args:
         model: a hub id, a folder or ``package:…``; one without ``modules.json`` is pooled by the
@@ -61,7 +53,7 @@ class SentenceEncoder:
         device: ``auto``, ``cpu``, ``cuda``, …
 
     Raises:
-        UserError: a step that is not known here, or weights that are not there as safetensors.
+        UserError: the model cannot be loaded, or its weights are not there as safetensors.
     """
 
     def __init__(
@@ -71,6 +63,7 @@ class SentenceEncoder:
         max_length: int | None = None,
         device: str = "auto",
     ):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
         self._base = resolve_base(model)
         self.model = model
         self.batch_size = batch_size
@@ -87,7 +80,8 @@ class SentenceEncoder:
     @cached_property
     def max_length(self) -> int:
         """Tokens of a text; the rest is not read."""
-        settings = _json(self.folder / "sentence_bert_config.json")
+        file = self.folder / "sentence_bert_config.json"
+        settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         return self._length or settings.get("max_seq_length") or 512
 
     @cached_property
@@ -97,94 +91,37 @@ class SentenceEncoder:
         lines = [f"{p.relative_to(self.folder).as_posix()}:{sha256_file(p)}\n" for p in files]
         return sha256_text("".join([*lines, str(self.max_length)]))
 
-    @torch.inference_mode()
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of shape (texts, width), float32."""
-        tokens = self._tokenizer(
-            list(texts), truncation=True, max_length=self.max_length, verbose=False
+        return self._model.encode(
+            list(texts),
+            prompt="",  # what goes before a text is the caller's to say
+            batch_size=self.batch_size,
+            normalize_embeddings=not (self.folder / "modules.json").is_file(),
+            show_progress_bar=False,
         )
-        ids = tokens["input_ids"]
-        rows: list[np.ndarray] = [np.empty(0)] * len(ids)
-        for batch in batches_by_length([len(row) for row in ids], self.batch_size):
-            chosen = [ids[place] for place in batch]
-            mask = pad([[1] * len(row) for row in chosen], 0).to(self.device)
-            inputs = pad(chosen, self._tokenizer.pad_token_id or 0).to(self.device)
-            states = self._transformer(input_ids=inputs, attention_mask=mask).last_hidden_state
-            vectors = pool(states, mask, self._pooling)  # (batch, hidden)
-            for step in self._steps:
-                vectors = step(vectors)  # (batch, width)
-            for place, vector in zip(batch, vectors.float().cpu().numpy(), strict=True):
-                rows[place] = vector
-        return np.stack(rows)
 
     @cached_property
-    def _tokenizer(self) -> PreTrainedTokenizerBase:
-        return load_tokenizer(str(self.folder))
+    def _model(self) -> SentenceTransformer:
+        # Seconds to load, with all that trains such models; only who needs vectors waits.
+        from sentence_transformers import SentenceTransformer
 
-    @cached_property
-    def _transformer(self) -> PreTrainedModel:
-        # AutoModel would want the decoder, which GTR does not have.
-        t5 = AutoConfig.from_pretrained(self.folder).model_type == "t5"
-        loader = T5EncoderModel if t5 else AutoModel
+        for pickled in sorted(self.folder.rglob("pytorch_model.bin")):
+            if not pickled.with_name("model.safetensors").is_file():
+                raise UserError(f"{pickled.parent}: no model.safetensors; give a model that has it")
+        options = {"use_safetensors": True, "dtype": torch.float32}
         try:
-            model = loader.from_pretrained(self.folder, use_safetensors=True, dtype=torch.float32)
-        except OSError as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{self.model}: weights cannot be loaded ({reason})") from None
-        return model.eval().to(self.device)
-
-    @cached_property
-    def _modules(self) -> list[dict]:
-        plain = [{"type": "Transformer"}, {"type": "Pooling"}, {"type": "Normalize"}]
-        return _json(self.folder / "modules.json") or plain
-
-    @cached_property
-    def _pooling(self) -> str:
-        (own,) = [m for m in self._modules if m["type"].endswith("Pooling")]
-        config = _json(self.folder / own.get("path", "") / "config.json") if "path" in own else {}
-        named = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
-        modes = [_POOLINGS.get(name.removeprefix("pooling_mode_")) for name in named]
-        modes = modes or [config.get("pooling_mode", "mean")]
-        if modes not in (["mean"], ["cls"], ["max"]):
-            raise UserError(f"{self.model}: pooling {', '.join(named) or modes} is not known here")
-        return modes[0]
-
-    @cached_property
-    def _steps(self) -> list[Step]:
-        """What follows pooling."""
-        steps: list[Step] = []
-        for module in self._modules:
-            kind = module["type"].rpartition(".")[2]
-            if kind == "Dense":
-                steps.append(self._linear(self.folder / module["path"]))
-            elif kind == "Normalize":
-                steps.append(torch.nn.functional.normalize)
-            elif kind not in {"Transformer", "Pooling"}:
-                raise UserError(f"{self.model}: a step {kind} is not known here")
-        return steps
-
-    def _linear(self, folder: Path) -> Step:
-        config = _json(folder / "config.json")
-        activation = config.get("activation_function", "").rpartition(".")[2]
-        if activation not in {"Identity", "Tanh"}:
-            raise UserError(f"{self.model}: activation {activation!r} is not known here")
-        if not (folder / "model.safetensors").is_file():
-            raise UserError(f"{folder}: no model.safetensors; give a model that has them")
-        weights = load_file(folder / "model.safetensors")
-        biased = "linear.bias" in weights
-        layer = torch.nn.Linear(config["in_features"], config["out_features"], biased)
-        layer.load_state_dict({name.removeprefix("linear."): w for name, w in weights.items()})
-        return torch.nn.Sequential(layer.float(), getattr(torch.nn, activation)()).to(self.device)
-
-
-def pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
-    """(batch, length, hidden) and the mask (batch, length) -> a vector a text, (batch, hidden)."""
-    if how == "cls":
-        return states[:, 0]
-    wide = mask.unsqueeze(-1)
-    if how == "max":
-        return states.masked_fill(wide == 0, -torch.inf).max(dim=1).values
-    return (states * wide).sum(dim=1) / wide.sum(dim=1)
+            model = SentenceTransformer(
+                str(self.folder),
+                device=str(self.device),
+                model_kwargs=options,
+                local_files_only=True,
+            )
+        except (OSError, ValueError, TypeError, ImportError, AttributeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(f"{self.model}: the model cannot be loaded ({reason})") from None
+        model.max_seq_length = self.max_length
+        return model.float()
 
 
 class PassageFile(Sequence[Passage]):
@@ -393,8 +330,3 @@ class Dense(SearchRetriever):
         places = sorted({hit.place for hits in found for hit in hits})
         known = {place: self._index.passages[place] for place in places}
         return [[known[hit.place] for hit in hits] for hits in found]
-
-
-def _json(path: Path) -> dict | list:
-    """A settings file; empty where it is absent."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -32,10 +32,11 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from components.encoding import Pair
 from eval.select.judgements import likelihoods, relations
 from eval.select.program import solve
 from eval.select.weights import about, capped, information, load_bleached, normalise
-from eval.stages import EntailmentModel, Pair, Selection, UnliModel, entails
+from eval.stages import EntailmentModel, Selection, UnliModel, entails
 from records import Claim, Document, UserError
 
 # The cap is asked of the first bleached claim, then of the next three, then of the others.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from components.encoding import Pair
 from eval.select.weights import normalise
-from eval.stages import EntailmentModel, Pair, UnliModel
+from eval.stages import EntailmentModel, UnliModel
 from records import UserError
 
 

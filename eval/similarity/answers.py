@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from components.sentences import split_sentences
+from components.statistics import precision_recall_f1
 from records import UserError
 
 # Words that neither begin, continue nor end a phrase that can be an answer.
@@ -170,8 +171,5 @@ def answer_words(text: str) -> list[str]:
 
 def token_f1(expected: str, answer: str) -> float:
     """F1 of two answers' words (SQuAD 1.1); of none at all, 1 where neither has any."""
-    left, right = answer_words(expected), answer_words(answer)
-    if not left or not right:
-        return float(left == right)
-    common = (Counter(left) & Counter(right)).total()
-    return 2 * common / (len(left) + len(right))
+    left, right = Counter(answer_words(expected)), Counter(answer_words(answer))
+    return precision_recall_f1((left & right).total(), right.total(), left.total())[2]

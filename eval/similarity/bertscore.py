@@ -17,9 +17,10 @@ import torch
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
+from components.encoding import Pair
 from eval.models.encoder import Engine, Row
 from eval.models.hub import load_whole, named
-from eval.similarity import Measure, Pair
+from eval.similarity import Measure
 from records import UserError, iter_rows
 
 # Pairs whose embeddings are in memory together.
@@ -131,7 +132,7 @@ class _Embedder(Engine):
     def __init__(
         self, model: str, layer: int | None, max_length: int | None, batch_size: int, device: str
     ):
-        super().__init__(batch_size, None, device, "float32")
+        super().__init__(batch_size, None, device)
         self.name = model
         self.layer = layer
         self.max_length = max_length

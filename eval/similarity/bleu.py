@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.encoding import Pair
 from components.measures import sentence_bleu_of
-from eval.similarity import Measure, Pair
+from eval.similarity import Measure
 
 
 class Bleu(Measure):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from components.encoding import Pair
 from components.words import Word, project, split_words
-from eval.similarity import Measure, Pair
+from eval.similarity import Measure
 
 
 class KeptWords(Measure):

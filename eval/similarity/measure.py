@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-Pair = tuple[str, str]
+from components.encoding import Pair
 
 
 class Measure:

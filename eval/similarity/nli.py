@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from eval.similarity import Measure, Pair
+from components.encoding import Pair
+from eval.similarity import Measure
 from eval.stages import EntailmentModel
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.encoding import Pair
 from eval.models.answers import Answerer
 from eval.models.lerc import Lerc
 from eval.models.text2text import Text2Text
-from eval.similarity import Measure, Pair
+from eval.similarity import Measure
 from eval.similarity.answers import SpanChooser, token_f1
 from eval.similarity.questeval import questions_about, side_score
 

@@ -11,9 +11,10 @@ from typing import Literal
 
 import numpy as np
 
+from components.encoding import Pair
 from eval.models.answers import Answerer
 from eval.models.text2text import Text2Text
-from eval.similarity import Measure, Pair
+from eval.similarity import Measure
 from eval.similarity.answers import Span, SpanChooser, token_f1
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from rouge_score import rouge_scorer
+from components.encoding import Pair
+from eval.similarity import Measure
 
-from eval.similarity import Measure, Pair
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
 
 _SEEN = re.compile(r"[A-Za-z0-9]")
 
@@ -38,13 +40,15 @@ class Rouge(Measure):
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """One score in [0, 1] a pair; NaN where a text has no letter that counts."""
-        scorer = rouge_scorer.RougeScorer([self.kind], use_stemmer=self.stem)
+        from rouge_score.rouge_scorer import RougeScorer  # imports NLTK, which takes seconds
+
+        scorer = RougeScorer([self.kind], use_stemmer=self.stem)
         return [
             1.0 if reference == candidate else self._one(scorer, reference, candidate)
             for reference, candidate in pairs
         ]
 
-    def _one(self, scorer: rouge_scorer.RougeScorer, reference: str, candidate: str) -> float:
+    def _one(self, scorer: RougeScorer, reference: str, candidate: str) -> float:
         if not (_SEEN.search(reference) and _SEEN.search(candidate)):
             return math.nan
         return float(getattr(scorer.score(reference, candidate)[self.kind], self.value))

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from eval.stages import Pair
+from components.encoding import Pair
 from records import Claim, Document, Passage, Verdict
 from records.types import VerdictLabel
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from eval.stages import EntailmentModel, Pair, called
+from components.encoding import Pair
+from eval.stages import EntailmentModel, called
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 from records.types import VerdictLabel

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from components.encoding import Pair
 from eval.models.chat import Writer
 from eval.models.checker import Checker
 from eval.prompting.asker import Asker, Reading
 from eval.prompting.labels_in_answers import yes_or_no
 from eval.prompting.prompts import Prompt
-from eval.stages import Pair
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.stages import EntailmentModel, Pair, called, entails
+from components.encoding import Pair
+from eval.stages import EntailmentModel, called, entails
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 

@@ -8,8 +8,6 @@ the mask's.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -83,7 +81,7 @@ class NP(ClaimByClaim, Engine):
         cache: Path | None = None,
         device: str = "auto",
     ):
-        Engine.__init__(self, batch_size, cache, device, "float32")
+        Engine.__init__(self, batch_size, cache, device)
         if k < 1 or batch_size < 1 or not 0 <= threshold <= 1 or max_length < 8:
             raise UserError(
                 "k and batch_size: at least 1; threshold: from 0 to 1; max_length: at least 8"
@@ -212,10 +210,6 @@ class NP(ClaimByClaim, Engine):
             for place, row, vectors in zip(batch, chosen, output.cpu().numpy(), strict=True):
                 states[place] = vectors[: len(row)].copy()
         return states
-
-    @cached_property
-    def _fingerprint(self) -> bytes:
-        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
 
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:

@@ -23,8 +23,14 @@ class ByPrompt(ClaimByClaim):
         asker: asks the model.
     """
 
+    prompt: Prompt
+
     def __init__(self, asker: Asker):
         self.asker = asker
+
+    def holds(self) -> list[object]:
+        """The language model and its prompt."""
+        return [self.asker, self.prompt]
 
     @abstractmethod
     def messages(self, one: Asked) -> list[Message]:
@@ -73,10 +79,6 @@ class FromPassages(ByPrompt):
         self.prompt = prompt
         self.answers = dict(labels)
         self.fields = dict(fields or {})
-
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.prompt, self.asker]
 
     def messages(self, one: Asked) -> list[Message]:
         """The claim with its passages."""

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
+from components.encoding import Pair
 from components.words import Word, project, split_words
-from eval.models.encoder import Subsequence
-from eval.models.lss import LssModel
-from eval.stages import Pair
+from eval.models.lss import LssModel, Subsequence
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 

@@ -13,21 +13,14 @@ import pytest
 import yaml
 
 from data_builders.__main__ import main
-from data_builders.plan import show_plan
+from data_builders.builder import Work, show_plan
 from data_builders.topics import Stratum
-from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
-from data_builders.written.ambigbio.biographies import (
-    Sampling,
-    cited_sentences,
-    generations,
-    prompts_for,
-    without_numbers,
-    write_texts,
-)
+from data_builders.written.ambigbio.ambigbio import AmbigBio
+from data_builders.written.ambigbio.biographies import generations
 from data_builders.written.ambigbio.names import csv_text, read_names, shares_name
+from eval.metrics.citations import cited_sentences, without_numbers
 from eval.models.chat import Answer
 from eval.models.local import LocalModel
-from eval.prompting.prompts import Prompt
 from eval.retrieve.wikipedia import article_text
 from records import (
     BadInput,
@@ -137,20 +130,24 @@ def test_the_same_seed_gives_the_same_bytes(folder, writer):
 
 
 def test_a_biography_that_is_in_the_journal_is_not_written_again(tmp_path, writer):
-    passages = {name: PASSAGES for name in NAMES}
-    prompts = prompts_for(passages, Prompt(PROMPT), ambiguity=True)
-    sampling = Sampling(temperature=1.0, top_p=0.95, max_new_tokens=8)
-    whole = write_texts(writer, prompts, sampling, 0, tmp_path)
+    found = {name: PASSAGES for name in NAMES}
+    files = {"names": "names.jsonl", "passages": "passages.jsonl"}
+
+    def written(**options):
+        given = {"writer": writer, "max_new_tokens": 8, **files, **options}
+        builder = AmbigBio(tmp_path, **given)
+        return builder._answers(found, Work(builder))
+
+    whole = written()
     (journal,) = tmp_path.glob(".biographies.*")
     rows = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     assert [row["name"] for row in rows] == NAMES
     # As a kill would leave it: one whole row (told from a new one by its text), and a torn one.
-    kept = rows[0] | {"text": "Kept as it was."}
+    kept = {"name": NAMES[0], "answers": [["Kept as it was.", None, None]]}
     journal.write_text(json.dumps(kept) + '\n{"name": "Bob', encoding="utf-8")
-    again = write_texts(writer, prompts, sampling, 0, tmp_path)
-    assert again == whole | {NAMES[0]: Answer("Kept as it was.")}
+    assert written() == whole | {NAMES[0]: Answer("Kept as it was.")}
     # Other settings, another journal.
-    write_texts(writer, prompts, sampling._replace(temperature=0.5), 0, tmp_path)
+    written(temperature=0.5)
     assert len(list(tmp_path.glob(".biographies.*"))) == 2
 
 

@@ -26,7 +26,9 @@ def build(tmp_path):
     write_jsonl(tmp_path / "in.jsonl", [document(i) for i in range(40)])
 
     def run(name):
-        ClaimPairs(output=tmp_path / name, documents=[str(tmp_path / "in.jsonl")]).build()
+        builder = ClaimPairs(output=tmp_path / name, documents=[str(tmp_path / "in.jsonl")])
+        manifest = json.loads(builder.build().read_text("utf-8"))
+        assert set(manifest["files"]) == set(builder.writes())
         return tmp_path / name
 
     return run

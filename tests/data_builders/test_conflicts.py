@@ -75,8 +75,10 @@ def qa_rows(number):
 def built(folder, rows, **options):
     path = folder.parent / f"{folder.name}.jsonl"
     write_jsonl(path, rows)
-    manifest = Conflicts(folder, [str(path)], **options).build()
-    return json.loads(manifest.read_text())
+    builder = Conflicts(folder, [str(path)], **options)
+    manifest = json.loads(builder.build().read_text())
+    assert set(manifest["files"]) == set(builder.writes())
+    return manifest
 
 
 def data_bytes(folder):
@@ -201,13 +203,15 @@ def test_the_datasets_library_reads_the_folder(tmp_path):
         loaded = load_dataset(str(tmp_path / "out"), name, cache_dir=cache)
         assert loaded["test"].num_rows == rows
     plan = Conflicts(tmp_path / "o", ["/x/b.jsonl"], limit=3).plan()
-    assert [(step.source, step.number) for step in plan] == [("b.jsonl", 3)]
+    assert [(step.source, step.number) for step in plan] == [("/x/b.jsonl", 3)]
 
 
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kb") / "out"
-    KbConflicts(folder, seed=5).build()
+    builder = KbConflicts(folder, seed=5)
+    manifest = json.loads(builder.build().read_text())
+    assert set(manifest["files"]) == set(builder.writes())
     return folder
 
 

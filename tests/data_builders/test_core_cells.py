@@ -87,7 +87,9 @@ def test_people_read_with_their_facts_have_the_group(endpoint):
 
 
 def test_topics_have_the_group_that_people_have(endpoint, tmp_path):
-    Bios(tmp_path, endpoint=str(endpoint), topics=1000).build()
+    builder = Bios(tmp_path, endpoint=str(endpoint), topics=1000)
+    manifest = json.loads(builder.build().read_text("utf-8"))
+    assert set(manifest["files"]) == set(builder.writes())
     rows = [
         json.loads(line)
         for split in ("train", "dev", "test")

@@ -12,7 +12,8 @@ import pytest
 from datasets import load_dataset
 
 from data_builders.__main__ import main
-from data_builders.kb.facts import Person, Value
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
 from data_builders.written.corruption.corrupters import (
     NOTHING,
     PromptedCorrupter,
@@ -327,7 +328,7 @@ def test_prompted_models_change_merge_and_write(monkeypatch):
         assert figures["stayed_by_reason"] == {"refused in words": 2}
         assert figures["changed_by_kind"] == {"by a model": 8}
         # Killed after the first documents, it goes on and ends with the same bytes.
-        monkeypatch.setattr("data_builders.written.corruption.corruption.DOCUMENTS_A_WRITE", 1)
+        monkeypatch.setattr("data_builders.journal.A_WRITE", 1)
         server.answered.clear()
 
         def dies(body: dict) -> str:
@@ -368,7 +369,7 @@ def test_the_command_line_its_plan_and_limit(capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"probability": 1.5}, "probability: 1.5 is none"),
+        ({"probability": 1.5}, "probability: 1.5 is no probability"),
         ({"appended": [-1]}, "appended: give numbers"),
         ({"kind": "repetitive"}, "repetitive needs `adversarial` files or a `writer`"),
         ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),

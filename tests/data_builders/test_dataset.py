@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import yaml
+from huggingface_hub import DatasetCard
 
 from data_builders.__main__ import BUILDERS, main
 from data_builders.dataset import Card, write_dataset
@@ -15,20 +16,16 @@ from data_builders.kb.server import open_client
 from records import UnliPair, read_records, sha256_file
 from records.errors import run_door
 
-FILES = ["unli/train.jsonl", "unli/dev.jsonl"]
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
-CARD = Card(
-    pretty_name="Pairs",
-    configs={"unli": {"train": "unli/train.jsonl", "validation": "unli/dev.jsonl"}},
-    text="Made in a test.",
-)
+CARD = Card(pretty_name="Pairs", text="Made in a test.")
+CONFIGS = {"unli": {"train": "unli/train.jsonl", "validation": "unli/dev.jsonl"}}
 
 
 def _write(folder, clients=(), pairs=PAIRS):
     return write_dataset(
         folder,
         {"unli/train.jsonl": pairs[:3], "unli/dev.jsonl": pairs[3:]},
-        declared=FILES,
+        configs=CONFIGS,
         card=CARD,
         clients=clients,
         dropped={"too vague": 2, "never": 0},
@@ -71,27 +68,32 @@ def test_a_broken_rewrite_leaves_no_manifest(tmp_path):
         write_dataset(
             tmp_path,
             {"unli/train.jsonl": broken(), "unli/dev.jsonl": []},
-            declared=FILES, card=CARD, clients=[], dropped={}, config={}, seed=7,
+            configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
     assert not (tmp_path / "manifest.json").exists()
     assert len(read_records(tmp_path / "unli/train.jsonl", UnliPair)) == 3
 
 
-def test_card_may_not_name_absent_files(tmp_path):
-    with pytest.raises(ValueError, match=r"unli/dev\.jsonl"):
+def test_a_file_that_no_config_names_is_a_defect(tmp_path):
+    with pytest.raises(ValueError, match=r"unli/test\.jsonl"):
         write_dataset(
-            tmp_path, {"unli/train.jsonl": PAIRS},
-            declared=FILES, card=CARD, clients=[], dropped={}, config={}, seed=7,
-        )  # fmt: skip
-
-
-def test_a_file_that_no_configuration_could_know_of_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match=r"not declared: \['unli/dev\.jsonl'\]"):
-        write_dataset(
-            tmp_path, {"unli/train.jsonl": PAIRS, "unli/dev.jsonl": []},
-            declared=FILES[:1], card=CARD, clients=[], dropped={}, config={}, seed=7,
+            tmp_path, {"unli/test.jsonl": PAIRS},
+            configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
     assert not list(tmp_path.iterdir())
+
+
+def test_the_card_names_the_files_that_have_rows(tmp_path):
+    files = {"unli/train.jsonl": iter(PAIRS), "unli/dev.jsonl": [], "odd.jsonl": [{"a": 1}]}
+    write_dataset(
+        tmp_path, files, configs=CONFIGS | {"": {"odd": "odd.jsonl"}},
+        card=CARD, clients=[], dropped={}, config={}, seed=7,
+    )  # fmt: skip
+    card = DatasetCard.load(tmp_path / "README.md")
+    (config,) = card.data.configs
+    assert config["data_files"] == [{"split": "train", "path": "unli/train.jsonl"}]
+    assert "| `odd.jsonl` | 1 |" in card.text
+    assert "| `unli/dev.jsonl` | 0 |" in card.text
 
 
 @pytest.mark.integration

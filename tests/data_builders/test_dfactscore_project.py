@@ -10,8 +10,8 @@ import pytest
 from data_builders.annotated.dfactscore.agreement import agreement
 from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
-from data_builders.annotated.dfactscore.labelstudio import CONFIG, Answer, read_answers, to_result
-from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText, factual_precision
+from data_builders.annotated.dfactscore.labelstudio import FORM, Answer, read_answers, to_result
+from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, factual_precision
 from records import BadInput, UserError, read_records
 
 PAINTER, MP = "Ann Lee (painter)", "Ann Lee (politician)"
@@ -100,7 +100,7 @@ def test_the_project_shows_claims_and_pages_and_knows_its_controls(tmp_path):
     assert [t["value"] for t in data["titles"]] == [PAINTER, MP, "another page", "no page"]
     manifest = json.loads((tmp_path / "project/manifest.json").read_text())
     assert manifest["dropped"] == {"text that does not respond": 1}
-    tags = [tag for tag in ElementTree.fromstring(CONFIG).iter() if tag.get("toName")]
+    tags = [tag for tag in ElementTree.parse(FORM / "label_config.xml").iter() if tag.get("toName")]
     controls = {tag.get("name"): tag for tag in tags}
     for item in to_result(APART):
         name = item["from_name"].rpartition("_")

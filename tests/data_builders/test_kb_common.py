@@ -6,8 +6,8 @@ import random
 
 from data_builders.kb.kb_pairs.common import Common
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
-from data_builders.kb.kb_pairs.statements import World
-from data_builders.kb.kb_pairs.wording import bank
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.wording import bank
 
 
 def test_every_template_bank_of_common_facts_is_used(people):

@@ -9,11 +9,12 @@ import pytest
 
 from components.overlap import new_words
 from components.words import is_subsequence, keep_targets
-from data_builders.kb.facts import PREFIXES
+from data_builders.kb.graph import PREFIXES
 from data_builders.kb.kb_pairs.articles import Writer
-from data_builders.kb.kb_pairs.splits import FUNCTIONAL, SPLIT_PROPERTIES, SPLITS
-from data_builders.kb.kb_pairs.statements import World, facts_of
-from data_builders.kb.kb_pairs.wording import bank, lexicon
+from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import FUNCTIONAL, facts_of
+from data_builders.kb.language.wording import bank, lexicon
 from data_builders.kb.server import open_client
 from records import Document, read_records
 

@@ -11,7 +11,7 @@ from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.kb_pairs import KbPairs
 from data_builders.kb.kb_pairs.pages import page
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS, split_people
-from data_builders.kb.kb_pairs.wording import bank
+from data_builders.kb.language.wording import bank
 from records import Passage, UserError, read_records
 
 
@@ -27,6 +27,7 @@ def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
 def test_manifest_and_card(dataset):
     manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
     assert len(manifest["files"]) == 18
+    assert set(manifest["files"]) == set(KbPairs(dataset).writes())
     assert manifest["seed"] == 3
     assert {"counts", "population", "P106"} <= {entry["family"] for entry in manifest["requests"]}
     assert (dataset / "README.md").read_text(encoding="utf-8").startswith("---\n")

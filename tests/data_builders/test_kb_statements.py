@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
-from data_builders.kb.facts import Person, Value
-from data_builders.kb.kb_pairs.splits import FUNCTIONAL
-from data_builders.kb.kb_pairs.statements import World, facts_of, implies, ordinal
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import FUNCTIONAL, facts_of, implies, ordinal
 
 
 def test_other_value_is_false_and_of_the_same_kind(curie, twain):

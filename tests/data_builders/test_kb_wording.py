@@ -1,4 +1,4 @@
-"""The wordings of kb_pairs: wide, apart by split, and sayable in every voice."""
+"""The wordings of the knowledge base: wide, apart by split, and sayable in every voice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
-from data_builders.kb.kb_pairs.wording import Voice, bank, speak, unlisted, with_article
+from data_builders.kb.language.wording import Voice, bank, speak, unlisted, with_article
 
 
 def _lines(value):

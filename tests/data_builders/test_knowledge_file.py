@@ -16,7 +16,7 @@ import datasets
 import pytest
 
 from data_builders.__main__ import main
-from data_builders.plan import show_plan
+from data_builders.builder import show_plan
 from data_builders.published.knowledge import knowledge as builder
 from data_builders.published.knowledge.knowledge import KnowledgeFile
 from eval.retrieve.knowledge import SEPARATOR, Knowledge

@@ -10,7 +10,7 @@ import datasets
 import pytest
 
 from data_builders.__main__ import main
-from data_builders.plan import show_plan
+from data_builders.builder import show_plan
 from data_builders.published.longform.formats import Source
 from data_builders.published.longform.longform import LongForm
 from records import BadInput, Document, UserError, read_records

@@ -341,9 +341,9 @@ def test_the_same_inputs_give_the_same_bytes_and_nothing_is_left_behind(tmp_path
 
 def test_what_a_killed_build_left_is_swept_away(tmp_path):
     file = written(tmp_path / "a.jsonl", many(8))
-    left = tmp_path / "out" / ".pairs.partial"
-    left.mkdir(parents=True)
-    (left / "pairs.sqlite").write_text("torn")
+    left = tmp_path / "out" / ".pairs.sqlite"
+    left.parent.mkdir()
+    left.write_text("torn")
     built(tmp_path / "out", file)
     assert not left.exists()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 
 import pytest
 
 from data_builders.__main__ import BUILDERS, _builder, main
-from data_builders.plan import Step, show_plan
+from data_builders.builder import Builder, Step, show_plan
 
 
 def test_the_table_names_steps_and_sums_their_time():
@@ -38,7 +39,10 @@ def test_a_dry_run_asks_and_writes_nothing(tmp_path, capsys):
 @pytest.mark.parametrize("name", BUILDERS)
 def test_every_builder_can_tell_its_plan_and_build(name):
     builder = _builder(name)
-    assert callable(builder.plan)
-    assert callable(builder.build)
+    assert issubclass(builder, Builder)
+    assert builder.__module__.rpartition(".")[2] == name, "a file is named as its command"
+    assert "build" not in vars(builder), "the frame builds"
     assert builder.plan.__doc__
     assert {"output", "limit"} <= set(inspect.signature(builder).parameters)
+    options = {field.name for field in dataclasses.fields(builder)}
+    assert {*builder.reads, *builder.speed, *builder.least, *builder.probabilities} <= options

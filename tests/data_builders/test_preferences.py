@@ -11,7 +11,8 @@ import yaml
 
 from data_builders.__main__ import main
 from data_builders.splits import drawn_splits
-from data_builders.written.preferences import Preferences, best_and_worst
+from data_builders.written.preferences import best_and_worst
+from data_builders.written.sampled import value_of
 from eval.commands.score import main as score
 from eval.metrics.document import DocumentScore
 from eval.models.causal import CausalLM
@@ -140,8 +141,8 @@ class Killed(Exception):
 @pytest.mark.parametrize("place", ["sampling", "scoring"])
 def test_a_killed_build_goes_on(config, monkeypatch, place):
     whole = build(config, output="whole")
-    monkeypatch.setattr("data_builders.written.preferences.TOPICS_A_WRITE", 2)
-    monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_A_WRITE", 4)
+    monkeypatch.setattr("data_builders.written.sampled.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.written.sampled.DOCUMENTS_A_WRITE", 4)
     owner, name = (CausalLM, "sample") if place == "sampling" else (Pipeline, "score")
     real, calls = getattr(owner, name), Counter()
 
@@ -170,24 +171,25 @@ def test_a_killed_build_goes_on(config, monkeypatch, place):
 
 
 def test_failed_and_abstaining_texts_are_counted_and_never_scored():
-    builder = Preferences("out", ["x"], "x", "x")
     dropped: Counter[str] = Counter()
     document = Document(id="1", topic="Ann", text="Ann won.")
     empty = {"claims": [], "selections": [], "passages": [], "verdicts": []}
 
-    def scored(**score):
+    def value(**score):
         plain = {
             "assessor": "nli", "name": "default", "selection": "none", "responded": True,
             "claims": 2, "kept": 2, "supported": 1, "contradicted": 0, "undecided": 0,
             "irrelevant": 0, "failed": 0, "judged": 2,
             "precision": 0.5, "factscore": 0.1, "empty_selection": False,
         }  # fmt: skip
-        return Scored(document=document, scores=[DocumentScore(**(plain | score))], **empty)
+        scores = [DocumentScore(**(plain | score))]
+        one = Scored(document=document, scores=scores, **empty)
+        return value_of(one, "none", "precision", None, dropped)
 
-    assert builder._value(scored(), dropped) == 0.5
-    assert builder._value(scored(failed=1, precision=1.0), dropped) == 1.0
-    assert builder._value(scored(failed=2, precision=None, factscore=None), dropped) is None
-    assert builder._value(scored(responded=False, precision=None, factscore=None), dropped) is None
+    assert value() == 0.5
+    assert value(failed=1, precision=1.0) == 1.0
+    assert value(failed=2, precision=None, factscore=None) is None
+    assert value(responded=False, precision=None, factscore=None) is None
     assert {reason: count for reason, count in dropped.items() if count} == {
         "claim without a verdict, left out of its text's score": 1,
         "text of which no claim could be judged": 1,
@@ -224,8 +226,8 @@ def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--samples", "1"], "samples: at least 2"),
-        (["--min_gap", "0"], "min_gap: above 0"),
+        (["--samples", "1"], "samples: 1; give at least 2"),
+        (["--min_gap", "0"], "min_gap: 0.0; give more than 0"),
         (["--topics", '["nosuch.jsonl"]'], "nosuch.jsonl: no such file"),
         (["--pipeline", "nosuch.yaml"], "nosuch.yaml: no such file"),
         (["--prompt", "Who?"], "has no {topic}"),

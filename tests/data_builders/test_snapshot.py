@@ -8,7 +8,8 @@ import pytest
 from rdflib import Graph, Namespace, URIRef
 from rdflib.namespace import OWL, RDFS, SKOS
 
-from data_builders.kb.facts import DATES, ENTITY, PROPERTIES, Value, load_people, parse_date
+from data_builders.kb.facts import DATES, PROPERTIES, load_people
+from data_builders.kb.graph import ENTITY, Value, parse_date
 from data_builders.kb.server import SNAPSHOT, open_client
 
 WD = Namespace("http://www.wikidata.org/entity/")

@@ -10,7 +10,7 @@ import pytest
 
 from components.words import split_words
 from data_builders.__main__ import main
-from data_builders.plan import show_plan
+from data_builders.builder import show_plan
 from data_builders.published.summaries import SPLITS, Summaries, majority_keep, unescape
 from records import BadInput, Document, LssExample, UserError, read_records
 

@@ -242,8 +242,8 @@ def test_mistakes_are_named(tmp_path):
 def test_the_plan_reads_nothing(tmp_path):
     steps = Wafer(tmp_path / "out", train=["a.jsonl"], passages=["b.jsonl"]).plan()
     assert [(s.what, s.source) for s in steps] == [
-        ("citations of train", "a.jsonl"),
-        ("text of pages", "b.jsonl"),
+        ("train", "a.jsonl"),
+        ("passages", "b.jsonl"),
     ]
     assert not (tmp_path / "out").exists()
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from jsonargparse import ArgumentParser
 
+from components.encoding import Pair
 from eval.select.core import Core
 from eval.select.weights import BLEACHED, capped, information, load_bleached, normalise
-from eval.stages import Pair
 from records import Claim, Document, UserError
 
 ENTAILS, NEUTRAL = (0.9, 0.08, 0.02), (0.1, 0.7, 0.2)

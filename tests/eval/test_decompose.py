@@ -13,7 +13,7 @@ from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, read_conllu, written
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.run.inside import prompts
+from eval.run.held import prompts
 from records import Document, UserError, read_records
 from tests.model_server import ModelServer
 

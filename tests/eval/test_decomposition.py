@@ -1,9 +1,8 @@
 """DecompScore by hand, and the experiment over it: same numbers, same bytes, no text that runs."""
 
-import base64
 import json
 import re
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,17 +11,21 @@ import numpy as np
 import pytest
 
 from components.statistics import bootstrap
+from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
-from eval.experiments import decomposition, decomposition_values
-from eval.experiments.decomposition import Decomposition
-from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims, tally
+from eval.experiments import experiment as frame
+from eval.experiments.decomposition import values as decomposition_values
+from eval.experiments.decomposition.decomposition import Decomposition
+from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
+from eval.metrics.document import tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.report.build import build_report
+from eval.report.figures import inline
+from eval.run.run import Run
 from eval.verify.factscore import FActScore
 from eval.verify.nli import NLI
 from records import (
@@ -230,15 +233,16 @@ def experiment(passages, **more):
 @pytest.fixture
 def quick(monkeypatch):
     """For tests of values: figures and intervals take most of a run's time."""
-    monkeypatch.setattr(decomposition, "write_tables_and_figures", lambda output: None)
+    monkeypatch.setattr(frame, "write_tables_and_figures", lambda *of: None)
     monkeypatch.setattr(decomposition_values, "bootstrap", partial(bootstrap, resamples=20))
 
 
-def value_of(file, kind, metric, generator, selection="none"):
+def value_of(file, kind, metric, generator, assessor=None, against=None, variant=None):
+    place = (kind, metric, generator, assessor, against, variant)
     (row,) = [
         r
         for r in file.results
-        if (r.kind, r.metric, r.generator, r.selection) == (kind, metric, generator, selection)
+        if (r.kind, r.metric, r.generator, r.assessor, r.against, r.variant) == place
     ]
     return (row.value, row.n, row.failed)
 
@@ -248,8 +252,8 @@ def test_the_experiment_by_hand(passages, quick):
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}
     assert list(file.provenance["prompts"]) == ["verify/prompts/factscore_retrieval.jinja"]
 
-    def value(*key):
-        return value_of(file, *key)
+    def value(*key, **more):
+        return value_of(file, *key, **more)
 
     # one: 3 + 2 subclaims of two passages, one failed sentence; two: 4, and a passage that failed.
     assert value("cut", "subclaims", "one") == (2.5, 2, 1)
@@ -259,27 +263,29 @@ def test_the_experiment_by_hand(passages, quick):
     assert value("whole", "subclaims", "two") == (1.5, 2, 0)
     # "it is blue" and "is it blue" are one; the NLI judge rejects "so on".
     assert value("cut", "subclaims_distinct", "one") == (2, 2, 1)
-    assert value("cut", "decomp_score:nli", "two") == (3, 1, 1)
-    assert value("cut", "coherence:nli", "two") == (0.75, 1, 1)
-    for metric in ("decomp_score_distinct:nli", "coherence:nli", "decomp_score_distinct:llm"):
-        assert value("twice", metric, "macro")[0] == value("cut", metric, "macro")[0]
-    assert value("twice", "decomp_score:nli", "macro")[0] == 5.5
-    assert value("cut", "decomp_score:nli", "macro")[0] == 2.75
-    assert value("cut", "decomp_score_distinct:nli", "macro")[0] == 2.5
+    assert value("cut", "decomp_score", "two", "nli") == (3, 1, 1)
+    assert value("cut", "coherence", "two", "nli") == (0.75, 1, 1)
+    distinct = "decomp_score_distinct"
+    for metric, judge in ((distinct, "nli"), ("coherence", "nli"), (distinct, "llm")):
+        found = [value(name, metric, "macro", judge)[0] for name in ("twice", "cut")]
+        assert found[0] == found[1]
+    assert value("twice", "decomp_score", "macro", "nli")[0] == 5.5
+    assert value("cut", "decomp_score", "macro", "nli")[0] == 2.75
+    assert value("cut", "decomp_score_distinct", "macro", "nli")[0] == 2.5
     # The other judge has no answer for "that is green".
-    assert value("cut", "decomp_score:llm", "two") == (3, 1, 2)
-    assert value("cut", "coherence:llm", "two") == (1, 1, 2)
+    assert value("cut", "decomp_score", "two", "llm") == (3, 1, 2)
+    assert value("cut", "coherence", "two", "llm") == (1, 1, 2)
     # Factual precision: of one (1/3 + 1/2) / 2, of two 1/4; over the supported only 1/3.
-    precision, filtered = "factual_precision", "factual_precision_supported_only:nli"
+    precision, filtered = "factual_precision", "factual_precision_supported_only"
     assert value("cut", precision, "one") == (pytest.approx(5 / 12), 2, 1)
     assert value("cut", precision, "two") == (0.25, 1, 1)
-    assert value("cut", filtered, "two") == (pytest.approx(1 / 3), 1, 0)
+    assert value("cut", filtered, "two", variant="nli") == (pytest.approx(1 / 3), 1, 0)
     assert value("cut", precision, "macro")[0] == pytest.approx(1 / 3)
     # Nine claims: on the green one a judge failed, on "so on" the judges differ.
-    assert value("cut", "agreement:nli~llm", "all")[0] == pytest.approx(7 / 8)
-    assert value("cut", "kappa:nli~llm", "all")[0] == 0
-    assert value("all", "agreement:nli~llm", "all")[2] == 3
-    assert -1 <= value("all", "pearson_of_means:nli~llm", "all")[0] <= 1
+    assert value("cut", "agreement", "all", "nli", "llm")[0] == pytest.approx(7 / 8)
+    assert value("cut", "kappa", "all", "nli", "llm")[0] == 0
+    assert value("all", "agreement", "all", "nli", "llm")[2] == 3
+    assert -1 <= value("all", "pearson_of_means", "all", "nli", "llm")[0] <= 1
 
 
 def test_verifiers_of_sets_judge_the_supported_claims_anew(passages, quick):
@@ -291,13 +297,13 @@ def test_verifiers_of_sets_judge_the_supported_claims_anew(passages, quick):
 
     one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Strict())}, "entailment": None}
     file = experiment(passages, verify=[Known(), Crowd()], **one).run(Path("run"), {})
-    assert value_of(file, "cut", "factual_precision:crowd.default", "one")[0] == 0.5
-    filtered = "factual_precision_supported_only:nli"
-    anew = value_of(file, "cut", f"{filtered}:crowd.default", "one")
+    assert value_of(file, "cut", "factual_precision", "one", "crowd")[0] == 0.5
+    filtered = "factual_precision_supported_only"
+    anew = value_of(file, "cut", filtered, "one", "crowd", variant="nli")
     assert anew[0] == 0  # one claim of three is left
     # Two verifiers have metrics of their own.
-    assert value_of(file, "cut", "factual_precision:known.default", "one")[0] < 0.5
-    assert not [row for row in file.results if "~" in row.metric]
+    assert value_of(file, "cut", "factual_precision", "one", "known")[0] < 0.5
+    assert not [row for row in file.results if row.against]
 
 
 def dying(stage):
@@ -316,7 +322,7 @@ def dying(stage):
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monkeypatch):
-    monkeypatch.setattr(decomposition, "CHUNK", 2)
+    monkeypatch.setattr(Run, "documents", partialmethod(Run.documents, chunk=2))
     small = {"verify": [Known()], "entailment": None}
     one = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
     experiment(passages, **small, **one).run(Path("whole"), {})
@@ -334,9 +340,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monk
         assert not Path("killed/results.json").exists()
     other = Path("killed/.other.0123456789abcdef.partial.jsonl")
     other.write_text('{"id": "one"}\n')
-    broken.run(Path("killed"), {})
-    assert other.read_text() == '{"id": "one"}\n', "another configuration goes on with it"
+    with pytest.raises(UserError, match="another configuration"):
+        broken.run(Path("killed"), {})
+    assert other.read_text() == '{"id": "one"}\n', "which can go on with it"
     other.unlink()
+    broken.run(Path("killed"), {})
     files = {p.relative_to("whole") for p in Path("whole").rglob("*") if p.is_file()}
     assert files == {p.relative_to("killed") for p in Path("killed").rglob("*") if p.is_file()}
     for name in files:
@@ -388,10 +396,10 @@ def test_all_methods_ask_nothing_twice_and_their_usage_is_summed(passages, quick
     (row,) = file.provenance["usage"]
     assert row["answers"] == 7 * 2 + (6 * 4 + 2)
     assert (row["prompt_tokens"], row["cost"]) == (7 * row["answers"], 13 * row["answers"])
-    assert value_of(file, "rnd", "decomp_score:llm", "macro") == (2, 1, 0)
-    assert value_of(file, "rnd", "coherence:llm", "macro")[0] == 0.5
+    assert value_of(file, "rnd", "decomp_score", "macro", "llm") == (2, 1, 0)
+    assert value_of(file, "rnd", "coherence", "macro", "llm")[0] == 0.5
     assert value_of(file, "predpatt", "subclaims", "macro") == (2, 1, 0)
-    assert value_of(file, "by rules", "coherence:llm", "macro")[0] == 1
+    assert value_of(file, "by rules", "coherence", "macro", "llm")[0] == 1
 
 
 def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages):
@@ -404,10 +412,10 @@ def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages
     assert "<script" not in page
     assert "script-src 'none'" in page
     assert "&lt;img src=x" in page
-    assert page.count("data:image/svg+xml;base64,") == len(list(Path("run/figures").iterdir()))
+    assert page.count("<svg ") == len(list(Path("run/figures").iterdir()))
     for path in Path("run/figures").iterdir():
-        # Drawn anew for the page: the same bytes.
-        assert base64.b64encode(path.read_bytes()).decode() in page
+        # Drawn anew for the page: the same drawing.
+        assert inline(path.read_text(encoding="utf-8")) in page
         tags = {element.tag.split("}")[1] for element in ElementTree.parse(path).iter()}
         assert not tags & {"script", "img", "image", "foreignObject"}
     tables = Path("run/tables.md").read_text(encoding="utf-8")
@@ -448,8 +456,8 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     run = Decomposition([str(tmp_path / "bios.jsonl")], own, judges)
     file = run.run(tmp_path / "run", {})
     assert file.provenance["left_out"] == {"no response": 0, "no given claims": 1}
-    assert value_of(file, "model", "decomp_score:nli", "given") == (1, 1, 0)
-    assert value_of(file, "sentences", "decomp_score:nli", "given") == (1, 1, 0)
+    assert value_of(file, "model", "decomp_score", "given", "nli") == (1, 1, 0)
+    assert value_of(file, "sentences", "decomp_score", "given", "nli") == (1, 1, 0)
 
 
 @pytest.mark.parametrize(

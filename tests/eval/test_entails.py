@@ -9,7 +9,7 @@ import pytest
 
 from data_builders.written.ambigbio.biographies import generations
 from eval.decompose.given import Given
-from eval.experiments.relation_model_values import Pair, measures_of
+from eval.experiments.factreasoner.relation_model_values import Pair, measures_of
 from eval.metrics.citations import Citations
 from eval.metrics.decomposition import same_claims
 from eval.models.chat import Answer

@@ -1,6 +1,5 @@
 """The informativeness experiment: its measures, and the command with tiny real checkpoints."""
 
-import base64
 import json
 import re
 
@@ -8,9 +7,9 @@ import numpy as np
 import pytest
 
 from eval.__main__ import main
-from eval.experiments.informativeness import likelihood_of_anyone, measures_of
+from eval.commands.report import build_report
+from eval.experiments.core.informativeness import likelihood_of_anyone, measures_of
 from eval.models.encoder import Unli
-from eval.report.build import build_report
 from records import (
     Claim,
     Document,
@@ -110,13 +109,15 @@ def test_the_command_writes_results(config, tmp_path, capsys):
     assert "bleached > specific" in capsys.readouterr().out
     file = read_results(tmp_path / "run/results.json")
     assert file.experiment == "informativeness"
-    rows = {(r.components, r.metric, r.kind): r for r in file.results}
-    assert rows["trained", "auroc", "bleached > specific"].n == 2
-    assert rows["trained", "likelihood", "texts"].n == 1
-    assert rows["trained", "auroc", "bleached > specific + texts"].ci95 is not None
-    difference = rows["trained", "difference of auroc", "bleached > specific"]
+    assert "difference" in (tmp_path / "run/tables.md").read_text()
+    assert [path.name for path in (tmp_path / "run/figures").iterdir()] == ["auroc.svg"]
+    rows = {(r.variant, r.metric, r.kind, r.against): r for r in file.results}
+    assert rows["trained", "auroc", "bleached > specific", None].n == 2
+    assert rows["trained", "likelihood", "texts", None].n == 1
+    assert rows["trained", "auroc", "bleached > specific + texts", None].ci95 is not None
+    difference = rows["trained", "auroc", "bleached > specific", "untrained"]
     assert (difference.value, difference.ci95) == (0.0, (0.0, 0.0))
-    assert rows["untrained", "auroc", "bleached > texts"].value is not None
+    assert rows["untrained", "auroc", "bleached > texts", None].value is not None
     first = (tmp_path / "run/results.json").read_bytes()
     assert main([*command, "--output", "run"]) == 0
     assert (tmp_path / "run/results.json").read_bytes() == first
@@ -127,14 +128,14 @@ def shown(folder, control):
     score = np.asarray([{"bleached": 0.9, "common": 0.5, "specific": 0.1}[r[0]] for r in ROWS])
     models = {"trained": score} | ({"untrained": np.full(len(ROWS), 0.5)} if control else {})
     shared = {"selection": "none", "generator": "given", "domain": "biographies", "failed": 0}
-    own = [(name, "", [one]) for name, one in models.items()]
-    own += [("trained", "difference of ", [*models.values()])] if control else []
+    own = [(name, None, [one]) for name, one in models.items()]
+    own += [("trained", "untrained", [*models.values()])] if control else []
     results = [
         Result(
-            metric=prefix + metric, kind=kind.replace("common", ATTACK), components=name, n=n,
-            config_hash="h", **shared, **value,
+            metric=metric, kind=kind.replace("common", ATTACK), variant=name, against=against,
+            n=n, config_hash="h", **shared, **value,
         )
-        for name, prefix, scores in own
+        for name, against, scores in own
         for (metric, kind), (n, value) in measures_of(CLASSES, ROWS, scores, seed=0).items()
     ]  # fmt: skip
     file = ResultFile(experiment="informativeness", provenance={}, results=results)
@@ -152,9 +153,9 @@ def test_the_page_answers_its_own_question(tmp_path):
     assert f"bleached &gt; specific {row}" in text
     assert text.count(row) >= 4, "AUROC and pairs in order, of every two classes"
     assert "specific 0.100 [0.100, 0.100] 0.500 [0.500, 0.500] -0.400" in text.replace("−", "-")
-    svg = base64.b64decode(re.search(r"svg\+xml;base64,([^\"]+)", page)[1]).decode()
+    (svg,) = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
     assert "bleached &gt; specific" in svg
-    assert "<img src=x" not in page + svg, "names of classes are escaped"
+    assert "<img src=x" not in page, "names of classes are escaped"
     assert "<script" not in page
     assert shown(tmp_path, control=True) == page
 

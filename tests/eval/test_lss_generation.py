@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eval.experiments.lss_generation import LssGeneration, line
+from eval.experiments.lss.lss_generation import LssGeneration
+from eval.experiments.lss.page import LssPage
 from eval.models.chat import Answer
-from eval.models.encoder import Subsequence
-from eval.models.lss import InWindows, SharedWords, WholeClaim
+from eval.models.lss import InWindows, SharedWords, Subsequence, WholeClaim
 from eval.prompting.prompted_lss import PromptedLss
 from records import UserError, iter_rows, write_jsonl
 
@@ -52,35 +52,40 @@ def run(tmp_path, **options):
     engines = {"played": Answers(KNOWN), "whole": WholeClaim()}
     options = {"engines": engines, "annotations": [str(path)]} | options
     file = LssGeneration(**options).run(tmp_path / "run", {"annotations": [str(path)]})
-    return {(r.metric, r.kind, r.generator, r.group): r for r in file.results}
+    shown = {LssPage().in_terminal(r) for r in file.results if r.group != "all"}
+    assert shown <= {False}, "those of ratings are in the file only"
+    keys = ("variant", "metric", "kind", "generator", "group", "against")
+    return {tuple(getattr(r, key) for key in keys): r for r in file.results}
 
 
 def test_engines_against_human_texts(tmp_path) -> None:
     found = run(tmp_path, star_engines={"played": Answers(KNOWN)})
 
-    def value(metric, kind="played"):
-        return found[metric, kind, "given", "all"].value
+    def row(variant, metric, kind="played", group="all"):
+        return found[variant, metric, kind, "given", group, None]
+
+    def value(*of):
+        return row(*of).value
 
     # Of three answers two have the human words; "poured" is no word of the claim.
-    assert value("lss:exact_match") == pytest.approx(2 / 3)
-    assert value("lss:subsequence_share") == pytest.approx(2 / 3)
-    assert value("lss:word_f1") == pytest.approx((8 / 9 + 0 + 1) / 3)  # one full stop more
-    assert value("lss:word_recall", "whole") == 0.75
-    assert value("lss:exact_match", "whole") == 0.25
-    row = found["lss:exact_match", "played", "given", "all"]
-    assert (row.n, row.failed) == (3, 1)
-    assert row.ci95[0] <= row.value <= row.ci95[1]
+    assert value("lss", "exact_match") == pytest.approx(2 / 3)
+    assert value("lss", "subsequence_share") == pytest.approx(2 / 3)
+    assert value("lss", "word_f1") == pytest.approx((8 / 9 + 0 + 1) / 3)  # one full stop more
+    assert value("lss", "word_recall", "whole") == 0.75
+    assert value("lss", "exact_match", "whole") == 0.25
+    exact = row("lss", "exact_match")
+    assert (exact.n, exact.failed) == (3, 1)
+    assert exact.ci95[0] <= exact.value <= exact.ci95[1]
     # The claim with two annotators: the first against the second.
-    human = found["lss:word_f1", "another annotator", "given", "all"]
+    human = row("lss", "word_f1", "another annotator")
     assert (human.n, human.value) == (1, pytest.approx(2 / 3))
-    assert value("lss_star:exact_match") == pytest.approx(2 / 3)
-    assert found["lss_star:exact_match", "played", "given", "all"].failed == 1
+    assert value("lss_star", "exact_match") == pytest.approx(2 / 3)
+    assert row("lss_star", "exact_match").failed == 1
     # Ratings are of annotations: one of five is a 3.
-    assert found["rating:rating_share", "human", "given", "rating=3"].value == 0.2
-    assert found["rating:kept_words", "human", "given", "rating=1"].value == 0
-    assert found["rating:kept_words", "whole", "given", "rating=5"].value == 1
-    assert found["rating:kept_words", "played", "given", "rating=4"].value is None
-    assert all(line(row) is None or row.group == "all" for row in found.values())
+    assert value("rating", "rating_share", "human", "rating 3") == 0.2
+    assert value("rating", "kept_words", "human", "rating 1") == 0
+    assert value("rating", "kept_words", "whole", "rating 5") == 1
+    assert value("rating", "kept_words", "played", "rating 4") is None
     pairs = [row for _, row in iter_rows(tmp_path / "run" / "pairs.jsonl")]
     assert len(pairs) == 3 * len(ROWS)
     assert pairs[3]["lss"] is None
@@ -91,9 +96,9 @@ def test_engines_against_human_texts(tmp_path) -> None:
 def test_answers_that_are_no_subsequence_are_counted_inside_windows_too(tmp_path) -> None:
     engines = {"asked": InWindows(PromptedLss(Chatty(), others="fail"), 2)}
     found = run(tmp_path, engines=engines)
-    row = found["lss:answers_not_subsequence", "asked", "given", "all"]
+    row = found["lss", "answers_not_subsequence", "asked", "given", "all", None]
     assert (row.n, row.failed, row.value) == (12, 0, 1)  # three windows a reference
-    assert found["lss:exact_match", "asked", "given", "all"].failed == len(ROWS)
+    assert found["lss", "exact_match", "asked", "given", "all", None].failed == len(ROWS)
 
 
 def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
@@ -106,13 +111,13 @@ def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
         write_jsonl(files[name], rows)
     found = run(tmp_path, engines={"shared": SharedWords()}, annotations=[], claims=files)
 
-    def row(metric, name):
-        return found[f"claims:{metric}", "shared", name, "all"]
+    def row(metric, name, against=None):
+        return found["claims", metric, "shared", name, "all", against]
 
     # good keeps all, half ("on Monday" goes) and all; bad half ("snowed" goes), all and all.
     assert row("kept_words", "good").value == pytest.approx((1 + 1 / 2 + 1) / 3)
     assert row("kept_words", "bad").value == pytest.approx((1 / 2 + 1 + 1) / 3)
-    difference = row("kept_words_difference", "bad")
+    difference = row("kept_words", "bad", "good")
     assert (difference.n, row("kept_words", "bad").n) == (2, 3)  # not those that one has alone
     assert difference.value == pytest.approx((-1 / 2 + 1 / 2) / 2)
     assert difference.ci95 == pytest.approx((-1 / 2, 1 / 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,20 +16,21 @@ from scipy.stats import pearsonr, spearmanr
 
 from components.measures import sentence_bleu_of
 from components.words import join_words, split_words
-from eval import experiments
-from eval.experiments.lss_metrics import LssMetrics
-from eval.experiments.lss_metrics_values import (
+from eval.commands import experiment
+from eval.experiments.lss.lss_metrics import LssMetrics
+from eval.experiments.lss.lss_metrics_values import (
     LSS,
     NO_LSS,
     REFERENCE,
     SHARED,
+    STAR,
     Column,
     table_rows,
     values_of,
 )
-from eval.experiments.lss_pairs import read_pairs
-from eval.models.encoder import LssTagger, Subsequence
-from eval.models.lss import InWindows, SharedWords
+from eval.experiments.lss.lss_pairs import read_pairs
+from eval.models.encoder import LssTagger
+from eval.models.lss import InWindows, SharedWords, Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
@@ -71,9 +73,11 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     config.write_text(yaml.safe_dump({"experiment": options}))
     output = tmp_path / "run"
     arguments = ["lss_metrics", "--config", str(config), "--output", str(output)]
-    assert experiments.main(arguments) == 0
-    assert "human          pearson_difference:bleu(claim, LSS)" in capsys.readouterr().out
-    assert {f.name for f in output.iterdir()} == {"results.json", "pairs.jsonl", "table4.csv"}
+    assert experiment.main(arguments) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"pearson +human +\(claim, LSS\) +\(reference, claim\) ", told)
+    names = {f.name for f in output.iterdir()}
+    assert names == {"results.json", "pairs.jsonl", "table4.csv", "tables.csv", "tables.md"}
     rows = [json.loads(line) for line in (output / "pairs.jsonl").read_text().splitlines()]
     assert [row["engine"] for row in rows] == ["human", "tagger", SHARED] * 4
     human, found, shared = rows[3:6]
@@ -94,8 +98,6 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     scores = [row["scores"]["bleu(claim, LSS)"] for row in rows[1::3]]
     expected = pearsonr(scores, [4, 2.5, 1, 5])[0]
     assert float(first["bleu(claim, LSS)", "tagger"]["pearson"]) == pytest.approx(expected)
-    control = [row for row in results if row["components"] == "untrained"]
-    assert {row["kind"] for row in control} == {SHARED}
     assert all(row["failed"] == 0 for row in results)
 
 
@@ -113,23 +115,24 @@ def test_values_against_scipy() -> None:
     ]
     groups = [f"r{i // 2}" for i in range(8)]
     rows = values_of(columns, target, groups, ["a"] * 6 + ["b"] * 2, seed=0)
-    found = {(r["generator"], r["kind"], r["metric"]): r for r in rows}
+    keys = ("generator", "kind", "metric", "variant", "against")
+    found = {tuple(r[key] for key in keys): r for r in rows}
     both, all_ = [0, 2, 3, 4, 5, 7], [0, 1, 2, 3, 4, 5, 7]
     for name, kind in (("pearson", pearsonr), ("spearman", spearmanr)):
-        alone = found["all", "t5", f"{name}:m(claim, LSS)"]
+        alone = found["all", "t5", name, LSS, None]
         assert alone["value"] == pytest.approx(kind(own[both], target[both])[0])
         assert (alone["n"], alone["failed"]) == (4, 1)
         assert alone["ci95"][0] < alone["value"] < alone["ci95"][1]
-        without = found["all", NO_LSS, f"{name}:m(reference, claim)"]
+        without = found["all", NO_LSS, name, REFERENCE, None]
         assert without["value"] == pytest.approx(kind(plain[all_], target[all_])[0])
-        gain = found["all", "t5", f"{name}_difference:m(claim, LSS)"]["value"]
+        gain = found["all", "t5", name, LSS, REFERENCE]["value"]
         assert gain == pytest.approx(alone["value"] - kind(plain[both], target[both])[0])
-        assert found["all", SHARED, f"{name}:m(claim, LSS)"]["value"] is None  # constant
-        assert found["all", "t5", f"{name}_over_shared:m(claim, LSS)"]["value"] is None
+        assert found["all", SHARED, name, LSS, None]["value"] is None  # constant
+        assert found["all", "t5", name, LSS, SHARED]["value"] is None
     # A pair that has no such text has not failed, and a mean needs no rating.
-    assert found["all", "late", "mean:m(claim, LSS)"]["failed"] == 1
-    assert found["all", "t5", "mean:m(claim, LSS)"]["n"] == 4
-    assert found["b", "t5", "mean:m(claim, LSS)"]["value"] == pytest.approx(own[6:].mean())
+    assert found["all", "late", "mean", LSS, None]["failed"] == 1
+    assert found["all", "t5", "mean", LSS, None]["n"] == 4
+    assert found["b", "t5", "mean", LSS, None]["value"] == pytest.approx(own[6:].mean())
     rows = table_rows(rows)
     assert [r["metric"] + r["form"] for r in rows[:2]] == ["m(reference, claim)", "m(claim, LSS)"]
 
@@ -165,7 +168,7 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
         stars = {"shy": Shy()}
         return LssMetrics([str(data)], metrics, {"shy": Shy()}, stars, control=False)
 
-    monkeypatch.setattr("eval.experiments.lss_metrics.CHUNK", 2)
+    monkeypatch.setattr("eval.experiments.lss.lss_metrics.CHUNK", 2)
     killed = make()
     killed.metrics["bleu"] = lambda pairs: (_ for _ in ()).throw(KeyboardInterrupt)
     first = make()._read()[:2]
@@ -176,15 +179,19 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
     Half.asked = 0
     other = tmp_path / ".pairs.0123456789abcdef.partial.jsonl"
     other.write_text('{"id": "one"}\n')
+    with pytest.raises(UserError, match="another configuration"):
+        make().run(tmp_path, {})
+    assert other.read_text() == '{"id": "one"}\n', "which can go on with it"
+    other.unlink()
     file = make().run(tmp_path, {})
-    left = list(tmp_path.glob(".*.partial.jsonl"))
-    assert left == [other], "another configuration goes on with it"
+    assert not list(tmp_path.glob(".*.partial.jsonl"))
     again = Half.asked
-    found = {(r.kind, r.metric): r for r in file.results}
-    assert found["shy", "pearson:bleu(claim, LSS)"].failed == 1  # no answer
-    assert found["shy", "pearson:bleu(claim, LSS*)"].failed == 1
-    assert found[NO_LSS, "pearson:half(reference, claim)"].failed == 1
-    assert found["human", "pearson:half(claim, LSS)"].failed == 0
+    own = [r for r in file.results if (r.metric, r.against) == ("pearson", None)]
+    found = {(r.kind, r.assessor, r.variant): r for r in own}
+    assert found["shy", "bleu", LSS].failed == 1  # no answer
+    assert found["shy", "bleu", STAR].failed == 1
+    assert found[NO_LSS, "half", REFERENCE].failed == 1
+    assert found["human", "half", LSS].failed == 0
     make().run(tmp_path / "whole", {})
     assert again < Half.asked - again  # the first half was not asked anew
     names = ("results.json", "pairs.jsonl", "table4.csv")
@@ -200,14 +207,17 @@ def test_people_are_not_compared_with_themselves(data: Path, tmp_path: Path) -> 
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
     own = [row["scores"]["kept(claim, LSS)"] for row in rows if row["engine"] == "shy"]
     (found,) = [
-        row for row in kept.results if (row.kind, row.metric) == ("shy", "pearson:kept(claim, LSS)")
+        row
+        for row in kept.results
+        if (row.kind, row.metric, row.assessor, row.variant) == ("shy", "pearson", "kept", LSS)
+        and row.against is None
     ]
     assert found.failed == 1
     assert found.value == pytest.approx(pearsonr([own[0], own[1], own[3]], target)[0])
     unrated = tmp_path / "unrated.jsonl"
     unrated.write_text('{"reference": "ada", "claim": "Ada"}\n')
     with pytest.raises(UserError, match="target: no pair has a rating"):
-        LssMetrics([str(unrated)], metrics).run(tmp_path, {})
+        LssMetrics([str(unrated)], metrics).run(tmp_path / "unrated", {})
 
 
 class Stars:

@@ -260,11 +260,8 @@ def test_two_verifiers_are_never_averaged():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()])
     claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
     results = summarise(pipeline.score([document("x", claims=claims)]), "h", "biographies")
-    values = {r.metric: r.value for r in results if r.metric.startswith("factual_precision:")}
-    assert values == {
-        "factual_precision:labels.default": 0.5,
-        "factual_precision:pairwise.default": 1.0,
-    }
+    values = {r.assessor: r.value for r in results if r.metric == "factual_precision"}
+    assert values == {"labels": 0.5, "pairwise": 1.0}
 
 
 def test_a_text_without_verdicts_counts_for_every_verifier():
@@ -275,13 +272,13 @@ def test_a_text_without_verdicts_counts_for_every_verifier():
     results = summarise(
         pipeline.score([document("x", claims=claims), silent, lost]), "h", "biographies", k=2
     )
-    found = {(r.metric, r.selection): r for r in results}
-    for name in ("labels.default", "pairwise.default"):
-        assert found[f"respond_ratio:{name}", "none"].value == pytest.approx(2 / 3)
+    found = {(r.metric, r.assessor, r.selection): r for r in results}
+    for name in ("labels", "pairwise"):
+        assert found["respond_ratio", name, "none"].value == pytest.approx(2 / 3)
         for selection in ("none", "core"):
-            f1 = found[f"f1_at_k:{name}", selection]
+            f1 = found["f1_at_k", name, selection]
             assert (f1.n, f1.failed) == (2, 1), "0 for no response, nothing where all failed"
-    assert len({r.metric.partition(":")[2] for r in results}) == 2
+    assert len({r.assessor for r in results}) == 2
 
 
 def test_two_verifiers_of_one_name_do_not_judge_twice():
@@ -371,21 +368,21 @@ def test_groups_and_bins_have_rows_beside_all():
         text("d", "NS"),
     ]
     results = summarise(pipeline.score(own), "h", "biographies")
-    found = {r.group: (r.value, r.n) for r in results if r.metric == "factual_precision"}
-    assert found == {
-        "all": (0.5, 4),
-        "A": (0.5, 2),
-        "C": (1.0, 1),
-        "bin=frequent": (0.0, 1),
-        "bin=rare": (1.0, 2),
+    own_rows = [r for r in results if r.metric == "factual_precision"]
+    assert {(r.group, r.bin): (r.value, r.n) for r in own_rows} == {
+        ("all", "all"): (0.5, 4),
+        ("A", "all"): (0.5, 2),
+        ("C", "all"): (1.0, 1),
+        ("all", "frequent"): (0.0, 1),
+        ("all", "rare"): (1.0, 2),
     }
     bare = [one.model_copy(update={"group": None, "bin": None}) for one in own]
     alone = [one.model_copy(update={"group": one.topic, "bin": None}) for one in own]
     for texts in (bare, alone):
         results = summarise(pipeline.score(texts), "h", "biographies")
         assert {r.group for r in results} == {"all"}, "groups that are the topics themselves"
-    appended = summarise(pipeline.score(own), "h", "biographies", group="appended=2")
-    assert {r.group for r in appended} == {"appended=2"}
+    appended = summarise(pipeline.score(own), "h", "biographies", 2, strata=False)
+    assert {(r.group, r.bin, r.variant) for r in appended} == {("all", "all", 2)}
     wrong = [one.model_copy(update={"group": "all"}) for one in own]
     with pytest.raises(UserError, match="'all' means all texts"):
         summarise(pipeline.score(wrong), "h", "biographies")

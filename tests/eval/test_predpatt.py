@@ -18,7 +18,7 @@ from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.predpatt.structures import Options
 from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
 from eval.models.chat import Answer
-from eval.run.inside import prompts
+from eval.run.held import prompts
 from records import Document
 
 ALL = Options()

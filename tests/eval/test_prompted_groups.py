@@ -9,7 +9,7 @@ from jsonargparse import ArgumentParser
 
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.run.inside import prompts
+from eval.run.held import prompts
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.prompted_groups import PromptedGroups, read_groups
 from records import Claim, Document

@@ -11,7 +11,7 @@ from components.words import split_words
 from eval.models.chat import Answer
 from eval.models.lss import InWindows
 from eval.prompting.prompted_lss import PromptedLss, read_answer
-from eval.run.inside import prompts
+from eval.run.held import prompts
 from records import UserError
 
 CLAIM = "Ada Lovelace, a poet, wrote the first program in Paris."

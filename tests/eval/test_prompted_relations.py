@@ -14,7 +14,7 @@ from eval.models import openai_server
 from eval.models.chat import Token
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompted_relations import PromptedRelations, label_probability
-from eval.run.inside import prompts, writers
+from eval.run.held import prompts, writers
 from eval.stages import EntailmentModel
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError

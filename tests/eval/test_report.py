@@ -1,26 +1,18 @@
 """The report: what it says is in the run folder, and nothing in the run folder can run in it."""
 
-import json
-import re
 import shutil
 import subprocess
-from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
+from eval.commands.report import build_report, main
+from eval.experiments.robustness.page import MAX_DOCUMENTS, read_documents, read_training
+from eval.experiments.robustness.tables import Table, reached
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
 from eval.pipeline import Scored
-from eval.report.build import (
-    MAX_DOCUMENTS,
-    build_report,
-    main,
-    read_documents,
-    read_training,
-    script_json,
-)
-from eval.report.tables import Table, number, reached
+from eval.report.tables import number
 from eval.stages import Selection
 from records import (
     BadInput,
@@ -43,24 +35,24 @@ KINDS = {"normal": (0.62, 0.6, 0.7), "uninformative": (0.98, 0.12, 0.04)}
 def row(metric, selection="core", kind="normal", value=0.5, **more):
     interval = None if value is None else (max(0.0, value - 0.05), value + 0.02)
     given = {"generator": "kb", "domain": "biographies", "n": 24, "failed": 3, "ci95": interval}
-    given |= {"config_hash": "c0ffee", **more}
+    given |= {"config_hash": "c0ffee", "variant": "trained", **more}
     return Result(metric=metric, selection=selection, kind=kind, value=value, **given)
 
 
-def rows_of(components, **more):
+def rows_of(variant, **more):
     for kind, (none, core, kept) in KINDS.items():
-        kept = kept if components == "trained" else 0.9
+        kept = kept if variant == "trained" else 0.9
         for selection, value in (("none", none), ("core", core)):
-            shared = {"selection": selection, "kind": kind, "components": components, **more}
+            shared = {"selection": selection, "kind": kind, "variant": variant, **more}
             yield row("factual_precision", value=value, **shared)
             yield row("claims", value=12.4 if selection == "none" else 12.4 * kept, **shared)
-        yield row("kept_share", kind=kind, value=kept, components=components, **more)
+        yield row("kept_share", kind=kind, value=kept, variant=variant, **more)
 
 
 def curve_rows():
     for count in (0, 2, 4):
         for selection, value in (("none", 0.6 + 0.05 * count), ("core", 0.6)):
-            yield row("factual_precision", selection, "corrupted", value, group=f"appended={count}")
+            yield row("factual_precision", selection, "corrupted", value, variant=count)
 
 
 def document(kind="normal", topic="Ann Lee", text="Ann Lee was a painter.", **more):
@@ -102,16 +94,19 @@ def whole_run(tmp_path):
 
 
 class Page(HTMLParser):
-    """Element names with attributes, visible text, and the JSON of the plots."""
+    """Element names with attributes, visible text, and by drawing what shows under the pointer."""
 
     def __init__(self, html):
         super().__init__()
         self.elements, self.words, self.figures, self._open = [], [], {}, []
+        self._drawing = None
         self.feed(html)
         self.text = " ".join(" ".join(self.words).split())
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
+        if tag == "figure":
+            self._drawing = self.figures.setdefault(dict(attributes)["aria-label"], [])
         self._open.append((tag, dict(attributes)))
 
     def handle_endtag(self, tag):
@@ -119,10 +114,11 @@ class Page(HTMLParser):
             pass
 
     def handle_data(self, data):
-        tag, attributes = self._open[-1] if self._open else ("", {})
-        if attributes.get("id") == "figures":
-            self.figures = json.loads(data)
-        elif tag not in {"script", "style"}:
+        tag, _ = self._open[-1] if self._open else ("", {})
+        within = [name for name, _ in self._open]
+        if tag == "title" and "svg" in within:
+            self._drawing.append(data)
+        elif "svg" not in within and tag not in {"script", "style"}:
             self.words.append(data)
 
 
@@ -137,25 +133,54 @@ def test_says_in_words_what_the_numbers_say(whole_run):
     assert "the trained components reach 2 of 2 targets" in text
     assert "the untrained control reaches 1 of 2 targets." in text
     assert "4 appended adversarial sentences move precision from 0.60 to 0.80 without Core" in text
-    assert "at most 10 % 4.0 % [0.0, 6.0] % n = 24, 3 not judged yes" in text
+    assert "at most 10 % 4.0 % [0.0, 6.0] n = 24, 3 not judged yes" in text
     assert "p = 1.0 , ε in nats = 0.7 , weighting = capped" in text
     assert "+1.25 nats" in text
     assert "repeats a subclaim that was kept: “Ann Lee was a painter.”" in text
 
 
-def test_plots_show_the_results_with_their_intervals(whole_run):
+BARS = "Factual precision by kind of text, trained components"
+CURVE = "Factual precision against the number of appended adversarial sentences"
+
+
+def test_drawings_show_the_results_with_their_intervals(whole_run):
     figures = page_of(whole_run).figures
-    assert set(figures) == {"precision-trained", "precision-untrained", "curve", "training-0"}
-    none = next(t for t in figures["precision-trained"]["data"] if t.get("name") == "without Core")
-    assert none["y"] == [0.62, 0.98]
-    assert none["error_y"]["array"] == pytest.approx([0.02, 0.02])
-    assert none["error_y"]["arrayminus"] == pytest.approx([0.05, 0.05])
-    lines = {t["name"]: t for t in figures["curve"]["data"] if "name" in t}
-    assert lines["with Core"]["x"] == [0, 2, 4]
-    assert lines["without Core"]["y"] == pytest.approx([0.6, 0.7, 0.8])
-    training = {t["name"]: (t["x"], t["y"]) for t in figures["training-0"]["data"]}
-    assert training["train/loss"] == ([9, 29], [0.7, 0.6])  # the gap is joined
-    assert training["dev/pearson"] == ([19], [0.41])
+    trained = [f"Training of unli: {what}" for what in ("loss", "dev/pearson")]
+    control = BARS.replace("trained components", "untrained control")
+    assert list(figures) == [BARS, control, CURVE, *trained]
+    assert figures[BARS] == [
+        f"{kind}, {said}: {value} [{low}, {high}], n = 24, 3 not judged"
+        for said, rows in (
+            ("without Core", (("0.620", "0.570", "0.640"), ("0.980", "0.930", "1.000"))),
+            ("with Core", (("0.600", "0.550", "0.620"), ("0.120", "0.070", "0.140"))),
+        )
+        for kind, (value, low, high) in zip(KINDS, rows, strict=True)
+    ]
+    curve = [hint.partition(" [")[0] for hint in figures[CURVE]]
+    assert curve == [
+        f"{count} appended, {said}: {value}"
+        for said, values in (
+            ("without Core", ("0.600", "0.700", "0.800")),
+            ("with Core", ("0.600", "0.600", "0.600")),
+        )
+        for count, value in zip((0, 2, 4), values, strict=True)
+    ]
+    # The gap is joined.
+    assert figures[trained[0]] == ["step 9: 0.7", "step 29: 0.6", "step 19: 0.5"]
+    assert figures[trained[1]] == ["step 19: 0.41"]
+    text = page_of(whole_run).text
+    assert "4 0.800 [0.750, 0.820] n = 24, 3 not judged 0.600" in text
+
+
+def test_groups_and_bins_have_tables(tmp_path):
+    split = [row("kept_share", value=0.25, group="painters")]
+    split += [row("factual_precision", "none", value=0.75, bin="rare")]
+    text = page_of(write_run(tmp_path, [*rows_of("trained"), *split])).text
+    kept = "25.0 % [20.0, 27.0] n = 24, 3 not judged"
+    assert f"group painters normal (kb) trained – – {kept}" in text
+    scored = "0.750 [0.700, 0.770] n = 24, 3 not judged"
+    assert f"frequency rare normal (kb) trained {scored} – –" in text
+    assert "Core keeps 70 % of normal" in text, "they are not the whole"
 
 
 def test_equal_runs_give_equal_bytes_and_leave_nothing_else(whole_run):
@@ -184,21 +209,13 @@ def test_hostile_text_stays_text(tmp_path):
     html = build_report(tmp_path).read_text(encoding="utf-8")
     page = Page(html)
     names = [tag for tag, _ in page.elements]
-    assert names.count("script") == 3
+    assert names.count("script") == 1
     assert "img" not in names
     assert not any(name.startswith("on") for _, given in page.elements for name in given)
     assert ATTACK in page.text  # shown, in full
-    # In a plot, plotly reads a little HTML of its own: its labels are escaped once more.
-    labels = json.dumps(page.figures)
-    assert "alert('gamed')" not in labels
-    assert "alert('gamed')" in unescape(labels)
+    assert f"{ATTACK} ({ATTACK}), with Core" not in html  # shown in a drawing, escaped
+    assert any(ATTACK in hint for hint in page.figures[BARS])
     assert "<script>alert" not in html
-
-
-def test_json_cannot_end_its_script():
-    embedded = script_json({"name": ATTACK + "<!--&amp;"})
-    assert not set("<>&") & set(embedded)
-    assert json.loads(embedded) == {"name": ATTACK + "<!--&amp;"}
 
 
 @pytest.mark.parametrize(
@@ -224,20 +241,14 @@ def test_missing_part_is_a_sentence_and_no_empty_plot(tmp_path, left_out, senten
     training = empty if left_out == "training" else [("unli", LOG)]
     page = page_of(write_run(tmp_path, results, documents, training))
     assert sentence in page.text
-    places = {a["id"] for _, a in page.elements if "plot" in a.get("class", "").split()}
-    assert places == set(page.figures)
-    for figure in page.figures.values():
-        assert all(trace["y"] for trace in figure["data"])
+    assert all(page.figures.values())
 
 
 def test_result_without_a_value_has_no_bar_and_a_dash(tmp_path):
     results = [*rows_of("trained"), row("factual_precision", "none", "sampled", 0.9)]
     results += [row("factual_precision", "core", "sampled", None, n=0, failed=8)]
     page = page_of(write_run(tmp_path, results))
-    core = next(
-        t for t in page.figures["precision-trained"]["data"] if t.get("name") == "with Core"
-    )
-    assert len(core["y"]) == 2
+    assert len([hint for hint in page.figures[BARS] if "with Core" in hint]) == 2
     assert "– n = 0, 8 not judged" in page.text
 
 
@@ -305,7 +316,7 @@ def test_command_prints_where_the_page_is(whole_run, capsys):
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on PATH")
 @pytest.mark.parametrize("hostile", [False, True])
-def test_browser_draws_every_plot_without_an_error(whole_run, tmp_path, hostile):
+def test_browser_shows_the_page_without_an_error(whole_run, tmp_path, hostile):
     if hostile:
         write_run(whole_run, [*rows_of("trained"), *rows_of("trained", generator=ATTACK)])
     path = build_report(whole_run)
@@ -317,11 +328,8 @@ def test_browser_draws_every_plot_without_an_error(whole_run, tmp_path, hostile)
         [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60
     )
     page = Page(done.stdout)
-    plots = [a["id"] for _, a in page.elements if "plot" in a.get("class", "").split()]
-    drawn = re.findall(r'<div id="([^"]+)" class="plot[^"]*js-plotly-plot"', done.stdout)
-    assert drawn == plots
-    assert done.stdout.count('class="main-svg"') >= 2 * len(plots)
-    assert done.stdout.count('<g class="trace') + done.stdout.count('class="scatter') > 0
+    figures = [attributes for tag, attributes in page.elements if tag == "figure"]
+    assert done.stdout.count("<svg ") == len(figures) > 0
     assert "CONSOLE" not in done.stderr
     assert not any(tag == "img" for tag, _ in page.elements)
 

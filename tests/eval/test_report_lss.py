@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from components.words import split_words
+from eval.commands.report import build_report
+from eval.experiments.lss.lss_metrics_values import LSS, REFERENCE
 from eval.pipeline import Scored
-from eval.report.build import build_report
-from eval.report.lss import highlighted, of_verdict
+from eval.report.highlighted import highlighted, of_verdict
 from records import (
     Claim,
     Document,
@@ -58,11 +59,11 @@ def page_of(folder, experiment, results, pairs):
 
 def test_the_page_shows_tables_figures_and_marked_claims(tmp_path) -> None:
     results = [
-        result("lss:word_f1", kind=f"tagger {ATTACK}"),
-        result("lss:answers_not_subsequence", kind=f"tagger {ATTACK}", n=77, failed=7),
-        result("rating:kept_words", group="rating=3"),
-        result("claims:bleu", generator="gpt"),
-        result("claims:bleu_difference", generator="llama", value=-0.125),
+        result("word_f1", variant="lss", kind=f"tagger {ATTACK}"),
+        result("answers_not_subsequence", variant="lss", kind=f"tagger {ATTACK}", n=77, failed=7),
+        result("kept_words", variant="rating", group="rating 3"),
+        result("bleu", variant="claims", generator="gpt"),
+        result("bleu", variant="claims", generator="llama", against="gpt", value=-0.125),
     ]
     pair = {"reference": ATTACK, "claim": f"Ada wrote {ATTACK}", "engine": "tagger"}
     pair["annotations"] = [{"lss": "Ada", "rating": 2}]
@@ -89,17 +90,17 @@ def test_the_page_shows_tables_figures_and_marked_claims(tmp_path) -> None:
         assert said in text
     assert "no answer" in text
     assert "bleu 0.250, nli –" in text
-    assert html.count("data:image/svg+xml;base64,") == 2
+    assert html.count("<svg ") == 2
     again = build_report(tmp_path).read_text(encoding="utf-8")
     assert again == html
 
 
 def test_correlations_stand_side_by_side(tmp_path) -> None:
-    engine = {"kind": "tagger", "generator": "all"}
+    engine = {"kind": "tagger", "generator": "all", "assessor": "bleu", "variant": LSS}
     results = [
-        result("pearson:bleu(claim, LSS)", **engine),
-        result("pearson_difference:bleu(claim, LSS)", value=0.25, ci95=None, **engine),
-        result("mean:bleu(claim, LSS)", value=None, ci95=None, **engine),
+        result("pearson", **engine),
+        result("pearson", value=0.25, ci95=None, against=REFERENCE, **engine),
+        result("mean", value=None, ci95=None, **engine),
     ]
     pair = {"reference": "It rained.", "claim": "It rained.", "lss": "It rained", "engine": "t"}
     html = page_of(tmp_path, "lss_metrics", results, [pair | {"scores": {"bleu(claim, LSS)": 0.7}}])

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from eval.commands import core as core_command
+from eval.commands.experiment import main
+from eval.commands.report import build_report
 from eval.decompose.sentences import Sentences
-from eval.experiments import main
-from eval.experiments.robustness import Robustness
+from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
-from eval.report.build import build_report
 from eval.verify.labels import Labels
 from records import BadInput, Claim, Document, Generation, UserError, read_results, write_jsonl
 
@@ -82,30 +82,34 @@ def run(config, output):
 def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
     first = run(config, "one")
     assert sorted(p.name for p in Path("one").iterdir()) == [
+        "figures",
         "results.json",
         "samples.jsonl",
         "selections.jsonl",
+        "tables.csv",
+        "tables.md",
         "training",
     ]
     found = {
-        (r.components, r.kind, r.selection, r.group, r.metric)
+        (r.variant, r.kind, r.selection, r.group, r.bin, r.metric)
         for r in read_results("one/results.json").results
     }
     for kind in ("normal", "uninformative"):
         for components in ("trained", "untrained"):
-            assert (components, kind, "core", "all", "kept_share") in found
-    assert ("trained", "sampled", "core", "all", "kept_share") in found
-    for group in ("A", "bin=rare"):
-        assert ("trained", "sampled", "core", group, "kept_share") in found
-        assert ("untrained", "normal", "none", group, "factual_precision") in found
+            assert (components, kind, "core", "all", "all", "kept_share") in found
+    assert ("trained", "sampled", "core", "all", "all", "kept_share") in found
+    for stratum in (("A", "all"), ("all", "rare")):
+        assert ("trained", "sampled", "core", *stratum, "kept_share") in found
+        assert ("untrained", "normal", "none", *stratum, "factual_precision") in found
+        assert (2, "corrupted", "none", *stratum, "factual_precision") not in found
     page = build_report("one").read_text()
     assert "By group and frequency" in page
     assert "frequency rare" in page
     Path("one/report.html").unlink()
     (sample, _) = map(json.loads, Path("one/samples.jsonl").read_text().splitlines())
     assert (sample["group"], sample["bin"]) == ("A", "rare")
-    assert ("trained", "corrupted", "none", "appended=2", "factual_precision") in found
-    assert ("trained", "corrupted", "core", "appended=0", "factual_precision") in found
+    assert (2, "corrupted", "none", "all", "all", "factual_precision") in found
+    assert (0, "corrupted", "core", "all", "all", "factual_precision") in found
     rows = [json.loads(line) for line in Path("one/selections.jsonl").read_text().splitlines()]
     assert {"text", "label", "selected", "weight", "reason"} <= set(rows[0]["claims"][0])
     assert run(config, "one") == first
@@ -117,11 +121,11 @@ def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
 def test_appended_zero_is_the_text_itself(config):
     run(config, "one")
     values = {
-        (r.kind, r.group): r.value
+        (r.kind, r.variant): r.value
         for r in read_results("one/results.json").results
-        if r.metric == "factual_precision" and r.selection == "none" and r.components == "trained"
+        if r.metric == "factual_precision" and r.selection == "none" and r.bin == "all"
     }
-    assert values[("corrupted", "appended=0")] == values[("normal", "all")]
+    assert values["corrupted", 0] == values["normal", "trained"]
 
 
 def test_an_absent_kind_is_the_users_mistake(config):

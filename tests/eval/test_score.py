@@ -6,17 +6,12 @@ import pytest
 
 from eval.commands.dry_run import dry_run
 from eval.commands.score import main as score_main
-from eval.commands.score import score_resumably
 from eval.decompose.by_sentence import BySentence, Failed
-from eval.decompose.given import Given
 from eval.models import openai_server
-from eval.models.chat import CachedWriter
 from eval.models.openai_server import OpenAIServer
-from eval.pipeline import Pipeline
+from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
-from eval.run.inside import parts, prompts, replaced, writers
-from eval.run.journal import usage
-from eval.verify.labels import Labels
+from eval.run.run import Run
 from records import Claim, Document, UserError, Verdict, read_results, write_jsonl
 from records.errors import run_door
 from tests.model_server import ModelServer
@@ -28,6 +23,9 @@ class Halves(BySentence):
     def __init__(self, writer, prompt):
         self.models = {"splitter": writer}
         self.prompts = [Prompt(prompt)]
+
+    def holds(self):
+        return [*self.models.values(), *self.prompts]
 
     def subclaims(self, places):
         asked = [self.prompts[0].messages(sentence=place.sentence) for place in places]
@@ -46,6 +44,9 @@ class Ask:
 
     def __init__(self, writer):
         self.writer = writer
+
+    def holds(self):
+        return [self.writer]
 
     def __call__(self, documents, claims, passages):
         flat = [c for own in claims for c in own]
@@ -96,34 +97,6 @@ def asking(server, prompt, cache):
     return Pipeline(Halves(writer, prompt), [Ask(writer)])
 
 
-def test_a_killed_scoring_run_goes_on_and_ends_the_same(tmp_path):
-    class Breaks(Labels):
-        calls = 0
-
-        def __call__(self, *arguments):
-            self.calls += 1
-            if self.calls == 2:
-                raise KeyboardInterrupt
-            return super().__call__(*arguments)
-
-    documents = [
-        document("x", id=str(i), claims=[Claim(id="a", text="x", label="S")]) for i in range(5)
-    ]
-    whole = score_resumably(
-        Pipeline(Given(), [Labels()]), documents, tmp_path / "whole.jsonl", chunk=2
-    )
-    broken = Pipeline(Given(), [Breaks()])
-    with pytest.raises(KeyboardInterrupt):
-        score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2)
-    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-    assert [row["id"] for row in rows] == ["0", "1", "usage of the documents from 0"]
-    # As if it had been killed in the middle of writing its second chunk.
-    with open(tmp_path / "a.jsonl", "a") as file:
-        file.write(json.dumps(rows[0] | {"id": "2"}) + '\n{"id": "3", "sco')
-    assert score_resumably(broken, documents, tmp_path / "a.jsonl", chunk=2) == whole
-    assert broken.verify[0].calls == 4
-
-
 def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     claims = [Claim(id="a", text="x", label="S"), Claim(id="b", text="y", label="NS")]
@@ -141,9 +114,13 @@ def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
     assert [v["label"] for v in row["verdicts"]] == ["supported", "not_supported"]
 
 
+def scored(pipeline, folder):
+    with Run("score", pipeline, {}, folder) as run:
+        return run.documents("scored", pipeline.score, DOCUMENTS, Scored, chunk=2), run.usage()
+
+
 def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
-    calm = asking(server, prompt, tmp_path / "calm.sqlite")
-    whole = score_resumably(calm, DOCUMENTS, tmp_path / "calm.jsonl", chunk=2)
+    whole, calm = scored(asking(server, prompt, None), tmp_path / "calm")
     assert [c.text for c in whole[0].claims] == [
         "Ann painted 0 birds",
         "she sold them.",
@@ -154,14 +131,13 @@ def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
 
     # Dies in the second chunk, between its decomposition and its verdicts.
     server.faults.extend([None] * 12 + ["503"])
-    rough, journal = asking(server, prompt, tmp_path / "rough.sqlite"), tmp_path / "rough.jsonl"
     with pytest.raises(UserError, match="503"):
-        score_resumably(rough, DOCUMENTS, journal, chunk=2)
-    again = asking(server, prompt, tmp_path / "rough.sqlite")
-    assert score_resumably(again, DOCUMENTS, journal, chunk=2) == whole
+        scored(asking(server, prompt, None), tmp_path / "rough")
+    again, rough = scored(asking(server, prompt, None), tmp_path / "rough")
+    assert again == whole
     assert len(server.answered) == DISTINCT, "no question was answered twice"
-    assert usage(again, journal) == usage(calm, tmp_path / "calm.jsonl")
-    (row,) = usage(again, journal)
+    assert rough == calm
+    (row,) = rough
     assert row["cost"] == row["prompt_tokens"] + 2 * row["completion_tokens"] > 0
     assert (row["answers"], row["failed"]) == (18, 0), "within a chunk each is counted once"
 
@@ -184,18 +160,6 @@ def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     pipeline.score(DOCUMENTS[:1])
     lines = [line.split() for line in dry_run(pipeline, DOCUMENTS).splitlines()]
     assert lines[1][2] == "5", "what the cache holds is not asked"
-
-
-def test_models_and_prompts_are_found_wherever_a_stage_keeps_them(prompt):
-    first, second = (OpenAIServer(name, "http://127.0.0.1:1/v1") for name in "ab")
-    pipeline = Pipeline(Halves(first, prompt), [Ask(second), Ask(first)])
-    assert writers(pipeline) == [first, second]
-    assert prompts(pipeline) == {"/".join(prompt.parts[-3:]): Prompt(prompt).sha256}
-    other = replaced(pipeline, CachedWriter, lambda writer: f"not {writer.model}")
-    assert other.decompose.models == {"splitter": "not a"}
-    assert [v.writer for v in other.verify] == ["not b", "not a"]
-    assert writers(pipeline) == [first, second], "the pipeline itself is as it was"
-    assert parts(other, Prompt) == parts(pipeline, Prompt)
 
 
 def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):

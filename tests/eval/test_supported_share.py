@@ -9,7 +9,8 @@ import pytest
 
 from components.words import join_words, split_words
 from eval.decompose.sentences import Sentences
-from eval.models.encoder import LssTagger, Subsequence
+from eval.models.encoder import LssTagger
+from eval.models.lss import Subsequence
 from eval.pipeline import Pipeline
 from eval.verify.supported_share import SupportedShare
 from records import Claim, Document, Passage, UserError

@@ -10,7 +10,6 @@ import torch
 from jsonargparse import ArgumentParser
 from transformers import AutoModelForCausalLM
 
-from eval.commands.dry_run import Counting
 from eval.models import openai_server
 from eval.models.cache import answer_key
 from eval.models.causal import text_draws
@@ -146,11 +145,14 @@ def test_other_failures_keep_their_reason(tiny_llama, server):
 
 
 def test_a_dry_run_counts_and_asks_nothing(server):
-    counting = Counting(ask(server))
+    writer = ask(server)
     server.asked.clear()
-    ((answer,), *_) = counting.answer(PROMPTS, **GREEDY)
+    with writer.counting() as count:
+        ((answer,), *_) = writer.answer(PROMPTS, **GREEDY)
     assert answer.failed
-    assert (counting.count.calls, len(server.asked)) == (3, 0)
+    assert (count.calls, len(server.asked)) == (3, 0)
+    ((answer,), *_) = writer.answer(PROMPTS, **GREEDY)
+    assert (answer.failed, len(server.asked)) == (None, 3), "it answers again"
 
 
 class Plain:

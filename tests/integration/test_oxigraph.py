@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from clients.sparql import EndpointError, SparqlClient
-from data_builders.kb.facts import PREFIXES, count_people, load_people, property_labels
+from data_builders.kb.facts import count_people, load_people
+from data_builders.kb.graph import PREFIXES
 from data_builders.kb.server import local_endpoint, open_client
 from records import UserError
 
@@ -70,13 +71,6 @@ def test_one_person_whole(people):
 
 def test_loading_again_gives_the_same(client, people):
     assert load_people(client) == people
-
-
-def test_property_labels_come_from_the_graph(client):
-    assert property_labels(client, ["P106", "P19"]) == {
-        "P106": "occupation",
-        "P19": "place of birth",
-    }
 
 
 def test_unbound_variables_are_absent(client):

@@ -284,3 +284,16 @@ def test_a_broken_row_stops_the_row_reader_where_it_stands(tmp_path, name, conte
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput, match=said):
         list(iter_rows(tmp_path / name))
+
+
+def test_a_json_file_is_read_row_by_row_as_a_list_or_as_objects(tmp_path):
+    (tmp_path / "list.json").write_text(json.dumps([PAIR, PAIR], indent=1))
+    (tmp_path / "one.json").write_text(json.dumps(PAIR, indent=1))
+    with gzip.open(tmp_path / "lines.json.gz", "wt") as file:
+        file.write(json.dumps(PAIR) + "\n")
+    assert list(iter_rows(tmp_path / "list.json")) == [(1, PAIR), (2, PAIR)]
+    assert list(iter_rows(tmp_path / "one.json")) == [(1, PAIR)]
+    assert list(iter_rows(tmp_path / "lines.json.gz")) == [(1, PAIR)]
+    (tmp_path / "torn.json").write_text("[{")
+    with pytest.raises(BadInput, match=r"torn\.json:1: json"):
+        list(iter_rows(tmp_path / "torn.json"))

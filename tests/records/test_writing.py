@@ -59,9 +59,9 @@ def test_results_survive_the_trip_and_bad_ones_are_refused(tmp_path):
     write_results(path, file)
     assert read_results(path) == file
     content = json.loads(path.read_text())
-    content["results"][0]["selection"] = "maybe"
+    content["results"][0]["n"] = -1
     path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=r"results\.0\.selection"):
+    with pytest.raises(UserError, match=r"results\.0\.n"):
         read_results(path)
     with pytest.raises(UserError, match="no such file"):
         read_results(tmp_path / "absent.json")

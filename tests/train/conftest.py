@@ -109,21 +109,21 @@ def arguments(
     """The command line of a small run of a component, in ``tmp_path``."""
     monkeypatch.setenv("WANDB_MODE", "disabled")
     parts = {
-        "unli": ("train.unli.Unli", "PairData", unli_rows, tiny_bert),
-        "relation": ("train.relation.Relation", "PairData", relation_rows, tiny_bert),
-        "lss": ("train.lss_tagger.LssTagger", "LssData", lss_rows, tiny_bert),
-        "adversary": ("train.adversary.Adversary", "GenerationData", generation_rows, tiny_llama),
+        "unli": ("train.unli.Unli", unli_rows, tiny_bert),
+        "relation": ("train.relation.Relation", relation_rows, tiny_bert),
+        "lss": ("train.lss_tagger.LssTagger", lss_rows, tiny_bert),
+        "adversary": ("train.adversary.Adversary", generation_rows, tiny_llama),
     }
 
     def _arguments(component: str, *more: str, run: str = "run", command: str = "fit") -> list[str]:
-        module, data, rows, base = parts[component]
+        module, rows, base = parts[component]
         file = write(component, rows())
         given = {
             "--model": module,
             "--model.base": base,
             "--model.max_length": "48",
             "--model.lr": "0.01",
-            "--data": f"train.data.{data}",
+            "--data": "train.data.RecordData",
             "--data.train": file,
             "--data.dev": file,
             "--data.batch_size": "4",

@@ -15,7 +15,7 @@ from lightning import LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import Callback
 
 from train.adversary import Adversary
-from train.data import GenerationData, LssData, PairData, PreferenceData
+from train.data import RecordData
 from train.lss_seq2seq import LssSeq2Seq
 from train.lss_tagger import LssTagger
 from train.preference import Preference
@@ -23,12 +23,12 @@ from train.relation import Relation
 from train.unli import Unli
 
 MODULES = {
-    "unli": (Unli, PairData),
-    "relation": (Relation, PairData),
-    "lss_tagger": (LssTagger, LssData),
-    "lss_seq2seq": (LssSeq2Seq, LssData),
-    "adversary": (Adversary, GenerationData),
-    "preference": (Preference, PreferenceData),
+    "unli": Unli,
+    "relation": Relation,
+    "lss_tagger": LssTagger,
+    "lss_seq2seq": LssSeq2Seq,
+    "adversary": Adversary,
+    "preference": Preference,
 }
 
 
@@ -53,9 +53,8 @@ def gradients(name: str, folder: Path, world: int = 1) -> list[dict[str, torch.T
         world: number of processes.
     """
     seed_everything(1)
-    module_class, data_class = MODULES[name]
     options = json.loads((folder / "options.json").read_text(encoding="utf-8"))[name]
-    module: LightningModule = module_class(max_length=60, lr=0.0, **options)
+    module: LightningModule = MODULES[name](max_length=60, lr=0.0, **options)
     file = str(folder / f"{name}.jsonl")
     kept = Gradients()
     Trainer(
@@ -71,7 +70,7 @@ def gradients(name: str, folder: Path, world: int = 1) -> list[dict[str, torch.T
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
-    ).fit(module, data_class(train=file, dev=file, batch_size=4 // world))
+    ).fit(module, RecordData(train=file, dev=file, batch_size=4 // world))
     return kept.found
 
 

@@ -26,6 +26,8 @@ class Recorder(Callback):
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         STEPS[-1]["clipped"] = norm(pl_module)
+        grads = [weight.grad for weight in pl_module.parameters() if weight.grad is not None]
+        STEPS[-1]["largest"] = max(grad.abs().max().item() for grad in grads)
 
 
 def norm(module: torch.nn.Module) -> float:

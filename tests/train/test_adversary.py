@@ -120,6 +120,15 @@ def test_a_text_that_is_cut_learns_no_end(
         assert "1 of 1 texts cut" in capsys.readouterr().out
 
 
+def test_bytes_are_those_of_what_is_left_of_a_text(adversary: Adversary) -> None:
+    text = Generation(topic="ada", text="she was a poet in paris .")
+    whole = adversary.encode([text], train=False)
+    assert adversary._bytes([text], whole).tolist() == [len(text.text)]
+    adversary.max_length = whole[0].length - 4  # without "in paris ." and the end
+    cut = adversary.encode([text], train=False)
+    assert adversary._bytes([text], cut).tolist() == [len("she was a poet")]
+
+
 @pytest.mark.parametrize(
     ("record", "said"),
     [

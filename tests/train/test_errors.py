@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from jsonargparse import ArgumentParser
+from lightning import LightningDataModule, LightningModule, Trainer
 
 from records.errors import run_door
 from train.__main__ import main
+from train.help import DATA, MODULES, help_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:
@@ -31,7 +40,7 @@ model:
   class_path: train.unli.Unli
   init_args: {{base: {base}}}
 data:
-  class_path: train.data.PairData
+  class_path: train.data.RecordData
   init_args: {{train: {train}, dev: {train}}}
 trainer: {{accelerator: cpu, enable_progress_bar: false}}
 """
@@ -83,7 +92,7 @@ def test_bad_arguments(capsys: pytest.CaptureFixture, arguments: list[str], said
     ("options", "said"),
     [
         (["--data.train", "nosuch.jsonl"], "nosuch.jsonl: no such file"),
-        (["--data", "train.data.LssData"], "LssData"),
+        (["--data", "train.data.NoData"], "NoData"),
         (["--ckpt_path", "nosuch.ckpt"], "nosuch.ckpt"),
         (["--data.batch_size", "0"], "batch_size"),
         (["--trainer.max_steps", "-1", "--trainer.max_epochs", "-1"], "max_steps"),
@@ -122,7 +131,7 @@ def test_test_without_test_data(arguments: Callable, capsys: pytest.CaptureFixtu
 
 CONFIGS = [
     path
-    for path in sorted((Path(__file__).parents[2] / "configs/train").rglob("*.yaml"))
+    for path in sorted((ROOT / "configs/train").rglob("*.yaml"))
     if path.parent.name != "sweeps"  # tests/train/test_sweep.py
 ]
 
@@ -137,11 +146,52 @@ def test_every_config_parses(path: Path, capsys: pytest.CaptureFixture) -> None:
     assert f"python -m train fit --config {relative}" in path.read_text(encoding="utf-8")
 
 
-def test_help_documents_every_option(capsys: pytest.CaptureFixture) -> None:
-    for module in ("unli.Unli", "relation.Relation", "lss_tagger.LssTagger", "adversary.Adversary"):
-        with pytest.raises(SystemExit) as stop:
-            main(["fit", f"--model.help=train.{module}"])
-        assert stop.value.code == 0
+@pytest.mark.parametrize("path", [*MODULES, DATA])
+def test_help_documents_every_option_that_the_parser_has(
+    path: str, capsys: pytest.CaptureFixture
+) -> None:
+    room, short = "data" if path == DATA else "model", path.rpartition(".")[2]
+    for given in ([f"--{room}.help={path}"], [f"--{room}", short, "--help"]):
+        assert main(["fit", *given]) == 0
         text = capsys.readouterr().out
-        for option in ("base", "max_length", "lr", "weight_decay", "warmup_ratio", "monitor"):
-            assert f".{option}" in text
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_subclass_arguments(LightningDataModule if path == DATA else LightningModule, room)
+    needed = [f"--{room}.train=a", f"--{room}.dev=b"] if path == DATA else []
+    found = parser.parse_args([f"--{room}={path}", *needed])[room].init_args
+    shown = re.findall(rf"^  --{room}\.(\w+)$", text, re.MULTILINE)
+    assert sorted(shown) == sorted(vars(found))
+    assert not re.findall(r"^  --.*\n +\(", text, re.MULTILINE), "every option says what it is"
+
+
+def test_help_of_a_command_shows_every_option_of_a_run(capsys: pytest.CaptureFixture) -> None:
+    for command in ("fit", "validate", "test", "predict"):
+        assert main([command, "--help"]) == 0
+        text = capsys.readouterr().out
+        trainer = [name for name in inspect.signature(Trainer).parameters]
+        own = ["name", "runs", "export_to", "patience", "save_every", "push_to_hub", "ckpt_path"]
+        for option in [*own, *(f"trainer.{name}" for name in trainer), *MODULES]:
+            assert re.search(rf"^  (-c, )?(--)?{option}\b", text, re.MULTILINE), option
+    assert re.search(r"gradient_clip_val\n[^-]*default: 1\.0", text)
+    assert help_of("fit", ["--model", "torch.nn.Linear"]) is None
+    assert help_of("fit", ["--model", "nosuch.Module", "--help"]) is None
+
+
+def test_help_needs_no_torch() -> None:
+    asked = [["--help"], ["fit", "--help"], ["fit", "--model", "Unli", "--help"]]
+    for arguments in [*asked, ["sweep", "--help"], ["push", "--help"]]:
+        left = f"\ntry:\n    main({arguments})\nexcept SystemExit:\n    pass\n"
+        program = f"import sys\nfrom train.__main__ import main{left}print('torch' in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "False", arguments
+
+
+@pytest.mark.parametrize("old", ["PairData", "LssData", "GenerationData", "PreferenceData"])
+def test_old_names_of_the_data_module_still_run(
+    old: str, arguments: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments("unli", "--data", f"train.data.{old}", "--print_config"))
+    assert stop.value.code == 0
+    assert "max_length: 48" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,14 @@ from components.measures import word_f1
 from components.words import keep_targets
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
 from train.__main__ import main
+from train.adversary import Adversary
+from train.cli import default_precision
+from train.lss_seq2seq import LssSeq2Seq
+from train.lss_tagger import LssTagger
+from train.preference import Preference
+from train.relation import Relation
+from train.resume import read_state
+from train.unli import Unli
 
 TOKENIZER = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
 CARD = {"README.md", "curves.png"}
@@ -50,6 +59,7 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     folder = tmp_path / "checkpoints/run"
     assert files(folder) == CLASSIFIER
     assert files(folder.parent) == {"run"}  # nothing half-written beside it
+    assert all(path.stat().st_mode & 0o044 for path in folder.iterdir())  # others may read it
     component = read_component(folder, "unli")
     assert component.labels == ["probability"]
     assert component.seed == 1
@@ -65,6 +75,12 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     gold = [row.label for row in rows]
     assert component.metrics["pearson"] == pytest.approx(pearsonr(predicted, gold)[0], abs=1e-5)
     assert component.metrics["pearson"] > 0.8  # it has learnt its ten rows
+    # The card sets the measures before calibration beside those after it.
+    brier = {"before": expit(logits), "after": predicted}
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for name, p in brier.items():
+        (shown,) = re.findall(rf"^\| {name} \| [\d.]+ \| ([\d.]+) \|$", card, re.MULTILINE)
+        assert float(shown) == pytest.approx(np.mean((p - gold) ** 2), abs=1e-4)
 
 
 def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
@@ -177,6 +193,32 @@ def test_same_seed_same_bytes(arguments: Callable, tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes(), name
 
 
+def test_a_fit_stops_when_nothing_gets_better(arguments: Callable, tmp_path: Path) -> None:
+    options = ["--model.lr", "0", "--patience", "2", "--trainer.val_check_interval", "1"]
+    main(arguments("unli", *options, "--trainer.max_steps", "9"))
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
+        judged = [row for row in csv.DictReader(file) if row["dev/mse"]]
+    assert len(judged) == 3  # the best, and two no better
+
+
+def test_what_is_not_given_comes_from_module_and_machine(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    options = ["--trainer.max_steps", "-1", "--trainer.max_epochs", "1", "--save_every", "1"]
+    given = arguments("adversary", *options)
+    for option in ("--data.batch_size", "--trainer.precision"):
+        place = given.index(option)
+        del given[place : place + 2]
+    main(given)
+    assert read_component(tmp_path / "checkpoints/run").evaluation == {"eval_batch_size": 8}
+    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2  # ten rows in batches of 8
+    config = (tmp_path / "runs/run/config.yaml").read_text(encoding="utf-8")
+    assert f"precision: {default_precision()}" in config
+    sizes = {kind: (kind.batch_size, kind.eval_batch_size) for kind in (
+        Unli, Relation, LssTagger, LssSeq2Seq, Adversary, Preference)}  # fmt: skip
+    assert list(sizes.values()) == [(32, 64), (32, 64), (16, 32), (16, 32), (8, 8), (4, 4)]
+
+
 def test_validate_and_predict_read_the_best_weights(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("unli"))
     main(arguments("unli", "--ckpt_path", "best", command="validate"))
@@ -217,8 +259,6 @@ def test_a_folder_that_is_no_checkpoint_is_left_alone(arguments: Callable, tmp_p
 
 
 def test_padding_changes_no_logit(arguments: Callable, tiny_bert: str) -> None:
-    from train.unli import Unli
-
     module = Unli(base=tiny_bert, max_length=48)
     module.configure_model()
     module.eval()

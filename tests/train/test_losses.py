@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from scipy.special import logit
 
-from records import Generation, LssExample, UnliPair, UserError
+from components.checkpoint import read_component
+from records import Generation, LssExample, RelationPair, UnliPair, UserError
+from train.__main__ import main
 from train.adversary import Adversary
 from train.lss_tagger import LssTagger
-from train.relation import NOT_ENTAILMENT, relation_loss
+from train.module import Item
+from train.relation import NOT_ENTAILMENT, Relation, _best, relation_loss
 from train.unli import Unli
 
 
@@ -92,18 +101,55 @@ def test_prompt_longer_than_the_input_is_an_error(tiny_llama: str) -> None:
         module.encode([Generation(topic="ada " * 9, text="she is .")], train=True)
 
 
-def test_row_weight_scales_the_loss(tiny_bert: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "record", "label"),
+    [(Unli, UnliPair, 0.8), (Relation, RelationPair, "neutral")],
+    ids=["unli", "relation"],
+)
+def test_row_weight_scales_the_loss(
+    tiny_bert: str, kind: type, record: type, label: float | str
+) -> None:
     torch.manual_seed(0)
-    module = Unli(base=tiny_bert, max_length=48)
+    module = kind(base=tiny_bert, max_length=48)
     module.configure_model()
     module.eval()
-    pair = {"premise": "ada was a poet .", "hypothesis": "she wrote .", "label": 0.8}
+    pair = {"premise": "ada was a poet .", "hypothesis": "she wrote .", "label": label}
     losses = {}
     for weight in (None, 0.0, 3.0):
-        items = module.encode([UnliPair(**pair, weight=weight)], train=True)
+        items = module.encode([record(**pair, weight=weight)], train=True)
         losses[weight] = module.model_step(module.collate(items, [0]))[0].mean.item()
     assert losses[0.0] == 0.0
     assert losses[3.0] == pytest.approx(3 * losses[None], rel=1e-5)
+
+
+def test_a_long_premise_is_cut_in_training_and_judged_in_windows(tiny_bert: str) -> None:
+    module = Relation(base=tiny_bert, max_length=20, chunk_words=4)
+    pair = RelationPair(premise="ada was born in " * 5, hypothesis="she wrote .", label="neutral")
+    (cut,) = module.encode([pair], train=True)
+    assert cut.length == 20
+    windows = module.encode([pair], train=False)
+    assert len(windows) > 2
+    assert {item.row for item in windows} == {0}
+
+
+def test_the_best_window_is_the_one_that_entails_most() -> None:
+    items = [Item(row, {}, 0) for row in (0, 0, 1, 1, 1)]
+    entailment = np.asarray([0.2, 0.7, 0.1, 0.5, 0.4])
+    predicted = np.stack([entailment, 1 - entailment, 0 * entailment], axis=1)
+    assert list(_best(items, predicted)) == [1, 3]
+
+
+def test_dev_loss_is_the_mean_over_all_tokens(arguments: Callable, tmp_path: Path) -> None:
+    rows = ["ada", "she was a poet and she wrote the first program in london .", "she is .", "he"]
+    file = tmp_path / "texts.jsonl"
+    lines = [json.dumps({"topic": "ada", "text": text}) + "\n" for text in rows]
+    file.write_text("".join(lines), encoding="utf-8")
+    options = ["--data.dev", str(file), "--data.eval_batch_size", "3", "--trainer.max_steps", "1"]
+    main(arguments("adversary", *options, "--trainer.val_check_interval", "1"))
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as curve:
+        (loss,) = [float(row["dev/loss"]) for row in csv.DictReader(curve) if row["dev/loss"]]
+    perplexity = read_component(tmp_path / "checkpoints/run").metrics["perplexity"]
+    assert loss == pytest.approx(math.log(perplexity), rel=1e-5)
 
 
 def test_lss_targets_are_the_share_of_annotators_at_first_tokens(
@@ -131,6 +177,17 @@ def test_lss_targets_are_the_share_of_annotators_at_first_tokens(
     assert (target != -1).sum() == 5
     assert "2 of 4 annotations" in capsys.readouterr().out
     assert len(module.encode(records, train=False)) == 2  # dev judges every row
+
+
+def test_the_keep_threshold_is_the_lowest_of_the_best(tiny_bert: str) -> None:
+    module = LssTagger(base=tiny_bert, max_length=48)
+    record = LssExample(
+        reference="ada .", claim="ada was in paris", annotations=[{"lss": "ada was"}]
+    )
+    items = module.encode([record], train=False)
+    # "was" is kept up to 0.65 and "in" dropped from 0.6 on, so two thresholds are right.
+    module.calibrate([record], items, [logit(np.asarray([0.9, 0.68, 0.57, 0.1]))])
+    assert module.keep_threshold == 0.6
 
 
 def test_lss_claim_that_does_not_fit_is_an_error(tiny_bert: str) -> None:

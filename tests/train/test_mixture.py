@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -18,9 +19,10 @@ from records.errors import run_door
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
-from train.data import PairData
+from train.data import RecordData
 from train.mixture import group_of, held_back, source_names
 from train.module import ComponentModule, Item
+from train.resume import read_state
 
 
 def pairs(count: int, name: str) -> list[dict]:
@@ -107,7 +109,7 @@ def test_fixed_batches_are_shared_out_in_step() -> None:
 )
 def test_bad_mixtures(train: object, dev: object, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        PairData(train=train, dev=dev)
+        RecordData(train=train, dev=dev)
 
 
 def test_the_group_of_a_row_decides_where_it_is_held_back(tmp_path: Path) -> None:
@@ -149,6 +151,8 @@ def test_a_weighted_mixture_with_held_back_groups(
     counts = {(file.split, file.path): file.rows for file in component.data}
     assert counts["train", "one.jsonl"] + counts["dev", "one.jsonl"] == 60
     assert counts["dev", "one.jsonl"] > 5
+    seen = 2 * counts["train", "one.jsonl"] + round(0.5 * counts["train", "two.jsonl"])
+    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2 * math.ceil(seen / 4)
     assert len({file.sha256 for file in component.data}) == 2
     names = {name for name in component.metrics if "/" not in name}
     assert {"accuracy", "macro_f1", "entailment_auroc", "ece"} <= names
@@ -167,7 +171,7 @@ def test_a_yaml_mixture_parses_and_prints(
     path = tmp_path / "mixture.yaml"
     path.write_text(
         f"model: {{class_path: train.relation.Relation, init_args: {{base: {tiny_bert}}}}}\n"
-        "data:\n  class_path: train.data.PairData\n  init_args:\n"
+        "data:\n  class_path: train.data.RecordData\n  init_args:\n"
         "    train: {data/a.jsonl: 3, b.x.jsonl: 0.5}\n    dev: 0.15\n",
         encoding="utf-8",
     )
@@ -190,7 +194,7 @@ def test_report_adds_each_source() -> None:
             predicted = np.asarray(outputs)
             return relation_measures(predicted, [r.label for r in rows], rows, resamples=0)
 
-    module = Judge("none", None, 8, 0.1, 0.0, 0.0, "dev/accuracy")
+    module = Judge("none", 8, 0.1, "dev/accuracy")
     records = [RelationPair(**row) for row in pairs(6, "x")]
     items = [Item(row, {}, 0) for row in range(6)]
     outputs = np.eye(3)[[0, 1, 2, 0, 0, 0]]
@@ -279,9 +283,25 @@ def test_a_weight_too_small_for_its_file(
     assert few in error
 
 
+def test_dev_rows_are_drawn_by_the_seed_and_kept_in_order(
+    write: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("a", pairs(30, "a"))
+    rows = read_records(path, RelationPair)
+    drawn = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PL_GLOBAL_SEED", seed)
+        data = RecordData(train=path, dev=path, dev_rows=9)
+        drawn.append(data._part("dev", path, rows, "a").numbers)
+        assert len(data._part("train", path, rows, "a").numbers) == 30
+    assert [sorted(numbers) for numbers in drawn] == drawn
+    assert [len(set(numbers)) for numbers in drawn] == [9, 9]
+    assert drawn[0] != drawn[1]
+
+
 def test_rows_are_named_as_in_their_file(write: Callable) -> None:
     paths = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))]
-    data = PairData(train=paths, dev=0.3)
+    data = RecordData(train=paths, dev=0.3)
     rows = read_records(paths[1], RelationPair)
     part = data._part("train", paths[1], rows, "b")
     assert [rows[number - 1] for number in part.numbers] == part.rows

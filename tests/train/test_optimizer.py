@@ -68,7 +68,17 @@ def test_the_gradient_is_clipped_to_its_norm(steps: Callable) -> None:
 def test_clipping_by_value_is_lightnings_own(steps: Callable) -> None:
     options = ["--trainer.gradient_clip_val", "1e-5", "--trainer.gradient_clip_algorithm", "value"]
     for step in steps(*options):
-        assert step["clipped"] < step["whole"] / 10
+        assert step["largest"] == pytest.approx(1e-5)
+        assert 1e-4 < step["clipped"] < step["whole"] / 10
+
+
+def test_another_optimizer_and_schedule(steps: Callable) -> None:
+    options = ["--model.optimizer", "torch.optim.SGD", "--model.optimizer.momentum", "0.9"]
+    options += ["--model.schedule", "transformers.get_cosine_schedule_with_warmup"]
+    found = steps(*options, "--model.warmup_ratio", "0.5", "--model.lr", "0.006")
+    assert found[0]["optimizer"] == "SGD"
+    assert set(found[0]["decayed"]) == {0.01, 0.0}  # its rate and decay are the module's
+    assert rates(found) == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.0045, 0.0015])
 
 
 def test_every_run_is_clipped_unless_told_otherwise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,7 @@ def preference(arguments: Callable, write: Callable) -> Callable[..., list[str]]
     file = write("preference", preference_rows())
 
     def _arguments(*more: str, run: str = "run", command: str = "fit") -> list[str]:
-        given = ["--model", "train.preference.Preference", "--data", "train.data.PreferenceData"]
+        given = ["--model", "train.preference.Preference", "--data", "train.data.RecordData"]
         given += ["--data.train", file, "--data.dev", file, *more]
         return arguments("adversary", *given, run=run, command=command)
 
@@ -184,6 +185,8 @@ def test_only_the_trained_copy_learns(tiny_llama: str, started: str) -> None:
     module = Preference(base=tiny_llama, start=started, max_length=48)
     module.configure_model()
     trained = {name for name, weight in module.named_parameters() if weight.requires_grad}
+    with module.reference():  # a base with dropout (GPT-2) has none there
+        assert not any(part.training for part in module.model.modules())
     loss, _ = step(module)
     loss.backward()
 
@@ -288,7 +291,6 @@ def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
         (["--model.beta", "0"], "--model.beta above 0"),
         (["--model.prompt_template", "Who is {topic}?"], "does not follow"),
         (["--model.quantize", "4"], "quantize needs"),
-        (["--data", "train.data.GenerationData"], "GenerationData cannot feed Preference"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(
@@ -308,12 +310,19 @@ def test_mistakes_are_one_line(
     assert said in error
 
 
+def test_a_start_of_another_base_is_refused(tiny_llama: str, started: str, tmp_path: Path) -> None:
+    other = shutil.copytree(tiny_llama, tmp_path / "other")
+    with pytest.raises(UserError, match=rf"it has base .*{Path(tiny_llama).name}"):
+        Preference(base=str(other), start=started).configure_model()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"chosen": " "}, "is empty"),
         ({"rejected": ""}, "is empty"),
         ({"score_chosen": 0.1, "score_rejected": 0.3}, "not above score_rejected 0.3"),
+        ({"score_chosen": 0.3, "score_rejected": 0.3}, "not above score_rejected 0.3"),
         ({"prompt": "Tell me a bio of " + "ada " * 60 + "."}, "max_length"),
     ],
 )

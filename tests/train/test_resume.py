@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -10,24 +11,28 @@ import time
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from lightning.pytorch.callbacks import Callback
+from safetensors.torch import load_file
 
 from train.__main__ import main
-from train.data import TrainBatches
+from train.batches import TrainBatches
 from train.module import Item
+from train.resume import Resume
 
 
 class Crash(Callback):
-    """Dies in the middle of a step, or during the validation after it."""
+    """Dies in the middle of a step (at one of its batches), or during the validation after it."""
 
-    def __init__(self, step: int, validating: bool = False):
-        self.step, self.validating = step, validating
+    def __init__(self, step: int, validating: bool = False, batch: int | None = None):
+        self.step, self.validating, self.batch = step, validating, batch
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
-        if not self.validating and trainer.global_step == self.step:
+        here = trainer.global_step == self.step and self.batch in (None, batch_idx)
+        if here and not self.validating:
             raise RuntimeError("crash")
 
     def on_validation_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
@@ -127,6 +132,49 @@ def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> No
     assert one == two
 
 
+def test_a_fresh_run_forgets_the_weights_of_an_earlier_one(
+    arguments: Callable, tmp_path: Path, tiny_bert: str
+) -> None:
+    main(arguments("unli"))
+    main(arguments("unli", "--trainer.max_steps", "0"))  # of the same name, and no step
+    assert not list((tmp_path / "runs/run").glob("*.ckpt"))
+    exported = load_file(tmp_path / "checkpoints/run/model.safetensors")
+    base = load_file(Path(tiny_bert) / "model.safetensors")
+    name = "embeddings.word_embeddings.weight"
+    assert torch.equal(exported[f"bert.{name}"], base[name])
+
+
+def test_every_step_and_process_has_noise_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resume = Resume(tmp_path, 1, "", fresh=False)
+    seeds = []
+    for seed, epoch, step, rank in itertools.product(("1", "2"), (0, 1), (0, 1, 2), (0, 1)):
+        monkeypatch.setenv("PL_GLOBAL_SEED", seed)
+        place = {"current_epoch": epoch, "num_training_batches": 3}
+        trainer = SimpleNamespace(**place, world_size=2, global_rank=rank)
+        resume.on_train_batch_start(trainer, None, {}, step)
+        seeds.append(torch.initial_seed())
+    assert len(set(seeds)) == len(seeds) == 24
+
+
+def test_accumulated_gradients_are_never_lost(arguments: Callable, tmp_path: Path) -> None:
+    # Three batches an epoch and two a step: a step, and one of the last batch alone.
+    options = ["--save_every", "1", "--trainer.accumulate_grad_batches", "2"]
+    options += ["--trainer.val_check_interval", "5", "--trainer.max_steps", "6"]
+    main(arguments("unli", *options, run="whole"))
+    # Between the two batches of the third step.
+    crash = (
+        '[{"class_path": "tests.train.test_resume.Crash", "init_args": {"step": 2, "batch": 1}}]'
+    )
+    with pytest.raises(RuntimeError, match="crash"):
+        main(arguments("unli", *options, "--trainer.callbacks", crash, run="broken"))
+    main(arguments("unli", *options, "--ckpt_path", str(tmp_path / "runs/broken/last.ckpt"),
+                   run="broken"))  # fmt: skip
+    whole, broken = weights(tmp_path, "whole"), weights(tmp_path, "broken")
+    assert all(torch.equal(whole[name], broken[name]) for name in whole)
+
+
 def batches(size: int, world: int = 1, rank: int = 0) -> TrainBatches:
     class Echo:
         def collate(self, items: list, indices: list[int]) -> dict:
@@ -151,6 +199,9 @@ def test_every_row_once_an_epoch_and_epochs_differ() -> None:
     assert first != second
     spread = [max(i % 7 for i in batch) - min(i % 7 for i in batch) for batch in first]
     assert sum(spread) / len(spread) < 1  # batches are of similar length
+    lengths = [max(i % 7 for i in batch) for batch in first]
+    falls = sum(after < before for before, after in itertools.pairwise(lengths))
+    assert 20 < falls < 60  # and the batches of all lengths are mixed
 
 
 def test_processes_divide_the_steps_of_one_process() -> None:

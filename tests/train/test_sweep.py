@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +19,7 @@ from components.checkpoint import read_component
 from records import UserError
 from train.__main__ import main
 from train.sweep import Search, Trials, locked
-from train.sweep_file import command_of, count_of, grid_of, read_sweep, space_of
-from train.sweep_report import log_axis
+from train.sweep_file import command_of, count_of, distribution_of, grid_of, read_sweep, space_of
 
 ROOT = Path(__file__).parents[2]
 SWEEPS = sorted((ROOT / "configs/train").glob("*/sweep_*.yaml"))
@@ -89,8 +89,8 @@ def test_a_killed_sweep_goes_on_and_a_failure_is_no_score(
 
 def kill_first_trial(search: Search, last: Path) -> None:
     """Draw a trial and kill its process once it has a checkpoint, as kill -9 of a sweep would."""
-    trial, drawn = search.draw(None)
-    command = search.trials.command(trial.number, drawn)
+    trial = search.draw(None)
+    command = search.trials.command(trial.number, trial.params)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not last.is_file() and process.poll() is None:
         time.sleep(0.01)
@@ -127,17 +127,20 @@ def test_draws_do_not_depend_on_when_a_sweep_was_killed(
         search, stale = Search(read_sweep(file), output, seed=5), None
         for number in range(13):
             if number in kills:  # between the draw and the result
-                lost, _ = search.draw(None)
+                lost = search.draw(None)
                 search = Search(read_sweep(file), output, seed=5)
                 (stale,) = search.study.get_trials(states=(TrialState.RUNNING,))
                 assert stale.number == lost.number
-            trial, parameters = search.draw(stale)
+            trial = search.draw(stale)
             stale = None
-            drawn.setdefault(name, []).append(parameters)
-            search.study.tell(trial, parameters["model.lr"] * parameters["model.r"])
+            drawn.setdefault(name, []).append(trial.params)
+            search.study.tell(trial, trial.params["model.lr"] * trial.params["model.r"])
     assert drawn["whole"] == drawn["broken"]
     assert len({p["model.lr"] for p in drawn["whole"]}) == 13
     assert all(1e-5 <= p["model.lr"] <= 1e-2 for p in drawn["whole"])
+    (tmp_path / "other").mkdir()
+    other = Search(read_sweep(file), tmp_path / "other", seed=6)
+    assert other.draw(None).params != drawn["whole"][0]
 
 
 def test_a_checkpoint_without_the_measure_has_no_value(
@@ -190,20 +193,46 @@ def test_how_many_trials(sweep_file: Callable) -> None:
         count_of(read_sweep(sweep_file({"model.lr": LR}, method="bayes")), None)
 
 
-def test_wide_ranges_get_a_log_axis(sweep_file: Callable) -> None:
-    parameters = {
-        "a": {"values": [1e-4, 1e-3]},
-        "b": {"values": [1, 2]},
-        "c": {"values": ["x", "y"]},
-        "d": {"value": 1},
-    }
-    space = space_of(read_sweep(sweep_file(parameters)))
-    assert {name: log_axis(d) for name, d in space.items()} == {
-        "a": True, "b": False, "c": None, "d": None,
-    }  # fmt: skip
-    space = space_of(read_sweep(sweep_file({"a": LR, "b": {"min": 0.0, "max": 0.3}},
-                                           method="random")))  # fmt: skip
-    assert {name: log_axis(d) for name, d in space.items()} == {"a": True, "b": False}
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        {"value": 3},
+        {"values": [1, 2.5]},
+        {"values": ["x", True], "distribution": "categorical"},
+        {"min": 1, "max": 9},
+        {"min": 1, "max": 9.0},
+        {"min": 1, "max": 9, "distribution": "uniform"},
+        {"min": 1, "max": 9, "distribution": "int_uniform"},
+        {"min": 1e-5, "max": 1e-2, "distribution": "log_uniform_values"},
+        {"min": 1, "max": 9, "q": 2, "distribution": "q_uniform"},
+        {"min": 0.0, "max": 0.3, "q": 0.05, "distribution": "q_uniform"},
+    ],
+)
+def test_distributions_are_those_of_wandb(parameter: dict) -> None:
+    # wandb reads a sweep for Optuna, too, in a module that is not public.
+    from wandb.sdk.sweeps.scheduler.optuna import sweep_parameter_to_distribution
+
+    assert distribution_of(parameter) == sweep_parameter_to_distribution(parameter)
+
+
+@pytest.mark.parametrize("kind", ["normal", "beta", "log_uniform", "q_normal", "nosuch"])
+def test_distributions_that_optuna_cannot_draw(sweep_file: Callable, kind: str) -> None:
+    parameter = {"min": 0.1, "max": 0.2, "distribution": kind}
+    with pytest.raises(UserError, match=rf"model\.lr: the distribution {kind} is not known here"):
+        read_sweep(sweep_file({"model.lr": parameter}, method="random"))
+
+
+def test_macros_of_a_command(sweep_file: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHERE", "here")
+    command = ["${env}", "${interpreter}", "-m", "${program}", "a${envvar:WHERE}b",
+               "${envvar:NOWHERE_AT_ALL}", 7, "${args}"]  # fmt: skip
+    found = read_sweep(sweep_file({"x": {"values": [1]}}))
+    found = found.model_copy(update={"command": command})
+    shown = ["python", "-m", "train", "ahereb", "NOWHERE_AT_ALL", "7", "--x=1", "--y=True"]
+    assert command_of(found, {"x": 1, "y": True}, shown=True) == shown
+    assert command_of(found, {})[0] == sys.executable
+    with pytest.raises(UserError, match=r"\$\{args_json\} is not known here"):
+        command_of(found.model_copy(update={"command": ["${args_json}"]}), {})
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.name)
@@ -249,5 +278,11 @@ def test_wandb_compares_the_exported_measures(
         main(given)
         metrics = read_component(tmp_path / "checkpoints/run").metrics
         assert wandb.run.summary["dev/mse"] == metrics["mse"]
+        # The run holds its configuration: of module, data and trainer.
+        config = dict(wandb.run.config)
+        assert (config["lr"], config["monitor"], config["weight_decay"]) == (0.3, "dev/mse", 0.01)
+        assert config["train"].endswith("unli.jsonl")
+        assert (config["batch_size"], config["seed_everything"]) == (4, 1)
+        assert config["trainer"]["max_steps"] == 6
     finally:
         wandb.finish()

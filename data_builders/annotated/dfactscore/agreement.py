@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 
 from components.statistics import bootstrap, rand_indices
-from eval.experiments.dfactscore_texts import JudgedClaim
+from eval.experiments.dfactscore.texts import JudgedClaim
 
 Answers = Sequence[Sequence[JudgedClaim]]  # of one text: annotators, claims
 

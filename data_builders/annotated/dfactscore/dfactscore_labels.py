@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 from data_builders.annotated.dfactscore.agreement import agreement, as_markdown, rand_indices
 from data_builders.annotated.dfactscore.labelstudio import Answer, read_answers
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from eval.experiments.dfactscore_texts import JudgedClaim, JudgedText
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
+from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText
 from records import UserError
 
 
-class DFActScoreLabels:
+@dataclass
+class DFActScoreLabels(Builder):
     """People's groups, pages and verdicts of biographies, and how far annotators agree.
 
     Of several annotators of a text the one whose groups are nearest to the others' (mean adjusted
@@ -33,30 +34,19 @@ class DFActScoreLabels:
         UserError: no file.
     """
 
-    def __init__(
-        self, output: Path, annotations: list[str], limit: int | None = None, seed: int = 0
-    ):
-        if not annotations:
-            raise UserError("annotations: no file; give exports of Label Studio")
-        self.output = Path(output)
-        self.annotations = annotations
-        self.limit = limit
-        self.seed = seed
+    annotations: list[str]
 
-    def plan(self) -> list[Step]:
-        """The files that are read."""
-        return [Step("annotations", str(path), self.limit, "texts") for path in self.annotations]
+    reads = ("annotations",)
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return ["judgements.jsonl", "answers.jsonl"]
+    def files(self) -> dict[str, dict[str, str]]:
+        """What was decided of each text, and all answers."""
+        return {kind: {"test": f"{kind}.jsonl"} for kind in ("judgements", "answers")}
 
-    def build(self) -> Path:
-        """Read, compare, decide, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
+    def make(self, work: Work) -> Made:
+        """The answers, compared and decided on."""
         texts: dict[str, list[Answer]] = {}
         for path in self.annotations:
-            for answer in read_answers(path, dropped):
+            for answer in read_answers(path, work.dropped):
                 texts.setdefault(answer.record["id"], []).append(answer)
         if not texts:
             raise UserError("annotations: not one usable answer; see that the export is not empty")
@@ -64,24 +54,12 @@ class DFActScoreLabels:
         for answers in texts.values():
             _check_alike(answers)
         table = agreement([[a.claims for a in own] for own in texts.values()], self.seed)
-        return write_dataset(
-            self.output,
-            {
-                "judgements.jsonl": [decided(answers) for answers in texts.values()],
-                "answers.jsonl": [_row(a) for answers in texts.values() for a in answers],
-            },
-            declared=self.writes(),
-            card=_card(table),
-            clients=[],
-            dropped=dropped,
-            config={
-                "annotations": [Path(path).name for path in self.annotations],
-                "limit": self.limit,
-            },
-            seed=self.seed,
-            inputs=self.annotations,
-            pages={"agreement.json": json.dumps(table, indent=2, ensure_ascii=False) + "\n"},
-        )
+        files = {
+            "judgements.jsonl": [decided(answers) for answers in texts.values()],
+            "answers.jsonl": [_row(a) for answers in texts.values() for a in answers],
+        }
+        page = json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+        return Made(files, _card(table), {"agreement.json": page})
 
 
 def _check_alike(answers: Sequence[Answer]) -> None:
@@ -161,7 +139,6 @@ def _card(table: dict) -> Card:
     )
     return Card(
         pretty_name="D-FActScore of biographies, by people",
-        configs={"judgements": {"test": "judgements.jsonl"}, "answers": {"test": "answers.jsonl"}},
         license="other",
         tags=("factuality", "entity-ambiguity", "annotation"),
         text=f"{TEXT}\n## Agreement\n\n{compared}\n\n{as_markdown(table)}\n",

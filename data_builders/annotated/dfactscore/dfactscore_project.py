@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar
 
-from data_builders.annotated.dfactscore.labelstudio import CONFIG, INSTRUCTIONS, to_task
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
+from data_builders.annotated.dfactscore.labelstudio import FORM, to_task
+from data_builders.annotated.labelstudio import project_pages
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
 from eval.decompose.given import Given
-from eval.experiments.dfactscore import read_texts
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever
-from records import UserError
 from records.abstention import responds
 
 
-class DFActScoreProject:
+@dataclass
+class DFActScoreProject(Builder):
     """A Label Studio project (config, tasks, instructions) to judge biographies by person.
 
     In Label Studio: make a project, paste ``label_config.xml`` under Labeling Setup → Code and
@@ -36,79 +35,41 @@ class DFActScoreProject:
         UserError: no file, or a limit below 1.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        documents: dict[str, str] | list[str],
-        decompose: Decomposer | None = None,
-        retrieve: Retriever | None = None,
-        limit: int | None = None,
-    ):
-        if not documents:
-            raise UserError("documents: no file; give files of texts")
-        if limit is not None and limit < 1:
-            raise UserError(f"limit: {limit}; give at least 1, or null for all names")
-        self.output = Path(output)
-        self.documents = documents
-        self.decompose = decompose or Given()
-        self.retrieve = retrieve or GivenPassages()
-        self.limit = limit
+    documents: dict[str, str] | list[str]
+    decompose: Decomposer | None = None
+    retrieve: Retriever | None = None
 
-    def plan(self) -> list[Step]:
-        """The files that are read."""
-        return [Step("documents", str(path), None, "texts") for path in self._paths()]
+    seed: ClassVar[int] = 0  # nothing is drawn
+    reads = ("documents",)
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return ["texts.jsonl"]
+    def files(self) -> dict[str, dict[str, str]]:
+        """The texts as a table."""
+        return {"texts": {"test": "texts.jsonl"}}
 
-    def build(self) -> Path:
-        """Write the project's folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
+    def make(self, work: Work) -> Made:
+        """The project of the texts that have claims."""
+        from eval.experiments.dfactscore.dfactscore import read_texts  # brings PyTorch
+
         every = read_texts(self.documents)
         names = list(dict.fromkeys(document.topic for document in every))[: self.limit]
         drawn = [document for document in every if document.topic in set(names)]
         documents = [document for document in drawn if responds(document)]
-        dropped["text that does not respond"] += len(drawn) - len(documents)
-        claims, passages = self.retrieve(
-            documents,
-            [[c for c in own if c.failed is None] for own in self.decompose(documents)],
+        work.dropped["text that does not respond"] += len(drawn) - len(documents)
+        decompose, retrieve = self.decompose or Given(), self.retrieve or GivenPassages()
+        claims, passages = retrieve(
+            documents, [[c for c in own if c.failed is None] for own in decompose(documents)]
         )
         tasks = []
         for document, own, found in zip(documents, claims, passages, strict=True):
             if own:
                 tasks.append(to_task(document, own, found))
-            dropped["text without a claim"] += not own
-        return write_dataset(
-            self.output,
-            {"texts.jsonl": [{**task["data"]["record"], **task["data"]} for task in tasks]},
-            declared=self.writes(),
-            card=CARD,
-            clients=[],
-            dropped=dropped,
-            config={
-                "documents": [Path(path).name for path in self._paths()],
-                "decompose": type(self.decompose).__name__,
-                "retrieve": type(self.retrieve).__name__,
-                "limit": self.limit,
-            },
-            seed=0,
-            inputs=self._paths(),
-            pages={
-                "label_config.xml": CONFIG,
-                "instructions.html": INSTRUCTIONS,
-                "tasks.json": json.dumps(tasks, ensure_ascii=False, indent=1) + "\n",
-            },
-        )
-
-    def _paths(self) -> list[str]:
-        own = self.documents
-        return list(own.values()) if isinstance(own, dict) else list(own)
+            work.dropped["text without a claim"] += not own
+        files = {"texts.jsonl": [{**task["data"]["record"], **task["data"]} for task in tasks]}
+        return Made(files, CARD, project_pages(FORM, tasks))
 
 
 CARD = Card(
     pretty_name="Annotation project: whose facts are these?",
-    configs={"texts": {"test": "texts.jsonl"}},
     license="other",
     tags=("factuality", "entity-ambiguity", "annotation", "label-studio"),
     text="""\

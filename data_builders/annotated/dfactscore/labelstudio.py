@@ -1,27 +1,22 @@
 """A text as a task of Label Studio, and the answers back from its exports.
 
-Two exports are read: the full one (``JSON``), whose tasks have ``annotations`` with a ``result`` of
-items that name their control, and the short one (``JSON-MIN``), a row an annotation with a column a
-control. The controls are those of ``label_config.xml``, repeated a claim: ``group_0``, ``group_1``,
-…. Format: https://labelstud.io/guide/task_format and https://labelstud.io/guide/export.
+The controls are those of ``label_config.xml``, repeated a claim: ``group_0``, ``group_1``, …;
+``annotated/labelstudio.py`` reads the exports.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from data_builders.annotated.lss.labelstudio import annotator_of
-from eval.experiments.dfactscore_texts import JudgedClaim
+from data_builders.annotated.labelstudio import read_tasks
+from eval.experiments.dfactscore.texts import JudgedClaim
 from eval.verify.dfactscore.grouping import in_order
 from records import BadInput, Claim, Document, Passage, UserError
 
-HERE = Path(__file__).parent
-CONFIG = (HERE / "label_config.xml").read_text(encoding="utf-8")
-INSTRUCTIONS = (HERE / "instructions.html").read_text(encoding="utf-8")
+FORM = Path(__file__).parent
 
 PEOPLE = 6  # that the screen has room for
 NO_PAGE, ANOTHER_PAGE, NOBODY = "no page", "another page", "nobody"
@@ -116,53 +111,24 @@ def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
         UserError: no such file, or no export of Label Studio.
         BadInput: a task of another project, or a choice that this one does not have.
     """
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give an export of Label Studio")
-    try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON ({error}); export again as JSON or JSON-MIN") from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UserError(
-            f"{path}: not a list of tasks; export from Label Studio as JSON or JSON-MIN"
-        )
     found = []
-    # In the order in which they were made; the short export has an annotator's newest first.
-    for number, row in sorted(
-        enumerate(rows, 1), key=lambda entry: _number(entry[1].get("annotation_id"))
-    ):
-        data = row["data"] if isinstance(row.get("data"), dict) else row
+    for task in read_tasks(path, dropped):
         try:
-            record = {name: str(data["record"][name]) for name in ("id", "topic", "generator")}
-            texts = [claim["text"] for claim in data["claims"]]
-            entries = list(_entries(row, dropped))
-        except (KeyError, TypeError, AttributeError):
-            fault = "record, claims, annotations: fields required; is it a task of this project?"
-            raise BadInput([f"{path}:{number}: {fault}"]) from None
-        for who, values in entries:
+            record = {name: str(task.data["record"][name]) for name in ("id", "topic", "generator")}
+            texts = [claim["text"] for claim in task.data["claims"]]
+        except (KeyError, TypeError):
+            fault = "record, claims: fields required; is it a task of this project?"
+            raise BadInput([f"{task.where}: {fault}"]) from None
+        for answer in task.answers:
+            values = {name: text for name, own in answer.values.items() if (text := _single(own))}
             if fault := _unknown_choice(values):
-                raise BadInput([f"{path}:{number}: {fault}"])
+                raise BadInput([f"{task.where}: {fault}"])
             claims = _judged(texts, values, dropped)
             if claims is None:
                 dropped["annotation without any answer"] += 1
             else:
-                found.append(Answer(record, annotator_of(who), claims))
+                found.append(Answer(record, answer.annotator, claims))
     return _once(found, dropped)
-
-
-def _entries(row: dict, dropped: Counter[str]) -> Iterator[tuple[object, dict[str, str]]]:
-    """Who annotated, and control to value: of a task of the full export or a row of the short."""
-    if isinstance(row.get("data"), dict):
-        for entry in sorted(row.get("annotations") or [], key=lambda e: _number(e.get("id"))):
-            if entry.get("was_cancelled"):
-                dropped["annotation that was skipped"] += 1
-                continue
-            items = entry.get("result") or []
-            pairs = [(item.get("from_name"), _single(item.get("value"))) for item in items]
-            yield entry.get("completed_by"), {n: v for n, v in pairs if n and v is not None}
-    elif row.get("annotation_id") is not None:
-        pairs = [(name, _single(value)) for name, value in row.items()]
-        yield row.get("annotator"), {n: v for n, v in pairs if v is not None}
 
 
 def _unknown_choice(values: dict[str, str]) -> str | None:
@@ -175,17 +141,10 @@ def _unknown_choice(values: dict[str, str]) -> str | None:
     return None
 
 
-def _single(value: object) -> str | None:
-    """The one text or choice of a control, however an export wraps it."""
-    if isinstance(value, dict):
-        value = value.get("choices", value.get("text"))
-    if isinstance(value, list):
-        value = value[0] if value else None
+def _single(values: Sequence[object]) -> str | None:
+    """The one text or choice of a control."""
+    value = values[0] if values else None
     return value.strip() if isinstance(value, str) and value.strip() else None
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _judged(

@@ -1,9 +1,6 @@
-"""An annotation as Label Studio keeps it, and back.
+"""An annotation of an LSS as Label Studio keeps it, and back.
 
-Two exports are read. The full one (``JSON``) has a task with ``annotations``, each with a
-``result`` of items that name their control; the short one (``JSON-MIN``) has a row an annotation,
-with a column a control. The controls are those of ``label_config.xml``. Format:
-https://labelstud.io/guide/task_format and https://labelstud.io/guide/export.
+The controls are those of ``label_config.xml``; ``annotated/labelstudio.py`` reads the exports.
 """
 
 from __future__ import annotations
@@ -17,9 +14,7 @@ from pydantic import ValidationError
 from components.words import Word, align, join_words, split_words
 from records import Annotation, LssExample, json_line
 
-HERE = Path(__file__).parent
-CONFIG = (HERE / "label_config.xml").read_text(encoding="utf-8")
-INSTRUCTIONS = (HERE / "instructions.html").read_text(encoding="utf-8")
+FORM = Path(__file__).parent
 
 FLAGS = ("unrelated", "difficult")
 CONTROLS = ("removed", "lss_star", "rating", "flags", "imported")
@@ -104,7 +99,7 @@ def from_values(values: dict[str, list], claim: str, annotator: str | None) -> A
     One that was imported comes back as it was, unless somebody has changed what the controls show.
 
     Args:
-        values: control to the values that it holds, as ``values_of`` and ``values_of_row`` give.
+        values: control to the values that it holds, as ``annotated/labelstudio.py`` reads them.
         claim: the claim that was annotated.
         annotator: who did it.
 
@@ -162,42 +157,6 @@ def _merged(spans: list[tuple[int, int]], claim: str) -> list[tuple[int, int]]:
     """The removed words of any marks, as the runs that ``to_result`` would mark."""
     words = split_words(claim)
     return _runs(words, [not any(w.start < e and s < w.end for s, e in spans) for w in words])
-
-
-def values_of(annotation: dict) -> dict[str, list]:
-    """Control to its values, of an annotation of the full export."""
-    found: dict[str, list] = {}
-    for item in annotation.get("result") or []:
-        name, value = item.get("from_name"), item.get("value") or {}
-        if name in CONTROLS:
-            found.setdefault(name, []).extend(_plain(name, value))
-    return found
-
-
-def values_of_row(row: dict) -> dict[str, list]:
-    """Control to its values, of a row of the short export, which unwraps single values."""
-    found: dict[str, list] = {}
-    for name in CONTROLS:
-        values = row.get(name)
-        for value in values if isinstance(values, list) else [] if values is None else [values]:
-            found.setdefault(name, []).extend(_plain(name, value))
-    return found
-
-
-def _plain(name: str, value: object) -> list:
-    """The values of one item: spans as they are, else texts, stars, choices."""
-    if name == "removed":
-        return [value]
-    key = {"rating": "rating", "flags": "choices"}.get(name, "text")
-    inner = value.get(key) if isinstance(value, dict) else value
-    return inner if isinstance(inner, list) else [] if inner is None else [inner]
-
-
-def annotator_of(entry: object) -> str | None:
-    """Name of who annotated: an e-mail address where the export has it, else the user's number."""
-    if isinstance(entry, dict):
-        entry = entry.get("email") or entry.get("id")
-    return None if entry is None else str(entry)
 
 
 def to_task(example: LssExample, existing: str = "none") -> dict:

@@ -10,18 +10,19 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
+from data_builders.annotated.labelstudio import project_pages
 from data_builders.annotated.lss.agreement import agreement, as_markdown
-from data_builders.annotated.lss.lss_project import project_pages
+from data_builders.annotated.lss.labelstudio import FORM, to_task
 from data_builders.annotated.lss.sources import merge, read_answers
 from data_builders.annotated.lss.votes import OnTie, Vote, gold, length_class, vote
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.splits import SPLITS, drawn_splits
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
+from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Annotation, LssExample, UserError
 from records.types import group_of
 
@@ -30,7 +31,8 @@ COLUMNS = ("lss", "lss_star", "rating", "annotator", "unrelated", "difficult", "
 OWN = {"reference", "claim", "annotations", "id", "keep", "split", "votes", "voters", "decided"}
 
 
-class Lss:
+@dataclass
+class Lss(Builder):
     """Longest supported subsequences from people's annotations: merged, voted on, split.
 
     Args:
@@ -54,50 +56,25 @@ class Lss:
         UserError: no file, or a share below 1.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        annotations: list[str],
-        adjudications: list[str] = [],  # noqa: B006 (never changed; a command line shows it)
-        on_tie: OnTie = "open",
-        unrelated: Literal["keep", "drop"] = "keep",
-        balance: Literal["none", "rating", "length"] = "none",
-        balance_factor: float = 1.0,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if not annotations:
-            raise UserError("annotations: give at least one file")
-        if min(shares) < 0 or not sum(shares):
-            raise UserError("shares: give three numbers for train, dev and test, not all 0")
-        if balance_factor < 1:
-            raise UserError("balance_factor: at least 1, the size of the smallest class")
-        self.output = Path(output)
-        self.annotations = annotations
-        self.adjudications = adjudications
-        self.on_tie: OnTie = on_tie
-        self.unrelated = unrelated
-        self.balance = balance
-        self.balance_factor = balance_factor
-        self.shares = tuple(shares)
-        self.limit = limit
-        self.seed = seed
+    annotations: list[str]
+    adjudications: list[str] = field(default_factory=list)
+    on_tie: OnTie = "open"
+    unrelated: Literal["keep", "drop"] = "keep"
+    balance: Literal["none", "rating", "length"] = "none"
+    balance_factor: float = 1.0
+    shares: tuple[int, int, int] = (8, 1, 1)
 
-    def plan(self) -> list[Step]:
-        """The files that are read."""
-        named = [("annotations", path) for path in self.annotations]
-        named += [("adjudications", path) for path in self.adjudications]
-        return [Step(what, str(path), self.limit, "pairs") for what, path in named]
+    reads = ("annotations", "adjudications")
+    least: ClassVar = {"balance_factor": 1, "shares": 0}
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes; those without a row may be missing."""
-        rows = [f"{kind}_{split}.jsonl" for kind in ("lss", "gold") for split in SPLITS]
-        return [*rows, "adjudicate.jsonl"]
+    def files(self) -> dict[str, dict[str, str]]:
+        """All annotations and the gold ones by split, and the pairs that are still open."""
+        kinds = {kind: by_split(kind) for kind in ("lss", "gold")}
+        return kinds | {"": {"adjudicate": "adjudicate.jsonl"}}
 
-    def build(self) -> Path:
-        """Merge, vote, split, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
+    def make(self, work: Work) -> Made:
+        """The annotations, merged, voted on, split."""
+        dropped = work.dropped
         examples = self._read(dropped)
         table = agreement(examples)
         votes = [
@@ -116,26 +93,11 @@ class Lss:
         dropped["gold: no annotation is a subsequence of the claim"] += notes["unaligned"]
         pages = {"agreement.json": json.dumps(table, indent=2, ensure_ascii=False) + "\n"}
         if still_open:
-            pages |= project_pages(still_open, "predictions", "adjudicate/")
-        files = self._files(examples, votes, dropped)
-        return write_dataset(
-            self.output,
-            {**files, "adjudicate.jsonl": [_row(e, _extras(still_open)) for e in still_open]},
-            declared=self.writes(),
-            card=_card(files, table),
-            clients=[],
-            dropped=dropped,
-            config=self._config(),
-            seed=self.seed,
-            inputs=[*self.annotations, *self.adjudications],
-            pages=pages,
-        )
-
-    def _config(self) -> dict:
-        own = {name: value for name, value in vars(self).items() if name not in ("output", "seed")}
-        for name in ("annotations", "adjudications"):
-            own[name] = [Path(path).name for path in own[name]]
-        return own
+            tasks = [to_task(example, "predictions") for example in still_open]
+            pages |= project_pages(FORM, tasks, "adjudicate/")
+        files = self._rows(examples, votes, dropped)
+        files["adjudicate.jsonl"] = [_row(e, _extras(still_open)) for e in still_open]
+        return Made(files, _card(table), pages)
 
     def _read(self, dropped: Counter[str]) -> list[LssExample]:
         """All pairs, merged across the files; of unrelated ones what the option says."""
@@ -156,7 +118,7 @@ class Lss:
             raise UserError("annotations: not one usable pair; see that the export is not empty")
         return examples
 
-    def _files(
+    def _rows(
         self, examples: Sequence[LssExample], votes: Sequence[Vote], dropped: Counter[str]
     ) -> dict[str, list[dict]]:
         """The rows of each file; files without a row are not written."""
@@ -266,10 +228,7 @@ def _answer(annotation: Annotation) -> dict:
     return {**{name: own.get(name) for name in COLUMNS}, **flags}
 
 
-def _card(files: dict[str, list[dict]], table: dict) -> Card:
-    configs: dict[str, dict[str, str]] = {"lss": {}, "gold": {}}
-    for kind, splits in configs.items():
-        splits |= {s: f"{kind}_{s}.jsonl" for s in SPLITS if f"{kind}_{s}.jsonl" in files}
+def _card(table: dict) -> Card:
     alignment = table["alignment"]
     decided = ", ".join(f"{n} {how}" for how, n in alignment["pairs_decided"].items())
     text = TEXT + (
@@ -280,7 +239,6 @@ def _card(files: dict[str, list[dict]], table: dict) -> Card:
     )
     return Card(
         pretty_name="Longest supported subsequences, annotated",
-        configs={kind: splits for kind, splits in configs.items() if splits},
         license="other",
         task_categories=("token-classification",),
         tags=("factuality", "faithfulness", "lss"),

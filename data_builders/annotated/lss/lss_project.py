@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
-from data_builders.annotated.lss.labelstudio import CONFIG, INSTRUCTIONS, to_task
+from data_builders.annotated.labelstudio import project_pages
+from data_builders.annotated.lss.labelstudio import FORM, to_task
 from data_builders.annotated.lss.sources import pair_of
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from records import Annotation, BadInput, LssExample, UserError, iter_rows, read_records
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
+from records import Annotation, BadInput, LssExample, iter_rows, read_records
 
 
-class LssProject:
+@dataclass
+class LssProject(Builder):
     """A Label Studio project (config, tasks, instructions) to annotate the LSS of pairs.
 
     In Label Studio: make a project, paste ``label_config.xml`` under Labeling Setup → Code and
@@ -34,63 +35,23 @@ class LssProject:
         UserError: no file.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        pairs: list[str],
-        existing: Literal["none", "predictions", "annotations"] = "none",
-        limit: int | None = None,
-    ):
-        if not pairs:
-            raise UserError("pairs: no file; give files with `claim` and `reference`")
-        self.output = Path(output)
-        self.pairs = pairs
-        self.existing = existing
-        self.limit = limit
+    pairs: list[str]
+    existing: Literal["none", "predictions", "annotations"] = "none"
 
-    def plan(self) -> list[Step]:
-        """The files that are read."""
-        return [Step("pairs", str(path), self.limit, "rows") for path in self.pairs]
+    seed: ClassVar[int] = 0  # nothing is drawn
+    reads = ("pairs",)
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return ["pairs.jsonl"]
+    def files(self) -> dict[str, dict[str, str]]:
+        """The pairs as a table."""
+        return {"pairs": {"train": "pairs.jsonl"}}
 
-    def build(self) -> Path:
-        """Write the project's folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
+    def make(self, work: Work) -> Made:
+        """The project of the pairs, each once."""
         rows = list(islice((row for path in self.pairs for row in _pairs(path)), self.limit))
-        examples = _once(rows, dropped)
-        return write_dataset(
-            self.output,
-            {"pairs.jsonl": (_shown(example) for example in examples)},
-            declared=self.writes(),
-            card=CARD,
-            clients=[],
-            dropped=dropped,
-            config={"pairs": [Path(p).name for p in self.pairs], "existing": self.existing},
-            seed=0,
-            inputs=self.pairs,
-            pages=project_pages(examples, self.existing),
-        )
-
-
-def project_pages(
-    examples: Sequence[LssExample], existing: str, folder: str = ""
-) -> dict[str, str]:
-    """The three files of a project: path to text.
-
-    Args:
-        examples: the pairs.
-        existing: as ``LssProject``.
-        folder: where in the dataset's folder, ending in ``/``.
-    """
-    tasks = [to_task(example, existing) for example in examples]
-    return {
-        f"{folder}label_config.xml": CONFIG,
-        f"{folder}instructions.html": INSTRUCTIONS,
-        f"{folder}tasks.json": json.dumps(tasks, ensure_ascii=False, indent=1) + "\n",
-    }
+        examples = _once(rows, work.dropped)
+        files = {"pairs.jsonl": (_shown(example) for example in examples)}
+        tasks = [to_task(example, self.existing) for example in examples]
+        return Made(files, CARD, project_pages(FORM, tasks))
 
 
 def _pairs(path: str) -> list[LssExample]:
@@ -127,7 +88,6 @@ def _shown(example: LssExample) -> dict:
 
 CARD = Card(
     pretty_name="Annotation project: longest supported subsequences",
-    configs={"pairs": {"train": "pairs.jsonl"}},
     license="other",
     tags=("factuality", "annotation", "label-studio"),
     text="""\

@@ -7,22 +7,23 @@ them.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from data_builders.annotated.lss.labelstudio import (
-    Unreadable,
-    annotator_of,
-    example_of,
-    from_values,
-    values_of,
-    values_of_row,
+from data_builders.annotated.labelstudio import Task, read_tasks
+from data_builders.annotated.lss.labelstudio import Unreadable, example_of, from_values
+from records import (
+    Annotation,
+    BadInput,
+    LssExample,
+    UserError,
+    first_fault,
+    iter_rows,
+    read_records,
 )
-from records import Annotation, BadInput, LssExample, UserError, iter_rows, read_records
 
 # The published table's short column names; the questions follow `Reference` in this order.
 TABLE = ("worker_id", "Statement", "Reference")
@@ -58,59 +59,26 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
 
 
 def _exported(path: str, dropped: Counter[str]) -> Iterator[LssExample]:
-    try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON ({error}); export again as JSON or JSON-MIN") from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UserError(
-            f"{path}: not a list of tasks; export from Label Studio as JSON or JSON-MIN"
-        )
-    # The order in which they were made; the short export has an annotator's newest answer first.
-    numbered = sorted(
-        enumerate(rows, 1),
-        key=lambda entry: (_number(entry[1].get("id")), _number(entry[1].get("annotation_id"))),
-    )
-    for number, row in numbered:
-        full = isinstance(row.get("data"), dict)
-        data = row["data"] if full else row
-        where = f"{path}:{number}"
-        if not isinstance(data.get("claim"), str):
-            raise BadInput([f"{where}: claim: field required; is it a task of this project?"])
-        found = list(_annotations(row, data["claim"], full, dropped))
+    for task in read_tasks(path, dropped):
+        claim = task.data.get("claim")
+        if not isinstance(claim, str):
+            raise BadInput([f"{task.where}: claim: field required; is it a task of this project?"])
+        found = list(_annotations(task, claim, dropped))
         if not found:
             dropped["task without a usable annotation"] += 1
             continue
         try:
-            yield example_of(data, found)
+            yield example_of(task.data, found)
         except ValidationError as error:
-            fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"]))
-            raise BadInput([f"{where}: {field}: {fault['msg'].lower()}"]) from None
+            raise first_fault(task.where, error) from None
 
 
-def _annotations(row: dict, claim: str, full: bool, dropped: Counter[str]) -> Iterator[Annotation]:
-    """The annotations of a task of the full export, or the one of a row of the short one."""
-    if not full and row.get("annotation_id") is None:
-        entries = []
-    elif not full:
-        entries = [(values_of_row(row), row.get("annotator"))]
-    else:
-        entries = []
-        for entry in sorted(row.get("annotations") or [], key=lambda e: _number(e.get("id"))):
-            if entry.get("was_cancelled"):
-                dropped["annotation that was skipped"] += 1
-            else:
-                entries.append((values_of(entry), entry.get("completed_by")))
-    for values, who in entries:
+def _annotations(task: Task, claim: str, dropped: Counter[str]) -> Iterator[Annotation]:
+    for answer in task.answers:
         try:
-            yield from_values(values, claim, annotator_of(who))
+            yield from_values(answer.values, claim, answer.annotator)
         except Unreadable as error:
             dropped[str(error)] += 1
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _table(path: str) -> Iterator[LssExample]:
@@ -143,8 +111,7 @@ def _table(path: str) -> Iterator[LssExample]:
                 **({"id": row["task_id"]} if row.get("task_id") else {}),
             )
         except ValidationError as error:
-            fault = error.errors()[0]
-            raise BadInput([f"{where}: {fault['loc'][-1]}: {fault['msg'].lower()}"]) from None
+            raise first_fault(where, error) from None
 
 
 def pair_of(example: LssExample) -> Pair:

@@ -15,16 +15,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 from tqdm import tqdm
 
 from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import VALUES_SIZE, SparqlClient
-from data_builders.dataset import Card, kept_answers, write_dataset
+from data_builders.builder import AskingBuilder, Made, Step, Work
+from data_builders.dataset import Card
 from data_builders.kb.bios.candidates import (
     CORPUS,
     ENDPOINT,
@@ -38,10 +39,9 @@ from data_builders.kb.bios.cells import Cell, draw_order, quotas, split_topics
 from data_builders.kb.bios.domain import PREFIXES, Domain
 from data_builders.kb.bios.drawing import heat_map, table
 from data_builders.kb.bios.lookup import Lookup, read_same_as
-from data_builders.kb.server import SNAPSHOT, open_client
-from data_builders.plan import Step
-from data_builders.published.rows import local_files, source_name
-from data_builders.splits import SPLITS
+from data_builders.kb.server import sparql
+from data_builders.rows import source_name
+from data_builders.splits import SPLITS, by_split
 from data_builders.topics import read_topics
 from eval.retrieve.knowledge import Knowledge
 from records import UserError, json_line
@@ -53,7 +53,8 @@ SECONDS_A_NAME = 5e-5  # of a corpus map, for estimates
 LEFT_OVER = "candidate that was not asked about: its bin had enough, or limit"
 
 
-class Bios:
+@dataclass
+class Bios(AskingBuilder):
     """Topics of any SPARQL-described domain, sampled evenly over frequency and group.
 
     Args:
@@ -82,43 +83,33 @@ class Bios:
         UserError: a number below 1, or shares that are no three positive numbers.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        domain: Domain | None = None,
-        endpoint: str = "snapshot",
-        corpus_maps: list[str] | None = None,
-        popqa: str | None = None,
-        dbpedia: str = "https://dbpedia.org/sparql",
-        same_as: str | None = None,
-        knowledge: str | None = None,
-        exclude: list[str] | None = None,
-        topics: int = 1024,
-        shares: tuple[int, int, int] = (50, 7, 7),
-        ask_all: bool = False,
-        user_agent: str | None = None,
-        cache_dir: Path | None = None,
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if topics < 1 or min(shares) < 1 or (limit is not None and limit < 1):
-            raise UserError("topics, limit: at least 1; shares: three numbers of at least 1")
-        self.output = Path(output)
-        self.domain = domain or Domain()
-        self.endpoint = endpoint
-        self.corpus_maps = corpus_maps or []
-        self.popqa = popqa
-        self.dbpedia = dbpedia
-        self.same_as = same_as
-        self.knowledge = knowledge
-        self.exclude = exclude or []
-        self.topics = topics
-        self.shares = tuple(shares)
-        self.ask_all = ask_all
-        self.user_agent = user_agent
-        self.cache_dir = cache_dir
-        self.limit = limit
-        self.seed = seed
+    domain: Domain | None = None
+    endpoint: str = "snapshot"
+    corpus_maps: list[str] | None = None
+    popqa: str | None = None
+    dbpedia: str = "https://dbpedia.org/sparql"
+    same_as: str | None = None
+    knowledge: str | None = None
+    exclude: list[str] | None = None
+    topics: int = 1024
+    shares: tuple[int, int, int] = (50, 7, 7)
+    ask_all: bool = False
+
+    reads = ("corpus_maps", "popqa", "same_as", "knowledge", "exclude")
+    least: ClassVar = {"topics": 1, "shares": 1}
+
+    def __post_init__(self) -> None:
+        self.domain = self.domain or Domain()
+        super().__post_init__()
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The topics by split."""
+        return {"topics": by_split("topics")}
+
+    def config(self) -> dict[str, object]:
+        """The options; of endpoints that are files the names."""
+        asked = {name: source_name(getattr(self, name)) for name in ("endpoint", "dbpedia")}
+        return super().config() | asked
 
     def plan(self) -> list[Step]:
         """What a build would read and ask at most; it ends as soon as each cell has enough."""
@@ -148,45 +139,25 @@ class Bios:
         number = -(-items // VALUES_SIZE) * each
         return Step(what, where, number, seconds=number * SECONDS_A_REQUEST)
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [f"topics_{split}.jsonl" for split in SPLITS]
-
-    def build(self) -> Path:
-        """Read, ask, draw and write the folder; returns the manifest's path."""
-        self.output.mkdir(parents=True, exist_ok=True)
-        dropped: Counter[str] = Counter()
-        with kept_answers(self.output, self.cache_dir) as answers, ExitStack() as stack:
-            client, dbpedia = self._clients(stack, answers)
-            edges = list(self.domain.bins.values())
-            candidates = Candidates(self.output / ".candidates.sqlite", self.seed, edges)
-            stack.callback(candidates.close)
-            self._load(candidates, client, dropped)
-            lookup = Lookup(
-                candidates,
-                self.domain,
-                client,
-                dbpedia,
-                Knowledge(self.knowledge) if self.knowledge else None,
-                frozenset(read_topics(self.exclude)),
-                columns=self._columns(),
-                dropped=dropped,
-            )
-            rows = self._draw(lookup)
-            candidates.close(remove=True)  # before the manifest, which says that all is done
-            return self._write(rows, [c for c in (client, dbpedia) if c], dropped)
-
-    def _clients(self, stack: ExitStack, answers: Path) -> tuple[SparqlClient, SparqlClient | None]:
-        def open_at(where: str, counted: bool) -> SparqlClient:
-            local = where == "snapshot" or Path(where).suffix == ".ttl"
-            url = None if local else where
-            file = SNAPSHOT if where == "snapshot" else where
-            return stack.enter_context(
-                open_client(url, file, self.user_agent, answers, counted=counted)
-            )
-
+    def make(self, work: Work) -> Made:
+        """The topics: read, asked about, drawn."""
+        client = sparql(work, self.endpoint)
         asked = self.corpus_maps and not self.same_as
-        return open_at(self.endpoint, False), open_at(self.dbpedia, True) if asked else None
+        dbpedia = sparql(work, self.dbpedia, counted=True) if asked else None
+        edges = list(self.domain.bins.values())
+        candidates = Candidates(work.table("candidates", 64), self.seed, edges)
+        self._load(candidates, client, work.dropped)
+        lookup = Lookup(
+            candidates,
+            self.domain,
+            client,
+            dbpedia,
+            Knowledge(self.knowledge) if self.knowledge else None,
+            frozenset(read_topics(self.exclude or ())),
+            columns=self._columns(),
+            dropped=work.dropped,
+        )
+        return self._made(self._draw(lookup), work)
 
     def _files(self) -> bool:
         return bool(self.corpus_maps or self.popqa)
@@ -269,14 +240,14 @@ class Bios:
         found.sort(key=lambda pair: (pair[0], pair[1]["entity"]))
         return [row for _, row in found]
 
-    def _write(self, rows: list[dict], clients: list[SparqlClient], dropped: Counter[str]) -> Path:
+    def _made(self, rows: list[dict], work: Work) -> Made:
         splits = split_topics(rows, self.shares, self.seed)
         parts = {s: [row for row in rows if splits[row["topic"]] == s] for s in SPLITS}
         empty = [split for split, own in parts.items() if not own]
         if empty:
-            why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
             raise UserError(
-                f"no topic for {' and '.join(empty)} ({why}); widen the domain or raise limit"
+                f"no topic for {' and '.join(empty)} ({work.why()}); widen the domain or raise "
+                "limit"
             )
         letters, bins = self.domain.letters, list(self.domain.bins)
         counts = Counter((row["group"], row["bin"]) for row in rows)
@@ -285,19 +256,10 @@ class Bios:
             for split, own in parts.items()
         }
         numbers = [[counts[letter, name] for name in bins] for letter in letters]
-        local = [*self.corpus_maps, *local_files([self.popqa] if self.popqa else [])]
-        local += [path for path in (self.same_as, self.knowledge) if path]
-        return write_dataset(
-            self.output,
+        return Made(
             {f"topics_{split}.jsonl": own for split, own in parts.items()},
-            declared=self.writes(),
-            card=self._card(table(rows, letters, bins, splits)),
-            clients=clients,
-            dropped=dropped,
-            config=self._config(),
-            seed=self.seed,
-            inputs=[*local, *self.exclude],
-            pages=pages | {"cells.svg": heat_map(numbers, letters, self._ranges())},
+            self._card(table(rows, letters, bins, splits)),
+            pages | {"cells.svg": heat_map(numbers, letters, self._ranges())},
         )
 
     def _ranges(self) -> list[str]:
@@ -307,21 +269,6 @@ class Bios:
             f"{name}\n[{low}, {high})"
             for name, (low, high) in zip(self.domain.bins, pairwise(least), strict=True)
         ]
-
-    def _config(self) -> dict[str, object]:
-        """The configuration, without folders, which differ by machine."""
-        files = {
-            "corpus_maps": [Path(path).name for path in self.corpus_maps],
-            "exclude": [Path(path).name for path in self.exclude],
-        }
-        for name in ("endpoint", "popqa", "dbpedia", "same_as", "knowledge"):
-            value = getattr(self, name)
-            url = value is None or "://" in value or value.startswith("hub:")
-            files[name] = value if url else Path(value).name
-        if not self.corpus_maps or self.same_as:
-            del files["dbpedia"]
-        kept = {name: getattr(self, name) for name in ("topics", "shares", "ask_all", "limit")}
-        return files | kept | {"domain": asdict(self.domain)}
 
     def _card(self, cells: str) -> Card:
         bins = ", ".join(f"{name} (from {least})" for name, least in self.domain.bins.items())
@@ -342,7 +289,6 @@ class Bios:
         held = Path(self.knowledge).name if self.knowledge else None
         return Card(
             pretty_name=f"Topics by frequency and group: {self.domain.name}",
-            configs={"topics": {split: f"topics_{split}.jsonl" for split in SPLITS}},
             text=CARD.format(
                 name=self.domain.name,
                 source=source,

@@ -13,12 +13,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 from data_builders.kb.bios.npz import array_lengths, count_arrays
 from data_builders.kb.core_cells import bin_of
-from data_builders.published.rows import source_rows
+from data_builders.rows import source_rows
 from records import BadInput
 
 SOURCES = ("corpus", "popqa", "endpoint")
@@ -27,7 +26,6 @@ CORPUS, POPQA, ENDPOINT = range(3)
 # DBpedia's own spelling: letters of any script as they are, and these signs; the rest in per cent.
 _PLAIN = "".join(chr(n) for n in range(33, 127) if chr(n) not in '"#%<>?[\\]^`{|}')
 _RESOURCE = re.compile(r"https?://(?:www\.)?dbpedia\.org/resource/(.+)")
-_CACHE_KIB = 65536
 
 
 @dataclass(frozen=True)
@@ -48,22 +46,17 @@ class Candidate:
 
 
 class Candidates:
-    """Candidates in a SQLite file, which is made anew and can be thrown away.
+    """Candidates in a SQLite file, which can be thrown away.
 
     Args:
-        path: the file.
+        base: an empty scratch file.
         seed: of the order.
         edges: least frequency of each bin.
     """
 
-    def __init__(self, path: Path, seed: int, edges: Sequence[int]):
-        path.unlink(missing_ok=True)
-        self.path = path
+    def __init__(self, base: sqlite3.Connection, seed: int, edges: Sequence[int]):
         self.edges = list(edges)
-        self._base = sqlite3.connect(path, isolation_level=None)
-        # Nothing here outlives the build, so nothing needs to survive a crash.
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{_CACHE_KIB}"):
-            self._base.execute(f"PRAGMA {pragma}")
+        self._base = base
         self._base.create_function("rank_of", 1, lambda id: rank_of(seed, id))
         self._base.create_function("bin_of", 1, self.bin)
         self._base.executescript(
@@ -72,12 +65,6 @@ class Candidates:
             "CREATE TABLE topic (item TEXT PRIMARY KEY, bin INTEGER, letter TEXT, rank INTEGER,"
             " row TEXT) WITHOUT ROWID;"
         )
-
-    def close(self, remove: bool = False) -> None:
-        """Close the file, and remove it."""
-        self._base.close()
-        if remove:
-            self.path.unlink(missing_ok=True)
 
     def bin(self, n: int) -> int:
         """Index of the bin that a frequency is in."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from data_builders.kb.core_cells import BINS, CONTINENTS, REST, group_of
-from data_builders.kb.facts import PREFIXES as PEOPLE_PREFIXES
+from data_builders.kb.graph import PREFIXES as PEOPLE_PREFIXES
 from records import UserError
 
 PREFIXES = f"""{PEOPLE_PREFIXES}\

@@ -15,8 +15,7 @@ from clients.sparql import SparqlClient
 from data_builders.kb.bios.candidates import CORPUS, POPQA, SOURCES, Candidate, Candidates, resource
 from data_builders.kb.bios.domain import PREFIXES, Domain
 from data_builders.kb.core_cells import most_voted
-from data_builders.kb.facts import WD
-from data_builders.kb.items import labels_of
+from data_builders.kb.graph import WD, labels_of, rows_about
 from eval.retrieve.knowledge import Knowledge
 from records import BadInput, UserError
 
@@ -109,13 +108,9 @@ class Lookup:
     def _ask(
         self, client: SparqlClient, variable: str, iris: Sequence[str], body: str, family: str
     ) -> Iterator[dict[str, str]]:
-        def query(block: str) -> str:
-            return (
-                f"{PREFIXES}SELECT DISTINCT * WHERE {{\n  VALUES ?{variable} {{ {block} }}\n"
-                f"  {body}\n}}"
-            )
-
-        return client.select_values(query, iris, family, self.dropped)
+        return rows_about(
+            client, iris, body, family, subject=variable, prefixes=PREFIXES, dropped=self.dropped
+        )
 
     def _items(self, candidates: Sequence[Candidate]) -> dict[str, str]:
         """Candidate to its item; a resource that is none, or several, is left out."""

@@ -9,12 +9,16 @@ from a prompted language model, or from both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.dataset import Card, kept_answers, write_dataset
+from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.dataset import Card
+from data_builders.journal import model_name
 from data_builders.kb.bleached.claims import (
     BleachedClaim,
     choose,
@@ -22,11 +26,9 @@ from data_builders.kb.bleached.claims import (
     from_answers,
     text_file,
 )
-from data_builders.kb.facts import PREFIXES, WD
-from data_builders.kb.items import POPULATION, check_population, labels_of
-from data_builders.kb.kb_pairs.wording import with_article
-from data_builders.kb.server import open_client
-from data_builders.plan import Step
+from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
+from data_builders.kb.language.wording import with_article
+from data_builders.kb.server import sparql
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
 from eval.select.weights import MAX_BLEACHED, TOPIC
@@ -54,7 +56,8 @@ UNSAID = ("P31", "P279")
 UNTOLD_TYPES = ("ExternalId", "CommonsMedia", "Url", "Math", "TabularData", "GeoShape")
 
 
-class Bleached:
+@dataclass
+class Bleached(AskingBuilder):
     """Statements that are true of almost any member of a domain, for Core's informativeness.
 
     Args:
@@ -82,52 +85,33 @@ class Bleached:
         UserError: an option out of range, or neither endpoint nor writer.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        domain: str = "a person",
-        endpoint: str | None = "snapshot",
-        population: str = POPULATION,
-        threshold: float = 0.9,
-        writer: Writer | None = None,
-        samples: int = 5,
-        number: int = 12,
-        temperature: float = 0.8,
-        top_p: float = 0.95,
-        max_new_tokens: int = 400,
-        most: int = MAX_BLEACHED,
-        user_agent: str | None = None,
-        cache_dir: Path | None = None,
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        check_population(population)
-        if endpoint is None and writer is None:
-            raise UserError("endpoint: null needs a writer; give one, or an endpoint")
-        if not 0 < threshold <= 1:
-            raise UserError(f"threshold: {threshold}; give a share in (0, 1]")
-        if samples < 1 or number < 1 or (limit is not None and limit < 1):
-            raise UserError("samples, number, limit: at least 1")
-        if not 1 <= most <= MAX_BLEACHED:
-            raise UserError(f"most: {most}; give 1 to {MAX_BLEACHED}, which is what Core takes")
-        self.output = Path(output)
-        self.domain = domain
-        self.endpoint = endpoint
-        self.population = population
-        self.threshold = threshold
-        self.writer = writer
-        self.samples = samples
-        self.number = number
-        self.sampling = {
-            "temperature": temperature,
-            "top_p": top_p,
-            "max_new_tokens": max_new_tokens,
-        }
-        self.most = most
-        self.user_agent = user_agent
-        self.cache_dir = cache_dir
-        self.seed = seed
-        self.limit = limit
+    domain: str = "a person"
+    endpoint: str | None = "snapshot"
+    population: str = POPULATION
+    threshold: float = 0.9
+    writer: Writer | None = None
+    samples: int = 5
+    number: int = 12
+    temperature: float = 0.8
+    top_p: float = 0.95
+    max_new_tokens: int = 400
+    most: int = MAX_BLEACHED
+
+    least: ClassVar = dict.fromkeys(("samples", "number", "max_new_tokens"), 1)
+
+    def faults(self) -> Iterable[str]:
+        """Nobody to ask, and numbers that Core does not take."""
+        yield from complaint(check_population, self.population)
+        if self.endpoint is None and self.writer is None:
+            yield "endpoint: null needs a writer; give one, or an endpoint"
+        if not 0 < self.threshold <= 1:
+            yield f"threshold: {self.threshold}; give a share in (0, 1]"
+        if not 1 <= self.most <= MAX_BLEACHED:
+            yield f"most: {self.most}; give 1 to {MAX_BLEACHED}, which is what Core takes"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The claims with where they come from."""
+        return {"bleached": {"train": "bleached.jsonl"}}
 
     def plan(self) -> list[Step]:
         """What a build would ask."""
@@ -136,53 +120,37 @@ class Bleached:
             what = "counts of members, classes, properties and values; labels"
             steps.append(Step(what, self.endpoint, 8, seconds=8 * SECONDS_A_REQUEST))
         if self.writer is not None:
-            name = str(self.writer.identity.get("model", type(self.writer).__name__))
-            steps.append(Step("statements", name, self.samples, "texts"))
+            steps.append(Step("statements", model_name(self.writer), self.samples, "texts"))
         return steps
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return ["bleached.jsonl"]
-
-    def build(self) -> Path:
-        """Count, ask, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
-        clients: list[SparqlClient] = []
+    def make(self, work: Work) -> Made:
+        """What the knowledge base holds of nearly every member, and what the model says."""
         claims: list[BleachedClaim] = []
+        found = {}
         if self.endpoint is not None:
-            url = None if self.endpoint == "snapshot" else self.endpoint
-            with (
-                kept_answers(self.output, self.cache_dir) as answers,
-                open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
-            ):
-                claims += self._from_facts(client, dropped)
-                clients.append(client)
+            claims += self._from_facts(sparql(work, self.endpoint), work.dropped)
         if self.writer is not None:
             prompt = Prompt(PROMPT)
-            messages = prompt.messages(domain=self.domain, number=self.number)
+            found = {"prompt_sha256": prompt.sha256}
             (answers,) = self.writer.answer(
-                [messages], n=self.samples, seed=self.seed, **self.sampling
+                [prompt.messages(domain=self.domain, number=self.number)],
+                n=self.samples,
+                temperature=self.temperature,
+                top_p=self.top_p,
+                max_new_tokens=self.max_new_tokens,
+                seed=self.seed,
             )
-            claims += from_answers(answers, dropped)
-        claims = distinct(claims, dropped)
+            claims += from_answers(answers, work.dropped)
+        claims = distinct(claims, work.dropped)
         if not claims:
             raise UserError(
                 f"nothing holds for {self.threshold:.0%} of {self.domain}; lower threshold, or "
                 "widen population"
             )
         chosen = choose(claims, self.most)
-        dropped_from_text = len(claims) - len(chosen)
-        return write_dataset(
-            self.output,
-            {"bleached.jsonl": claims},
-            declared=self.writes(),
-            card=_card(self.domain, claims, dropped_from_text),
-            clients=clients,
-            dropped=dropped,
-            config=self._config(),
-            seed=self.seed,
-            pages={"bleached.txt": text_file(self.domain, chosen)},
-        )
+        card = _card(self.domain, claims, len(claims) - len(chosen))
+        pages = {"bleached.txt": text_file(self.domain, chosen)}
+        return Made({"bleached.jsonl": claims}, card, pages, found)
 
     def _from_facts(self, client: SparqlClient, dropped: Counter[str]) -> list[BleachedClaim]:
         """What the knowledge base holds of enough members."""
@@ -256,25 +224,6 @@ class Bleached:
         dropped["property that is no fact in words"] += len(found)
         return found
 
-    def _config(self) -> dict[str, object]:
-        shown = {
-            "domain": self.domain,
-            "endpoint": self.endpoint,
-            "population": self.population,
-            "threshold": self.threshold,
-            "most": self.most,
-            "limit": self.limit,
-        }
-        if self.writer is not None:
-            shown["writer"] = {
-                **self.writer.identity,
-                "samples": self.samples,
-                "number": self.number,
-                **self.sampling,
-                "prompt_sha256": Prompt(PROMPT).sha256,
-            }
-        return shown
-
 
 def _claim(
     kind: str, prop: str, row: dict[str, str], total: int, known: dict[str, str]
@@ -312,7 +261,6 @@ def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int) -> Card:
     )
     return Card(
         pretty_name=f"Bleached claims: {domain}",
-        configs={"bleached": {"train": "bleached.jsonl"}},
         task_categories=("text-generation",),
         tags=("factuality", "informativeness", "wikidata"),
         text=CARD.format(domain=domain, rows=rows, left_out=left_out, total=len(claims)),

@@ -20,27 +20,31 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 from pathlib import Path
+from typing import ClassVar
 
 from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.dataset import Card, kept_answers, write_dataset
-from data_builders.kb.items import POPULATION, check_population, load_items, single_values
+from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.dataset import Card
+from data_builders.kb.graph import POPULATION, check_population, load_items, single_values
 from data_builders.kb.kb_conflicts.cues import leak_table, rule_table, source_table
 from data_builders.kb.kb_conflicts.matters import (
     WORDING,
     Matter,
+    Wording,
     deal,
     fill,
     in_words,
     other_value,
     read_wording,
 )
-from data_builders.kb.server import open_client
-from data_builders.plan import Step
-from data_builders.splits import SPLITS, drawn_splits
+from data_builders.kb.server import sparql
+from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Claim, Document, Passage, RelationPair, UserError
 
 # Made-up kinds of sources; the mean is one half, see above.
@@ -54,7 +58,8 @@ SOURCES = {
 }
 
 
-class KbConflicts:
+@dataclass
+class KbConflicts(AskingBuilder):
     """True and false claims of a knowledge base among contexts of unequal reliability.
 
     Args:
@@ -79,46 +84,41 @@ class KbConflicts:
         UserError: an option out of range, or a wording that cannot be read.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        endpoint: str = "snapshot",
-        population: str = POPULATION,
-        wording: str = "people",
-        sources: dict[str, float] | None = None,
-        contexts: tuple[int, int] = (2, 5),
-        claims_per_topic: int = 4,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        user_agent: str | None = None,
-        cache_dir: Path | None = None,
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        check_population(population)
-        sources = SOURCES if sources is None else sources
-        if len(sources) < 2 or not all(0 < prior < 1 for prior in sources.values()):
-            raise UserError("sources: give at least two, each with a probability between 0 and 1")
-        if not 2 <= contexts[0] <= contexts[1]:
-            raise UserError("contexts: give two numbers, the first at least 2, the second no less")
-        if min(shares) < 0 or not sum(shares):
-            raise UserError("shares: give three numbers for train, dev and test, not all 0")
-        if claims_per_topic < 1 or (limit is not None and limit < 1):
-            raise UserError("claims_per_topic, limit: at least 1")
-        self.output = Path(output)
-        self.endpoint = endpoint
-        self.population = population
-        self.wording = wording
-        self.sources = dict(sorted(sources.items()))
-        self.contexts = tuple(contexts)
-        self.claims_per_topic = claims_per_topic
-        self.shares = tuple(shares)
-        self.user_agent = user_agent
-        self.cache_dir = cache_dir
-        self.seed = seed
-        self.limit = limit
-        self._told = read_wording(wording, most=self.contexts[1])
+    endpoint: str = "snapshot"
+    population: str = POPULATION
+    wording: str = "people"
+    sources: dict[str, float] | None = None
+    contexts: tuple[int, int] = (2, 5)
+    claims_per_topic: int = 4
+    shares: tuple[int, int, int] = (8, 1, 1)
+
+    least: ClassVar = {"shares": 0, "contexts": 2, "claims_per_topic": 1}
+
+    def __post_init__(self) -> None:
+        self.sources = dict(sorted((SOURCES if self.sources is None else self.sources).items()))
+        super().__post_init__()
+
+    def faults(self) -> Iterable[str]:
+        """What cannot select, tell or contradict anything."""
+        yield from complaint(check_population, self.population)
+        if len(self.sources) < 2 or not all(0 < prior < 1 for prior in self.sources.values()):
+            yield "sources: give at least two, each with a probability between 0 and 1"
+        if self.contexts[0] > self.contexts[1]:
+            yield "contexts: give two numbers, the second no less than the first"
+        yield from complaint(lambda: self._told)
+
+    @cached_property
+    def _told(self) -> dict[str, Wording]:
+        return read_wording(self.wording, most=self.contexts[1])
+
+    @cached_property
+    def _asides(self) -> list[str]:
         lines = (WORDING / "asides.txt").read_text(encoding="utf-8").splitlines()
-        self._asides = [line for line in lines if not line.startswith("#")]
+        return [line for line in lines if not line.startswith("#")]
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The claims with their contexts, and the pairs of both, by split."""
+        return {kind: by_split(kind) for kind in ("documents", "relation")}
 
     def plan(self) -> list[Step]:
         """What a build would ask; how much depends on how many items the population has."""
@@ -132,45 +132,28 @@ class KbConflicts:
             ),
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes; those without a row may be missing."""
-        return [f"{kind}_{split}.jsonl" for kind in ("documents", "relation") for split in SPLITS]
-
-    def build(self) -> Path:
-        """Ask the endpoint, make the claims, write the folder; returns the manifest's path."""
-        url = None if self.endpoint == "snapshot" else self.endpoint
-        dropped: Counter[str] = Counter()
-        with (
-            kept_answers(self.output, self.cache_dir) as answers,
-            open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
-        ):
-            by_split = self._split(self._matters(client, dropped))
-            documents = {
-                split: self._documents(matters, split, dropped)
-                for split, matters in by_split.items()
-                if matters
-            }
-            documents = {split: made for split, made in documents.items() if made}
-            if not documents:
-                raise UserError(
-                    "population: no topic with a value to tell, and another topic with another "
-                    "value; widen it"
-                )
-            files = {f"documents_{split}.jsonl": made for split, made in documents.items()}
-            files |= {
-                f"relation_{split}.jsonl": list(relation_pairs(made))
-                for split, made in documents.items()
-            }
-            return write_dataset(
-                self.output,
-                files,
-                declared=self.writes(),
-                card=self._card(documents),
-                clients=[client],
-                dropped=dropped,
-                config=self._config(),
-                seed=self.seed,
+    def make(self, work: Work) -> Made:
+        """The claims about what the endpoint tells."""
+        parts = self._split(self._matters(sparql(work, self.endpoint), work.dropped))
+        documents = {
+            split: self._documents(matters, split, work.dropped)
+            for split, matters in parts.items()
+            if matters
+        }
+        documents = {split: made for split, made in documents.items() if made}
+        if not documents:
+            raise UserError(
+                "population: no topic with a value to tell, and another topic with another "
+                "value; widen it"
             )
+        files = {f"documents_{split}.jsonl": made for split, made in documents.items()}
+        files |= {
+            f"relation_{split}.jsonl": list(relation_pairs(made))
+            for split, made in documents.items()
+        }
+        templates = {prop: [told.claims, told.contexts] for prop, told in self._told.items()}
+        wording = {"wording": Path(self.wording).name, "templates": templates}
+        return Made(files, self._card(documents), found=wording)
 
     def _matters(self, client: SparqlClient, dropped: Counter[str]) -> list[Matter]:
         """What claims can be made about, in the order of the topics."""
@@ -270,22 +253,11 @@ class KbConflicts:
                 "relation": "entailment" if supports else "contradiction",
             }
 
-    def _config(self) -> dict[str, object]:
-        """The configuration, without folders, which differ by machine."""
-        left_out = {"output", "cache_dir", "seed", "user_agent"}
-        shown = {k: v for k, v in vars(self).items() if k not in left_out and not k.startswith("_")}
-        templates = {prop: [told.claims, told.contexts] for prop, told in self._told.items()}
-        return shown | {"wording": Path(self.wording).name, "templates": templates}
-
     def _card(self, documents: Mapping[str, list[Document]]) -> Card:
         made = [document for split in documents.values() for document in split]
         mean = sum(self.sources.values()) / len(self.sources)
         return Card(
             pretty_name="Knowledge-base claims among conflicting contexts",
-            configs={
-                kind: {split: f"{kind}_{split}.jsonl" for split in documents}
-                for kind in ("documents", "relation")
-            },
             tags=("factuality", "knowledge-conflicts", "nli", "wikidata"),
             text=CARD.format(
                 rules=rule_table(made),

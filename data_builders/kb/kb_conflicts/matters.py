@@ -10,7 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from data_builders.kb.facts import Value
+from data_builders.kb.another_value import other_values
+from data_builders.kb.graph import Value
 from records import UserError
 
 WORDING = Path(__file__).parent / "wording"
@@ -102,17 +103,10 @@ def in_words(value: Value, date: bool) -> str:
 def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Value | None:
     """Another value of the property, as likely as it is true of somebody; ``None`` if none fits.
 
-    Of dates one of the same precision and if possible near; values whose words contain each other
-    ("Brooklyn", "Brooklyn Heights") are left out.
+    Of dates if possible one that is near.
     """
-    if value.year is None:
-        low = value.label.casefold()
-        fitting = [
-            v for v in pool if v.label.casefold() not in low and low not in v.label.casefold()
-        ]
-    else:
-        words = len(value.label.split())
-        fitting = [v for v in pool if v.year != value.year and len(v.label.split()) == words]
+    fitting = other_values(value, pool)
+    if value.year is not None:
         near = [v for v in fitting if abs(v.year - value.year) <= NEAR_YEARS]
         fitting = near or fitting
     return rng.choice(fitting) if fitting else None

@@ -15,9 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.relation import Found, Teller, labelled_pairs
-from data_builders.kb.kb_pairs.statements import Fact, World, implies, values_of
-from data_builders.kb.kb_pairs.wording import (
+from data_builders.kb.kb_pairs.relation import Found, labelled_pairs
+from data_builders.kb.kb_pairs.teller import Teller
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact, implies, independent, values_of
+from data_builders.kb.language.wording import (
     Voice,
     any_voice,
     bank,
@@ -146,7 +148,7 @@ class Writer:
             return article.text, self._claim(person, other)
         fact = self.world.own_value(self.rng, person)
         facts = [s.fact for s in article.told if s.fact]
-        if any(implies(f, fact) or implies(fact, f) or _aspects(f, fact) for f in facts):
+        if not all(independent(told, fact) for told in facts):
             return None
         return article.text, self._claim(person, self._fact(fact))
 
@@ -158,8 +160,9 @@ class Writer:
         article = self.article(person)
         if article.other and self.rng.random() < 0.5:
             wrong = self.rng.choice(article.other)
-            known = {fact for fact in self.world.facts(person)}
-            if wrong.fact.functional or wrong.fact in known:
+            known = self.world.facts(person)
+            # What somebody else is, a writer, this person may be as well: as a novelist.
+            if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in known):
                 return None
             return article.text, self._claim(person, wrong)
         statement = self.rng.choice(article.told)
@@ -246,11 +249,6 @@ class Writer:
             found["city"] = self.rng.choice(self._cities)
             found["name"] = self.rng.choice(self.world.people).name
         return found
-
-
-def _aspects(left: Fact, right: Fact) -> bool:
-    """Whether two facts are two aspects of one date."""
-    return left.prop == right.prop and left.functional
 
 
 class _ArticleTeller(Teller):

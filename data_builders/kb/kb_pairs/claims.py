@@ -10,8 +10,9 @@ from __future__ import annotations
 import random
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.statements import Fact, World
 from data_builders.kb.kb_pairs.unli import Asker, Shares
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact
 from records import Claim, Document
 
 # Shares of the people of whom a common and a specific fact holds; what holds of more than the first

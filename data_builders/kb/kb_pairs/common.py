@@ -13,9 +13,11 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from data_builders.kb.facts import Person, Value
-from data_builders.kb.kb_pairs.statements import Fact, World, ordinal, values_of
-from data_builders.kb.kb_pairs.wording import lexicon
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact, ordinal, values_of
+from data_builders.kb.language.wording import lexicon
 
 AGES = (40, 50, 60, 70, 80)
 # How many of the most frequent values of a property are an alternative in "a writer or a poet".

@@ -11,8 +11,9 @@ import random
 from collections.abc import Iterator
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.statements import Fact, World
-from data_builders.kb.kb_pairs.wording import Voice, bank, bleached
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact
+from data_builders.kb.language.wording import Voice, bank, bleached
 from records import Generation
 
 GENERATOR = "kb_pairs"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar
 
 from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.dataset import Card, kept_answers, write_dataset
+from data_builders.builder import AskingBuilder, Made, Step, Work
+from data_builders.dataset import Card
 from data_builders.kb.facts import Person, load_people
 from data_builders.kb.kb_pairs.articles import article_pairs
 from data_builders.kb.kb_pairs.claims import class_claims
@@ -16,20 +18,18 @@ from data_builders.kb.kb_pairs.lss import lss_examples
 from data_builders.kb.kb_pairs.pages import passages
 from data_builders.kb.kb_pairs.relation import relation_pairs
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, split_people
-from data_builders.kb.kb_pairs.statements import Shares, World
 from data_builders.kb.kb_pairs.unli import unli_pairs
-from data_builders.kb.server import open_client
-from data_builders.plan import Step
-from data_builders.splits import SPLITS
-from records import UserError
+from data_builders.kb.kb_pairs.world import Shares, World
+from data_builders.kb.server import sparql
+from data_builders.splits import SPLITS, by_split
 
 Sizes = tuple[int, int, int]
-
 # Of each split.
 KINDS = ("unli", "relation", "articles", "lss", "generations")
 
 
-class KbPairs:
+@dataclass
+class KbPairs(AskingBuilder):
     """UNLI, relation, LSS and generation records from the facts of a Wikidata-shaped endpoint.
 
     Split by person, by property and by wording: see ``splits.py`` and ``wording/*.yaml``.
@@ -61,49 +61,32 @@ class KbPairs:
         UserError: a size below 1, or ``corrupted`` out of [0, 1].
     """
 
-    def __init__(
-        self,
-        output: Path,
-        endpoint: str = "snapshot",
-        population: str = "?person wdt:P31 wd:Q5 .",
-        user_agent: str | None = None,
-        cache_dir: Path | None = None,
-        seed: int = 0,
-        shares: Sizes = (8, 1, 1),
-        unli: Sizes = (6000, 800, 800),
-        relation: Sizes = (9000, 1000, 1000),
-        articles: Sizes = (3500, 300, 300),
-        lss: Sizes = (1500, 200, 200),
-        generations_per_person: int = 2,
-        claims_per_person: int = 6,
-        corrupted: float = 0.3,
-        least_given: int = 8,
-        limit: int | None = None,
-    ):
-        counts = (generations_per_person, claims_per_person, least_given)
-        if min(*unli, *relation, *articles, *lss, *counts) < 1:
-            raise UserError(
-                "unli, relation, articles, lss, generations_per_person, claims_per_person, "
-                "least_given: at least 1"
-            )
-        if not 0 <= corrupted <= 1:
-            raise UserError(f"corrupted: {corrupted} is no probability; give 0 to 1")
-        self.output = Path(output)
-        self.endpoint = endpoint
-        self.population = population
-        self.user_agent = user_agent
-        self.cache_dir = cache_dir
-        self.seed = seed
-        self.shares = tuple(shares)
-        self.unli = tuple(unli)
-        self.relation = tuple(relation)
-        self.articles = tuple(articles)
-        self.lss = tuple(lss)
-        self.generations_per_person = generations_per_person
-        self.claims_per_person = claims_per_person
-        self.corrupted = corrupted
-        self.least_given = least_given
-        self.limit = limit
+    endpoint: str = "snapshot"
+    population: str = "?person wdt:P31 wd:Q5 ."
+    shares: Sizes = (8, 1, 1)
+    unli: Sizes = (6000, 800, 800)
+    relation: Sizes = (9000, 1000, 1000)
+    articles: Sizes = (3500, 300, 300)
+    lss: Sizes = (1500, 200, 200)
+    generations_per_person: int = 2
+    claims_per_person: int = 6
+    corrupted: float = 0.3
+    least_given: int = 8
+
+    least: ClassVar = dict.fromkeys(
+        (
+            *("shares", "unli", "relation", "articles", "lss"),
+            *("generations_per_person", "claims_per_person", "least_given"),
+        ),
+        1,
+    )
+    probabilities = ("corrupted",)
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """Each kind by split; claims judge a model, so there are none to train on."""
+        kinds = {kind: by_split(kind) for kind in KINDS}
+        claims = by_split("claims", SPLITS[1:])
+        return kinds | {"claims": claims, "passages": {"train": "passages.jsonl"}}
 
     def plan(self) -> list[Step]:
         """What a build would ask; how much depends on how many people the population has."""
@@ -113,31 +96,11 @@ class KbPairs:
             Step("shares: a count for each pair of facts that is asked for", self.endpoint),
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        found = [f"{kind}_{split}.jsonl" for kind in KINDS for split in SPLITS]
-        return [*found, *(f"claims_{split}.jsonl" for split in SPLITS[1:]), "passages.jsonl"]
-
-    def build(self) -> Path:
-        """Ask the endpoint, make the records, write the folder; returns the manifest's path."""
-        url = None if self.endpoint == "snapshot" else self.endpoint
-        with (
-            kept_answers(self.output, self.cache_dir) as answers,
-            open_client(url, user_agent=self.user_agent, cache_dir=answers) as client,
-        ):
-            dropped: Counter[str] = Counter()
-            people = load_people(client, self.population, dropped=dropped, limit=self.limit)
-            files = self._records(client, people, dropped)
-            return write_dataset(
-                self.output,
-                files,
-                declared=self.writes(),
-                card=_card(files),
-                clients=[client],
-                dropped=dropped,
-                config=self._config(),
-                seed=self.seed,
-            )
+    def make(self, work: Work) -> Made:
+        """The records of the people whom the endpoint knows."""
+        client = sparql(work, self.endpoint)
+        people = load_people(client, self.population, dropped=work.dropped, limit=self.limit)
+        return Made(self._records(client, people, work.dropped), _card())
 
     def _records(
         self, client: SparqlClient, people: list[Person], dropped: Counter[str]
@@ -171,19 +134,11 @@ class KbPairs:
         files["passages.jsonl"] = passages(people, self.seed)
         return files
 
-    def _config(self) -> dict[str, object]:
-        """The configuration, without folders, which differ by machine."""
-        left_out = {"output", "cache_dir", "seed"}
-        return {k: v for k, v in vars(self).items() if k not in left_out}
 
-
-def _card(files: dict[str, list]) -> Card:
-    configs = {kind: {split: f"{kind}_{split}.jsonl" for split in SPLITS} for kind in KINDS}
-    configs["claims"] = {split: f"claims_{split}.jsonl" for split in SPLITS[1:]}
+def _card() -> Card:
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
     return Card(
         pretty_name="Knowledge-base pairs for factuality scoring",
-        configs=configs | {"passages": {"train": "passages.jsonl"}},
         text=CARD.format(properties=properties),
         task_categories=("text-classification", "token-classification", "text-generation"),
         tags=("factuality", "nli", "uncertain-nli", "wikidata"),

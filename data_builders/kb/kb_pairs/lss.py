@@ -11,9 +11,10 @@ import random
 from collections import Counter
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.relation import TRIES, Teller
-from data_builders.kb.kb_pairs.statements import Fact, World, paragraph
-from data_builders.kb.kb_pairs.wording import PRONOUNS, Voice, bank, slots_of, speak
+from data_builders.kb.kb_pairs.teller import TRIES, Teller
+from data_builders.kb.kb_pairs.world import World, paragraph
+from data_builders.kb.language.statements import Fact
+from data_builders.kb.language.wording import PRONOUNS, Voice, bank, slots_of, speak
 from records import Annotation, LssExample
 
 SUPPORTED, MISSING, WRONG, UNLISTED = "supported", "missing", "wrong", "unlisted"

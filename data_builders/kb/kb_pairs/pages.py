@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.statements import facts_of
-from data_builders.kb.kb_pairs.wording import Voice, bank, capital, speak, with_article
+from data_builders.kb.language.statements import facts_of
+from data_builders.kb.language.wording import Voice, bank, capital, speak, with_article
 from records import Passage
 
 

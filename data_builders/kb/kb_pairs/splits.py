@@ -21,10 +21,6 @@ SPLIT_PROPERTIES = {
     "test": ("P570", "P166", "P54", "alias"),
 }
 
-# Properties with one true value: another value contradicts. A person may have several
-# citizenships, occupations, schools, awards, teams and names, so those never do.
-FUNCTIONAL = frozenset({"P569", "P19", "P20", "P570", "P21"})
-
 
 def split_people(
     people: Sequence[Person], shares: Sequence[int], seed: int

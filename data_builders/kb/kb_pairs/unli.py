@@ -14,8 +14,9 @@ from collections.abc import Callable
 
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.common import Common
-from data_builders.kb.kb_pairs.relation import Teller, distinct_pairs
-from data_builders.kb.kb_pairs.statements import Fact, Shares, World
+from data_builders.kb.kb_pairs.teller import Teller, distinct_pairs
+from data_builders.kb.kb_pairs.world import Shares, World
+from data_builders.kb.language.statements import Fact
 from records import UnliPair
 
 # Fixed values, no counts: subjective probabilities are seldom 0 or 1.
@@ -106,10 +107,7 @@ def _bleached_to_bleached(a: Asker, person: Person) -> Found:
 
 
 def _fact_to_bleached(a: Asker, person: Person) -> Found:
-    premise = a.say(person, a.fact(person), True)
-    if a.rng.random() < 0.35:
-        premise = a.unlisted(person)[0]
-    return premise, a.bleached(person), ENTAILED, {}
+    return a.specific(person), a.bleached(person), ENTAILED, {}
 
 
 def _share(a: Asker, person: Person) -> Found:
@@ -179,12 +177,8 @@ def _page_fact(a: Asker, person: Person) -> Found:
 
 
 def _contradicted(a: Asker, person: Person) -> Found:
-    fact = a.fact(person)
-    other = a.world.other_value(a.rng, person, fact) if fact.functional else None
-    if other is None:
-        return None
-    left, right = (fact, other) if a.rng.random() < 0.5 else (other, fact)
-    return a.say(person, left, True), a.say(person, right), CONTRADICTED, {}
+    found = a.contradiction(person)
+    return found and (*found, CONTRADICTED, {})
 
 
 _MAKERS: dict[str, Callable[[Asker, Person], Found]] = {

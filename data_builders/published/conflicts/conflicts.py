@@ -7,23 +7,22 @@ false claims is ``kb_conflicts`` (``kb.py``).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from typing import ClassVar
 
 from tqdm import tqdm
 
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
 from data_builders.published.conflicts.bank import Group, Kind, sample
-from data_builders.published.rows import HUB, local_files, source_name, source_rows
+from data_builders.rows import source_name, source_rows
 from records import Claim, Document, Passage, RelationPair, UserError
 
-FILES = {kind: {"test": f"{kind}.jsonl"} for kind in ("documents", "relation")}
 
-
-class Conflicts:
+@dataclass
+class Conflicts(Builder):
     """Claims of ConflictBank with a supporting and a conflicting context each.
 
     Args:
@@ -42,76 +41,41 @@ class Conflicts:
         UserError: no file, or an option out of range.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        bank: list[str],
-        kind: Kind = "fact",
-        number: int = 1000,
-        prior: float = 0.9,
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        if not bank:
-            raise UserError("bank: give ConflictBank's files, or hub:Warrieryes/CB_claim_evidence")
-        if number < 1 or not 0 <= prior <= 1:
-            raise UserError("number: at least 1; prior: a probability")
-        if limit is not None and limit < 1:
-            raise UserError(f"limit: {limit}; give at least 1, or leave it out")
-        self.output = Path(output)
-        self.bank = bank
-        self.kind = kind
-        self.number = number
-        self.prior = prior
-        self.seed = seed
-        self.limit = limit
+    bank: list[str]
+    kind: Kind = "fact"
+    number: int = 1000
+    prior: float = 0.9
 
-    def plan(self) -> list[Step]:
-        """What a build would read."""
-        return [
-            Step(
-                "claims and evidences, streamed" if source.startswith(HUB) else "claims",
-                source_name(source),
-                self.limit,
-                "rows",
-            )
-            for source in self.bank
-        ]
+    reads = ("bank",)
+    least: ClassVar = {"number": 1}
+    probabilities = ("prior",)
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [path for splits in FILES.values() for path in splits.values()]
+    def files(self) -> dict[str, dict[str, str]]:
+        """The claims with their contexts, and the pairs of both."""
+        return {kind: {"test": f"{kind}.jsonl"} for kind in ("documents", "relation")}
 
-    def build(self) -> Path:
-        """Draw the claims, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
-        groups = sample(self._rows, self.kind, self.number, self.seed, dropped)
+    def inputs(self) -> list[str]:
+        """The local files, in an order that is not that of the option."""
+        return sorted(super().inputs())
+
+    def config(self) -> dict[str, object]:
+        """The options; the order of the files changes nothing."""
+        return super().config() | {"bank": sorted(map(source_name, self.bank))}
+
+    def make(self, work: Work) -> Made:
+        """Claims that are drawn by hash."""
+        groups = sample(self._rows, self.kind, self.number, self.seed, work.dropped)
         if not groups:
             raise UserError(
                 f"bank: no claim has a supporting and a {self.kind} conflicting evidence; "
                 "give all shards, or another kind"
             )
-        dropped["claim that was asked for and not found"] += self.number - len(groups)
-        return write_dataset(
-            self.output,
-            {
-                "documents.jsonl": self._documents(groups),
-                "relation.jsonl": self._relation(groups),
-            },
-            declared=self.writes(),
-            card=_card(self.kind, len(groups)),
-            clients=[],
-            dropped=dropped,
-            config={
-                "bank": sorted(map(source_name, self.bank)),
-                "kind": self.kind,
-                "number": self.number,
-                "prior": self.prior,
-                "limit": self.limit,
-            },
-            seed=self.seed,
-            inputs=sorted(local_files(self.bank)),
-        )
+        work.dropped["claim that was asked for and not found"] += self.number - len(groups)
+        files = {
+            "documents.jsonl": self._documents(groups),
+            "relation.jsonl": self._relation(groups),
+        }
+        return Made(files, _card(self.kind, len(groups)))
 
     def _rows(self) -> Iterator[tuple[str, dict]]:
         for source in self.bank:
@@ -162,7 +126,6 @@ class Conflicts:
 def _card(kind: Kind, number: int) -> Card:
     return Card(
         pretty_name="Claims with a supporting and a conflicting context",
-        configs=FILES,
         license="cc-by-sa-4.0",
         tags=("factuality", "knowledge-conflicts", "nli"),
         text=CARD.format(kind=kind, number=number),

@@ -9,24 +9,24 @@ WildHallucinations (2407.17468) and the evidence of ExpertQA (2309.07852), with 
 from __future__ import annotations
 
 import multiprocessing
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from multiprocessing.pool import Pool
 from pathlib import Path
 from sqlite3 import sqlite_version
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
 from data_builders.published.knowledge import domains
-from data_builders.published.knowledge.sources import SOURCES, Item, files_of, is_dump
+from data_builders.published.knowledge.sources import SOURCES, Item, is_dump
 from data_builders.published.knowledge.store import Store, content_sha256, count, titles
 from data_builders.published.knowledge.wikitext import plain_text
+from data_builders.rows import files_of
 from eval.retrieve.knowledge import Knowledge
 from records import UserError, sha256_file, sha256_text
 
@@ -34,7 +34,8 @@ BATCH = 1000  # items a commit: what a kill loses at most
 NOT_PARSED = "page whose wikitext cannot be parsed"
 
 
-class KnowledgeFile:
+@dataclass
+class KnowledgeFile(Builder):
     """A knowledge source as FActScore reads it (SQLite), with a full-text index.
 
     Args:
@@ -54,27 +55,28 @@ class KnowledgeFile:
             package that parses it.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        input: list[str],
-        source: Literal["pages", "wildhallucinations", "expertqa", "sqlite"] = "pages",
-        workers: int = 1,
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if source not in SOURCES:
-            raise UserError(f"source: {source}; give one of {', '.join(SOURCES)}")
-        if workers < 1 or (limit is not None and limit < 1):
-            raise UserError("workers and limit: give at least 1")
-        if not input:
-            raise UserError("input: give at least one file or folder")
-        self.output = Path(output)
-        self.input = input
-        self.source = source
-        self.workers = workers
-        self.limit = limit
-        self.seed = seed
+    input: list[str]
+    source: Literal["pages", "wildhallucinations", "expertqa", "sqlite"] = "pages"
+    workers: int = 1
+
+    reads = ("input",)
+    speed = ("workers",)
+    least: ClassVar = {"workers": 1}
+
+    def faults(self) -> Iterable[str]:
+        """A source that is none."""
+        if self.source not in SOURCES:
+            yield f"source: {self.source}; give one of {', '.join(SOURCES)}"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The titles, and what a domain's source has beside its pages."""
+        own = {"wildhallucinations": "topics", "expertqa": "documents"}.get(self.source)
+        split = "test" if own else "train"
+        return {kind: {split: f"{kind}.jsonl"} for kind in ("titles", own) if kind}
+
+    def inputs(self) -> list[str]:
+        """The files, also those in folders."""
+        return list(map(str, self._files()))
 
     def plan(self) -> list[Step]:
         """What is read; the number of pages is known only afterwards."""
@@ -83,26 +85,18 @@ class KnowledgeFile:
             for path in self._files()
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        more = {"wildhallucinations": ["topics.jsonl"], "expertqa": ["documents.jsonl"]}
-        return ["titles.jsonl", *more.get(self.source, [])]
-
-    def build(self) -> Path:
-        """Build the file, or go on with it; returns the manifest's path."""
+    def make(self, work: Work) -> Made:
+        """The file with its pages, or what is missing of one that was begun; and their titles."""
         files = self._files()
         with_pages = self.source != "sqlite"
         made = self.output / ("knowledge.db" if with_pages else "knowledge.fts.db")
-        store = Store(self.output / ".knowledge.partial.db", self._key(files), with_pages)
-        try:
-            if not store.done:
-                self._fill(store, files)
-            store.finish(made)
-            manifest = self._write(files, made, store)
-        finally:
-            store.close()
-        store.remove()
-        return manifest
+        store = Store(work.kept("knowledge.partial.db"), self._key(files), with_pages)
+        work.callback(store.close)
+        if not store.done:
+            self._fill(store, files)
+        store.finish(made)
+        work.dropped.update(store.dropped)
+        return self._made(files, made, work)
 
     def _files(self) -> list[Path]:
         files = files_of(self.input)
@@ -127,9 +121,8 @@ class KnowledgeFile:
             for batch in _batches(bar, BATCH):
                 store.write(_plain(batch, pool))
 
-    def _write(self, files: list[Path], made: Path, store: Store) -> Path:
+    def _made(self, files: list[Path], made: Path, work: Work) -> Made:
         pages = made if self.source != "sqlite" else files[0]
-        dropped = Counter(store.dropped)
         database = {
             "file": made.name,
             "documents": count(pages, "documents"),
@@ -140,33 +133,20 @@ class KnowledgeFile:
         if self.source != "sqlite":
             database["redirects"] = count(made, "redirects")
             database["content_sha256"] = content_sha256(made)
-        names = {"titles": "titles.jsonl"}
         rows: dict[str, Iterable] = {"titles.jsonl": titles(pages)}
         if self.source == "wildhallucinations":
-            names["topics"] = "topics.jsonl"
-            rows["topics.jsonl"] = domains.topics(files, self.limit, Knowledge(made), dropped)
+            known = Knowledge(made)
+            rows["topics.jsonl"] = domains.topics(files, self.limit, known, work.dropped)
         if self.source == "expertqa":
-            names["documents"] = "documents.jsonl"
-            rows["documents.jsonl"] = domains.answers(files, self.limit, dropped)
-        split = "train" if self.source in {"pages", "sqlite"} else "test"
-        return write_dataset(
-            self.output,
-            rows,
-            declared=self.writes(),
-            card=Card(
-                pretty_name=f"Knowledge source ({self.source})",
-                configs={name: {split: path} for name, path in names.items()},
-                license=LICENCES[self.source],
-                task_categories=("text-retrieval",),
-                tags=("factuality", "knowledge-source", "fact-checking"),
-                text=_text(self.source, made.name, database),
-            ),
-            clients=[],
-            dropped=dropped,
-            config={"source": self.source, "limit": self.limit, "database": database},
-            seed=self.seed,
-            inputs=files,
+            rows["documents.jsonl"] = domains.answers(files, self.limit, work.dropped)
+        card = Card(
+            pretty_name=f"Knowledge source ({self.source})",
+            license=LICENCES[self.source],
+            task_categories=("text-retrieval",),
+            tags=("factuality", "knowledge-source", "fact-checking"),
+            text=_text(self.source, made.name, database),
         )
+        return Made(rows, card, found={"database": database})
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.etree import ElementTree
 
-from records import BadInput, UserError, iter_rows
+from records import BadInput, iter_rows
 
 TABLES = (".jsonl", ".parquet", ".csv", ".tsv")
 TEXTS = (".txt", ".md")
@@ -39,27 +39,6 @@ class Item:
     drop: str | None = None
     row: int | None = None
     wikitext: bool = False
-
-
-def files_of(paths: Sequence[str]) -> list[Path]:
-    """The files of paths; those of a folder sorted, hidden ones left out.
-
-    Raises:
-        UserError: no such file or folder, or a folder without files.
-    """
-    found: list[Path] = []
-    for path in map(Path, paths):
-        if path.is_dir():
-            own = [p for p in path.rglob("*") if p.is_file()]
-            own = [p for p in own if not any(s[0] == "." for s in p.relative_to(path).parts)]
-            if not own:
-                raise UserError(f"{path}: the folder holds no files")
-            found += sorted(own, key=lambda p: p.relative_to(path).as_posix())
-        elif path.is_file():
-            found.append(path)
-        else:
-            raise UserError(f"{path}: no such file or folder")
-    return found
 
 
 def is_dump(path: Path) -> bool:

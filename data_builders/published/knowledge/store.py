@@ -138,14 +138,8 @@ class Store:
         os.replace(beside, path)
 
     def close(self) -> None:
-        """Close the database; it stays where it is until :meth:`remove`."""
+        """Close the database; it stays where it is."""
         self._connection.close()
-
-    def remove(self) -> None:
-        """Throw the growing database away; the finished copy stays."""
-        self.close()
-        for name in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
-            name.unlink(missing_ok=True)
 
 
 def _fault(title: str, text: str, target: str | None) -> str | None:

@@ -6,15 +6,14 @@ source has only questions; a text where there is nothing to score, which says wh
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from records import BadInput, Claim, Document, Passage, UserError, iter_rows
+from records import BadInput, Claim, Document, Passage
 
 Format = Literal["factscore", "factreasoner", "safe", "veriscore", "factor", "prompts", "longfact"]
 
@@ -66,24 +65,6 @@ class Row:
             if isinstance(value, str) and value.strip():
                 return value.strip()
         raise BadInput([f"{self.path}:{self.number}: {own[0]}: field required"])
-
-
-def rows_of(path: Path) -> Iterator[tuple[int, dict]]:
-    """The rows of a table; of a ``.json`` file its object, the objects of its list, or SAFE's."""
-    if path.suffix.lower() != ".json":
-        yield from iter_rows(path)
-        return
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not JSON: {error}") from None
-    if isinstance(value, dict) and isinstance(value.get("per_prompt_data"), list):
-        sides = {side: value.get(side) for side in ("side_1", "side_2")}
-        value = [{**sides, **row} for row in value["per_prompt_data"]]
-    for number, row in enumerate(value if isinstance(value, list) else [value], 1):
-        if not isinstance(row, dict):
-            raise BadInput([f"{path}:{number}: json: expected an object"])
-        yield number, row
 
 
 def factscore(row: Row) -> Document | str:

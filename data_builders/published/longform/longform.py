@@ -9,25 +9,26 @@ records, so that every assessor sees the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from pydantic import ValidationError
 from tqdm import tqdm
 
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.published.knowledge.sources import files_of
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
 from data_builders.published.longform.draw import draw
-from data_builders.published.longform.formats import FORMATS, Row, Source, rows_of
-from records import BadInput, Document, UserError
+from data_builders.published.longform.formats import FORMATS, Row, Source
+from data_builders.rows import files_of
+from records import BadInput, Document, UserError, first_fault, iter_rows
 
 PROMPTS = {"prompts", "longfact"}
 
 
-class LongForm:
+@dataclass
+class LongForm(Builder):
     """Documents with atoms and contexts, or prompts, from the published long-form sets.
 
     Args:
@@ -40,24 +41,23 @@ class LongForm:
         UserError: two sources of one name, or a source without files.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        sources: list[Source],
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if not sources:
-            raise UserError("sources: give at least one")
-        names = Counter(source.name for source in sources)
-        for source in sources:
-            _check(source, names)
-        if limit is not None and limit < 1:
-            raise UserError("limit: give at least 1")
-        self.output = Path(output)
-        self.sources = sources
-        self.limit = limit
-        self.seed = seed
+    sources: list[Source]
+
+    reads = ("sources",)
+
+    def faults(self) -> Iterable[str]:
+        """Names and numbers of the sources."""
+        names = Counter(source.name for source in self.sources)
+        for source in self.sources:
+            yield from _faults(source, names)
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The documents or prompts of each source."""
+        return {source.name: {"test": _path(source)} for source in self.sources}
+
+    def inputs(self) -> list[str]:
+        """The files of all sources, each once."""
+        return list(dict.fromkeys(str(p) for s in self.sources for p in files_of(s.files)))
 
     def plan(self) -> list[Step]:
         """The files of each source and how many rows are drawn."""
@@ -68,55 +68,30 @@ class LongForm:
             for source in self.sources
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [_path(source) for source in self.sources]
-
-    def build(self) -> Path:
-        """Read, draw and write; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
-        inputs: list[Path] = []
+    def make(self, work: Work) -> Made:
+        """What is drawn of each source."""
         files: dict[str, list] = {}
         for source in self.sources:
-            own = files_of(source.files)
-            inputs += own
-            found = draw(source, self._read(source, own, dropped), self.seed, self.limit, dropped)
+            rows = self._read(source, files_of(source.files), work.dropped)
+            found = draw(source, rows, self.seed, self.limit, work.dropped)
             if not found:
                 raise UserError(f"{source.name}: no row is left; the files have none that fits")
             files[_path(source)] = found
         counts = {path: _counts(found) for path, found in files.items()}
-        configs = {path.partition("/")[0]: {"test": path} for path in files}
-        return write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=Card(
-                pretty_name="Long texts with atoms and contexts",
-                configs=configs,
-                license="other",
-                task_categories=("text-generation",),
-                tags=("factuality", "long-form", "fact-checking"),
-                text=_text(counts),
-            ),
-            clients=[],
-            dropped=dropped,
-            config={
-                "limit": self.limit,
-                "sources": [
-                    {**asdict(source), "files": [Path(p).name for p in source.files]}
-                    for source in self.sources
-                ],
-                "counts": counts,
-            },
-            seed=self.seed,
-            inputs=list(dict.fromkeys(inputs)),
+        card = Card(
+            pretty_name="Long texts with atoms and contexts",
+            license="other",
+            task_categories=("text-generation",),
+            tags=("factuality", "long-form", "fact-checking"),
+            text=_text(counts),
         )
+        return Made(files, card, found={"counts": counts})
 
     def _read(
         self, source: Source, files: list[Path], dropped: Counter[str]
     ) -> Iterator[Document | dict]:
         """What the rows of a source are, without those that are dropped."""
-        rows = ((path, number, row) for path in files for number, row in rows_of(path))
+        rows = ((path, number, row) for path in files for number, row in iter_rows(path))
         rows = tqdm(islice(rows, self.limit), desc=source.name, unit=" rows", disable=None)
         for index, (path, number, fields) in enumerate(rows):
             if any(str(fields.get(name)) != value for name, value in source.where.items()):
@@ -143,28 +118,25 @@ def _adapt(row: Row) -> Document | dict | str:
     except KeyError as error:
         raise BadInput([f"{where}: {error.args[0]}: field required"]) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise BadInput([f"{where}: {name}: {first['msg']}"]) from None
+        raise first_fault(where, error) from None
     except (AttributeError, TypeError) as error:
         raise BadInput([f"{where}: row: not as {row.source.format} writes it ({error})"]) from None
 
 
-def _check(source: Source, names: Counter[str]) -> None:
+def _faults(source: Source, names: Counter[str]) -> Iterator[str]:
+    """What is wrong with a source."""
     if names[source.name] > 1:
-        raise UserError(f"sources: two are named {source.name}; give each its own name")
+        yield f"sources: two are named {source.name}; give each its own name"
     if not source.name or not source.name.replace("_", "").replace("-", "").isalnum():
-        raise UserError(f"sources: name {source.name!r}: use letters, digits, - and _ only")
+        yield f"sources: name {source.name!r}: use letters, digits, - and _ only"
     if source.format not in FORMATS:
-        raise UserError(f"{source.name}: format: {source.format}; known are {', '.join(FORMATS)}")
+        yield f"{source.name}: format: {source.format}; known are {', '.join(FORMATS)}"
     if not source.files:
-        raise UserError(f"{source.name}: files: give at least one")
+        yield f"{source.name}: files: give at least one"
     if any(n is not None and n < 1 for n in (source.sample, source.per_topic, source.topics)):
-        raise UserError(
-            f"{source.name}: sample, per_topic and topics: at least 1, or leave them out"
-        )
+        yield f"{source.name}: sample, per_topic and topics: at least 1, or leave them out"
     if source.sample and (source.per_topic or source.topics):
-        raise UserError(f"{source.name}: give sample, or per_topic and topics, not both")
+        yield f"{source.name}: give sample, or per_topic and topics, not both"
 
 
 def _path(source: Source) -> str:

@@ -85,42 +85,26 @@ def _label(row: dict, field: str, name: str) -> str | None:
     return known[str(value)]
 
 
-def _snli(row: dict, target: Target) -> list[Found]:
-    """SNLI's and MultiNLI's releases."""
-    premise = _text(row, "sentence1")
-    label = _label(row, "gold_label", "snli")
-    return [Found(premise, _text(row, "sentence2"), label, premise)]
+Reader = Callable[[dict, Target], list[Found]]
 
 
-def _hub(row: dict, target: Target) -> list[Found]:
-    """SNLI, MultiNLI and ANLI on the Hub: the label is a number."""
-    premise = _text(row, "premise")
-    return [Found(premise, _text(row, "hypothesis"), _label(row, "label", "hub"), premise)]
+def _fields(
+    premise: str, hypothesis: str, label: str, name: str, group: str | None = None
+) -> Reader:
+    """The reader of a set whose rows hold a pair in three fields.
 
+    Args:
+        premise, hypothesis, label: the fields.
+        name: whose labels, of ``LABELS``.
+        group: field of what holds pairs together; the premise, where there is none or it is empty.
+    """
 
-def _anli(row: dict, target: Target) -> list[Found]:
-    """ANLI's release."""
-    premise = _text(row, "context")
-    return [Found(premise, _text(row, "hypothesis"), _label(row, "label", "anli"), premise)]
+    def read(row: dict, target: Target) -> list[Found]:
+        text = _text(row, premise)
+        own = str(row.get(group) or text) if group else text
+        return [Found(text, _text(row, hypothesis), _label(row, label, name), own)]
 
-
-def _fever(row: dict, target: Target) -> list[Found]:
-    """FEVER-NLI (Nie et al. 2019): ``query`` is the claim, ``context`` the evidence."""
-    premise = _text(row, "context")
-    return [Found(premise, _text(row, "query"), _label(row, "label", "fever"), premise)]
-
-
-def _fever_hub(row: dict, target: Target) -> list[Found]:
-    """A copy of FEVER-NLI on the Hub that calls the claim ``premise``; turned round here."""
-    premise = _text(row, "hypothesis")
-    return [Found(premise, _text(row, "premise"), _label(row, "label", "hub"), premise)]
-
-
-def _vitaminc(row: dict, target: Target) -> list[Found]:
-    """VitaminC: revisions of a page belong together."""
-    premise = _text(row, "evidence")
-    group = row.get("page") or premise
-    return [Found(premise, _text(row, "claim"), _label(row, "label", "vitaminc"), str(group))]
+    return read
 
 
 def _sick(row: dict, target: Target) -> list[Found]:
@@ -159,13 +143,6 @@ def _unli(row: dict, target: Target) -> list[Found]:
     if not 0 <= probability <= 1:
         raise WrongRow(f"{field}: expected a probability in [0, 1], got {value!r}")
     return [Found(premise, hypothesis, probability, premise)]
-
-
-def _ours(row: dict, target: Target) -> list[Found]:
-    """Relation records; ``group`` is the row's own."""
-    premise = _text(row, "premise")
-    group = str(row.get("group") or premise)
-    return [Found(premise, _text(row, "hypothesis"), _label(row, "label", "ours"), group)]
 
 
 def _foreign(row: dict, target: Target) -> list[Found]:
@@ -210,18 +187,23 @@ def _atoms(row: dict, target: Target) -> list[Found]:
     return found
 
 
-FORMATS: dict[str, Callable[[dict, Target], list[Found]]] = {
-    "anli": _anli,
+FORMATS: dict[str, Reader] = {
+    "anli": _fields("context", "hypothesis", "label", "anli"),
     "atoms": _atoms,
     "citations": _foreign,
-    "fever": _fever,
-    "fever_hub": _fever_hub,
-    "hub": _hub,
-    "ours": _ours,
+    # FEVER-NLI (Nie et al. 2019): ``query`` is the claim, ``context`` the evidence.
+    "fever": _fields("context", "query", "label", "fever"),
+    # A copy of it on the Hub that calls the claim ``premise``; turned round here.
+    "fever_hub": _fields("hypothesis", "premise", "label", "hub"),
+    # SNLI, MultiNLI and ANLI on the Hub: the label is a number.
+    "hub": _fields("premise", "hypothesis", "label", "hub"),
+    "ours": _fields("premise", "hypothesis", "label", "ours", group="group"),
     "sick": _sick,
-    "snli": _snli,
+    # SNLI's and MultiNLI's releases.
+    "snli": _fields("sentence1", "sentence2", "gold_label", "snli"),
     "unli": _unli,
-    "vitaminc": _vitaminc,
+    # Revisions of a page belong together.
+    "vitaminc": _fields("evidence", "claim", "label", "vitaminc", group="page"),
     "wice": _foreign,
 }
 

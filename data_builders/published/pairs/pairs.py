@@ -7,25 +7,21 @@ with two labels, and pairs of the test files among the training data.
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from typing import ClassVar
 
 from tqdm import tqdm
 
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
 from data_builders.published.pairs.formats import FORMATS, LABELS, Found, Target, WrongRow, detect
 from data_builders.published.pairs.store import PairStore, digest
-from data_builders.published.rows import local_files, source_name, source_rows
-from data_builders.splits import SPLITS
+from data_builders.rows import source_name, source_rows
+from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
-
-FILE = "{target}_{split}.jsonl"
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,8 @@ class Source:
     take: int | None = None
 
 
-class Pairs:
+@dataclass
+class Pairs(Builder):
     """Public NLI and UNLI sets as one file of relation or UNLI records.
 
     Args:
@@ -67,111 +64,80 @@ class Pairs:
         UserError: an option out of range, or an unknown format.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        sources: list[Source],
-        target: Target = "relation",
-        exclude: list[str] | None = None,
-        shares: tuple[int, int, int] = (1, 0, 0),
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        if not sources:
-            raise UserError("sources: give at least one, e.g. '[{file: snli_train.jsonl}]'")
-        for source in sources:
+    sources: list[Source]
+    target: Target = "relation"
+    exclude: list[str] | None = None
+    shares: tuple[int, int, int] = (1, 0, 0)
+
+    reads = ("sources", "exclude")
+    least: ClassVar = {"shares": 0}
+
+    def faults(self) -> Iterable[str]:
+        """Formats that are not known, and numbers of a source out of range."""
+        for source in self.sources:
             if source.format is not None and source.format not in FORMATS:
-                raise UserError(
-                    f"sources: {source.file}: format {source.format!r}; give one of "
-                    f"{', '.join(FORMATS)}"
-                )
+                known = ", ".join(FORMATS)
+                yield f"sources: {source.file}: format {source.format!r}; give one of {known}"
             if (source.take is not None and source.take < 1) or (source.weight or 0) < 0:
-                raise UserError(f"sources: {source.file}: take: at least 1; weight: at least 0")
-        if min(shares) < 0 or not sum(shares):
-            raise UserError("shares: give three numbers for train, dev and test, not all 0")
-        if limit is not None and limit < 1:
-            raise UserError(f"limit: {limit}; give at least 1, or leave it out")
-        self.output = Path(output)
-        self.sources = sources
-        self.target = target
-        self.exclude = exclude or []
-        self.shares = tuple(shares)
-        self.seed = seed
-        self.limit = limit
+                yield f"sources: {source.file}: take: at least 1; weight: at least 0"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The pairs of each split that has a share."""
+        shared = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
+        return {self.target: by_split(self.target, shared)}
 
     def plan(self) -> list[Step]:
         """What a build would read."""
-        steps = [Step("rows to leave out", source_name(file), None) for file in self.exclude]
+        steps = [Step("rows to leave out", source_name(file)) for file in self.exclude or ()]
         return steps + [
             Step("pairs", source_name(source.file), self.limit, "rows") for source in self.sources
         ]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes; those without a row may be missing."""
-        splits = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
-        return [FILE.format(target=self.target, split=split) for split in splits]
-
-    def build(self) -> Path:
-        """Read, merge, split, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
-        folder = self.output / ".pairs.partial"
-        shutil.rmtree(folder, ignore_errors=True)  # what a killed build left
-        folder.mkdir(parents=True)
-        store = PairStore(folder / "pairs.sqlite", self.shares, self.seed)
-        try:
-            return self._build(store, dropped)
-        finally:
-            store.close()
-            shutil.rmtree(folder)
-
-    def _build(self, store: PairStore, dropped: Counter[str]) -> Path:
-        excluded = self._excluded()
-        formats = []
-        for index, source in enumerate(self.sources):
-            reader = _Reader(source.file, source.format, self.target, self.limit)
-            for pair in reader:
-                reason = self._reason(pair, excluded)
-                if reason:
-                    dropped[f"{source_name(source.file)}: {reason}"] += 1
-                else:
-                    store.add(index, pair)
-            formats.append(reader.format)
-            dropped[f"{source_name(source.file)}: pair that was there already"] += store.merged[
-                index
-            ]
-        dropped["pair with different labels"] = store.drop_clashes()
-        dropped["premise of a held-out pair of another group"] = store.drop_crossing()
-        for index, source in enumerate(self.sources):
-            if source.take is not None:
-                dropped[f"{source_name(source.file)}: beyond take"] += store.take(
-                    index, source.take
-                )
+    def make(self, work: Work) -> Made:
+        """The pairs of all sources, merged and split."""
+        store = PairStore(work.table("pairs"), self.shares, self.seed)
+        formats = self._read(store, work)
         counts = store.counts()
         if self.target == "relation":
             print(_maps(formats), file=sys.stderr)
         if not counts:
             raise UserError("sources: no pair is left; see --dry_run for what is read")
-        splits = sorted({split for _, split, _, _ in counts})
         files = {
-            FILE.format(target=self.target, split=SPLITS[s]): self._records(store, s, formats)
-            for s in splits
+            path: self._records(store, SPLITS.index(split), formats)
+            for split, path in self.files()[self.target].items()
+            if any(SPLITS[number] == split for _, number, _, _ in counts)
         }
-        return write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=self._card(counts, splits, formats),
-            clients=[],
-            dropped=dropped,
-            config=self._config(formats),
-            seed=self.seed,
-            inputs=local_files([*(source.file for source in self.sources), *self.exclude]),
-        )
+        told = zip(self.config()["sources"], formats, strict=True)
+        found = {"sources": [source | {"format": format} for source, format in told]}
+        return Made(files, self._card(counts, formats), found=found)
+
+    def _read(self, store: PairStore, work: Work) -> list[str]:
+        """Put the pairs of all sources into the store; the format of each."""
+        excluded = self._excluded()
+        dropped, formats = work.dropped, []
+        for index, source in enumerate(self.sources):
+            reader = _Reader(source.file, source.format, self.target, self.limit)
+            name = source_name(source.file)
+            for pair in reader:
+                reason = self._reason(pair, excluded)
+                if reason:
+                    dropped[f"{name}: {reason}"] += 1
+                else:
+                    store.add(index, pair)
+            formats.append(reader.format)
+            dropped[f"{name}: pair that was there already"] += store.merged[index]
+        dropped["pair with different labels"] = store.drop_clashes()
+        dropped["premise of a held-out pair of another group"] = store.drop_crossing()
+        for index, source in enumerate(self.sources):
+            if source.take is not None:
+                name = source_name(source.file)
+                dropped[f"{name}: beyond take"] += store.take(index, source.take)
+        return formats
 
     def _excluded(self) -> set[bytes]:
         """Digests of the premises and of the pairs that must not be there."""
         found: set[bytes] = set()
-        for file in self.exclude:
+        for file in self.exclude or ():
             for pair in _Reader(file, None, "relation", None, texts_only=True):
                 found |= {digest(pair.premise), digest(pair.premise, pair.hypothesis)}
         return found
@@ -203,27 +169,7 @@ class Pairs:
                 group=pair.group,
             )
 
-    def _config(self, formats: list[str]) -> dict[str, object]:
-        return {
-            "sources": [
-                {
-                    "file": source_name(source.file),
-                    "format": format,
-                    "name": source.name,
-                    "weight": source.weight,
-                    "take": source.take,
-                }
-                for source, format in zip(self.sources, formats, strict=True)
-            ],
-            "target": self.target,
-            "exclude": [source_name(file) for file in self.exclude],
-            "shares": list(self.shares),
-            "limit": self.limit,
-        }
-
-    def _card(
-        self, counts: list[tuple[int, int, str | float, int]], splits: list[int], formats: list[str]
-    ) -> Card:
+    def _card(self, counts: list[tuple[int, int, str | float, int]], formats: list[str]) -> Card:
         rows = "\n".join(
             f"| {source_name(self.sources[source].file)} | {SPLITS[split]} | "
             f"{label or 'a probability'} | {number} |"
@@ -231,11 +177,6 @@ class Pairs:
         )
         return Card(
             pretty_name=f"Pairs of public sets ({self.target})",
-            configs={
-                self.target: {
-                    SPLITS[s]: FILE.format(target=self.target, split=SPLITS[s]) for s in splits
-                }
-            },
             license="other",
             tags=("factuality", "nli", *(["uncertain-nli"] if self.target == "unli" else [])),
             text=CARD.format(rows=rows, maps=_maps(formats) if self.target == "relation" else ""),

@@ -6,11 +6,10 @@ import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from data_builders.published.pairs.formats import Found
+from data_builders.splits import SPLITS, split_at
 
-CACHE_KIB = 256 * 1024
 _TABLE = """
 CREATE TABLE pairs (
     mark BLOB PRIMARY KEY, source INTEGER, split INTEGER, label, clash INTEGER DEFAULT 0,
@@ -28,21 +27,16 @@ class PairStore:
     """A temporary SQLite file of pairs, keyed by a seeded hash of premise and hypothesis.
 
     Args:
-        path: of the file; its folder must exist.
+        base: an empty scratch file.
         shares: of train, dev and test.
         seed: of the order and of the split.
     """
 
-    def __init__(self, path: Path, shares: tuple[int, int, int], seed: int):
+    def __init__(self, base: sqlite3.Connection, shares: tuple[int, int, int], seed: int):
         self.shares = shares
         self.seed = seed
         self.merged: Counter[int] = Counter()
-        self._db = sqlite3.connect(path, isolation_level=None)
-        # Nothing here outlives the build, so it need not survive a crash.
-        self._db.execute("PRAGMA journal_mode = OFF")
-        self._db.execute("PRAGMA synchronous = OFF")
-        # Keys come in no order, so the pages of the last rows are no use for the next.
-        self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        self._db = base
         self._db.execute(_TABLE)
         self._db.execute("BEGIN")
 
@@ -72,7 +66,7 @@ class PairStore:
     def _split(self, group: str) -> int:
         """By the group's hash: up to chance the shares, and no table of groups in memory."""
         place = int.from_bytes(digest(self.seed, "split", group), "big") * sum(self.shares) >> 128
-        return next(i for i in range(3) if place < sum(self.shares[: i + 1]))
+        return SPLITS.index(split_at(place, self.shares))
 
     def drop_clashes(self) -> int:
         """Leave out the pairs that stand with different labels; how many those are."""
@@ -113,7 +107,3 @@ class PairStore:
         )
         for source, *pair in rows:
             yield source, Found(*pair)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()

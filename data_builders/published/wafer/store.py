@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import pairwise
-from pathlib import Path
 
 from tqdm import tqdm
 
@@ -43,22 +42,18 @@ class Store:
     """What millions of rows leave behind, on disk: pairs, splits of pages, near-duplicate index.
 
     Args:
-        path: SQLite file; nobody reads it after the build.
+        base: an empty scratch file.
     """
 
-    def __init__(self, path: Path):
-        self.base = sqlite3.connect(path, isolation_level=None)
+    def __init__(self, base: sqlite3.Connection):
+        self.base = base
         self.base.executescript(
-            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-200000; BEGIN;"
+            "BEGIN;"
             "CREATE TABLE pair(place INTEGER PRIMARY KEY, split TEXT, rank INTEGER, row TEXT);"
             "CREATE TABLE band(key INTEGER PRIMARY KEY, place INTEGER);"
             "CREATE TABLE page(key INTEGER PRIMARY KEY, split TEXT);"
             "CREATE TABLE passage(url TEXT, chunk TEXT, number INTEGER, text TEXT, title TEXT);"
         )
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self.base.close()
 
     def add_passages(self, path: str) -> None:
         """Keep the passages of a file by their page's address."""

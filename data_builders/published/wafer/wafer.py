@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import Card
 from data_builders.published.wafer.citations import (
     citation_rows,
     english_share,
@@ -27,11 +28,12 @@ from data_builders.published.wafer.citations import (
     read_citation,
 )
 from data_builders.published.wafer.store import Store, number_of
-from data_builders.splits import SPLITS
+from data_builders.splits import SPLITS, split_at
 from records import UserError
 
 
-class Wafer:
+@dataclass
+class Wafer(Builder):
     """Claims of Wikipedia and the text of the page that each cites, from WAFER's files.
 
     Files are ``.jsonl``, ``.jsonl.gz`` or the ``.tar.gz`` as published. Published files hold no
@@ -65,109 +67,61 @@ class Wafer:
         UserError: no file, or a range that is empty.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        train: list[str] = [],  # noqa: B006 (never changed; a command line shows it)
-        dev: list[str] = [],  # noqa: B006
-        test: list[str] = [],  # noqa: B006
-        unsplit: list[str] = [],  # noqa: B006
-        passages: list[str] = [],  # noqa: B006
-        claim_words: tuple[int, int] = (9, 75),
-        reference_words: tuple[int, int] = (50, 100),
-        long_reference: Literal["drop", "cut"] = "drop",
-        markup: bool = True,
-        fragments: bool = True,
-        several_citations: bool = True,
-        error_pages: bool = True,
-        english: float = 0.05,
-        near_duplicate: float = 0.8,
-        sample: int | None = None,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if not (train or dev or test or unsplit):
-            raise UserError("train, dev, test, unsplit: no file; give WAFER's files in one of them")
-        for name, (least, most) in (
-            ("claim_words", claim_words),
-            ("reference_words", reference_words),
-        ):
-            if not 1 <= least <= most:
-                raise UserError(f"{name}: [{least}, {most}] is no range; give least and most words")
-        if near_duplicate <= 0 or (sample is not None and sample < 1) or min(shares) < 1:
-            raise UserError("near_duplicate: above 0; sample and shares: at least 1 each")
-        self.output = Path(output)
-        # Test first: a page that test or dev has is then known when train is read.
-        self.files = {"test": test, "dev": dev, "train": train, "unsplit": unsplit}
-        self.passages = passages
-        self.claim_words, self.reference_words = tuple(claim_words), tuple(reference_words)
-        self.long_reference = long_reference
-        self.markup, self.fragments = markup, fragments
-        self.several_citations, self.error_pages = several_citations, error_pages
-        self.english, self.near_duplicate = english, near_duplicate
-        self.sample, self.shares = sample, tuple(shares)
-        self.limit, self.seed = limit, seed
+    train: list[str] = field(default_factory=list)
+    dev: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    unsplit: list[str] = field(default_factory=list)
+    passages: list[str] = field(default_factory=list)
+    claim_words: tuple[int, int] = (9, 75)
+    reference_words: tuple[int, int] = (50, 100)
+    long_reference: Literal["drop", "cut"] = "drop"
+    markup: bool = True
+    fragments: bool = True
+    several_citations: bool = True
+    error_pages: bool = True
+    english: float = 0.05
+    near_duplicate: float = 0.8
+    sample: int | None = None
+    shares: tuple[int, int, int] = (8, 1, 1)
 
-    def plan(self) -> list[Step]:
-        """The files that are read."""
-        named = [
-            (f"citations of {split}", path) for split, own in self.files.items() for path in own
-        ]
-        named += [("text of pages", path) for path in self.passages]
-        return [Step(what, str(path), self.limit, "rows") for what, path in named]
+    # Test first: a page that test or dev has is then known when train is read.
+    citations = ("test", "dev", "train", "unsplit")
+    reads = (*citations, "passages")
+    least: ClassVar = {"claim_words": 1, "reference_words": 1, "sample": 1, "shares": 1}
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes; those without a row may be missing."""
-        return [*(f"{split}.jsonl" for split in SPLITS), "failed.jsonl"]
+    def faults(self) -> Iterable[str]:
+        """No file, and ranges that are empty."""
+        if not any(getattr(self, split) for split in self.citations):
+            yield "train, dev, test, unsplit: no file; give WAFER's files in one of them"
+        for name in ("claim_words", "reference_words"):
+            least, most = getattr(self, name)
+            if least > most:
+                yield f"{name}: [{least}, {most}] is no range; give least and most words"
+        if self.near_duplicate <= 0:
+            yield f"near_duplicate: {self.near_duplicate}; give more than 0"
 
-    def build(self) -> Path:
-        """Filter, write the folder; returns the manifest's path."""
-        inputs = [path for own in self.files.values() for path in own] + list(self.passages)
-        for path in inputs:
-            if not Path(path).is_file():
-                raise UserError(f"{path}: no such file; give WAFER's files as they were published")
-        self.output.mkdir(parents=True, exist_ok=True)
-        scratch = self.output / ".wafer.partial.sqlite"
-        scratch.unlink(missing_ok=True)
-        dropped: Counter[str] = Counter()
-        store = Store(scratch)
-        try:
-            for path in self.passages:
-                store.add_passages(path)
-            for split, own in self.files.items():
-                for path in own:
-                    self._read(path, split, store, dropped)
-            files = self._files(store, dropped)
-            return write_dataset(
-                self.output,
-                files,
-                declared=self.writes(),
-                card=_card([name.removesuffix(".jsonl") for name in files]),
-                clients=[],
-                dropped=dropped,
-                config=self._config(),
-                seed=self.seed,
-                inputs=inputs,
-            )
-        finally:
-            store.close()
-            scratch.unlink(missing_ok=True)
+    def files(self) -> dict[str, dict[str, str]]:
+        """The pairs by split, and those that failed verification."""
+        pairs = {split: f"{split}.jsonl" for split in SPLITS}
+        return {"pairs": pairs, "failed": {"test": "failed.jsonl"}}
 
-    def _config(self) -> dict:
-        skipped = ("output", "files", "passages", "seed")
-        own = {name: value for name, value in vars(self).items() if name not in skipped}
-        files = {split: [Path(p).name for p in paths] for split, paths in self.files.items()}
-        return {**files, "passages": [Path(p).name for p in self.passages], **own}
+    def make(self, work: Work) -> Made:
+        """The pairs that no filter leaves out."""
+        store = Store(work.table("wafer"))
+        for path in self.passages:
+            store.add_passages(path)
+        for split in self.citations:
+            for path in getattr(self, split):
+                self._read(path, split, store, work.dropped)
+        return Made(self._files(store, work), CARD)
 
-    def _files(self, store: Store, dropped: Counter[str]) -> dict[str, Iterable[dict]]:
+    def _files(self, store: Store, work: Work) -> dict[str, Iterable[dict]]:
         counts = store.counts()
         kept = [split for split in SPLITS if counts.get(split)]
         if not kept:
-            why = "; ".join(f"{n} x {reason}" for reason, n in dropped.most_common(3))
-            raise UserError(f"no pair is left ({why or 'empty files'}); loosen a filter")
+            raise UserError(f"no pair is left ({work.why()}); loosen a filter")
         if self.sample is not None:
-            dropped["not drawn into the sample"] += sum(
+            work.dropped["not drawn into the sample"] += sum(
                 max(0, counts[split] - self.sample) for split in kept
             )
         files = {f"{split}.jsonl": store.rows(split, self.sample) for split in kept}
@@ -244,8 +198,7 @@ class Wafer:
 
     def _draw(self, url: str) -> str:
         """Split of a page, by a hash: the same whatever else the files hold."""
-        place = number_of(f"{self.seed}:split:{url}") % sum(self.shares)
-        return SPLITS[sum(place >= sum(self.shares[:end]) for end in (1, 2))]
+        return split_at(number_of(f"{self.seed}:split:{url}") % sum(self.shares), self.shares)
 
 
 def _columns(citation: dict) -> dict:
@@ -253,20 +206,11 @@ def _columns(citation: dict) -> dict:
     return {**{n: citation[n] for n in names}, "group": citation["url"], "source": "wafer"}
 
 
-def _card(splits: list[str]) -> Card:
-    configs = {"pairs": {split: f"{split}.jsonl" for split in splits if split != "failed"}}
-    if "failed" in splits:
-        configs["failed"] = {"test": "failed.jsonl"}
-    return Card(
-        pretty_name="Claims of Wikipedia and the pages that they cite, from WAFER",
-        configs=configs,
-        license="other",
-        tags=("factuality", "wikipedia", "citations"),
-        text=TEXT,
-    )
-
-
-TEXT = """\
+CARD = Card(
+    pretty_name="Claims of Wikipedia and the pages that they cite, from WAFER",
+    license="other",
+    tags=("factuality", "wikipedia", "citations"),
+    text="""\
 Sentences of Wikipedia (`claim`) with the text of the web page that each cites (`reference`),
 cleaned from WAFER (Petroni et al. 2022) for the annotation of longest supported subsequences
 (2308.12157, section 4). `title` and `section` are the article's; `url` and `reference_title` the
@@ -281,4 +225,5 @@ All claims of a page, and of pages with the same text, stay in one split; where 
 were given they are kept, and what train shares with dev or test is left out of train. The filters
 and their counts are in `manifest.json`. Claims come from Wikipedia (CC BY-SA 4.0); references
 belong to the pages' owners.
-"""
+""",
+)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from clients.mediawiki import TITLES_A_REQUEST, MediaWiki
 from clients.pageviews import PageViews
-from clients.polite import SECONDS_A_REQUEST, PoliteClient
+from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.dataset import Card, kept_answers, write_dataset
-from data_builders.plan import Step
+from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.dataset import Card
+from data_builders.journal import model_name, write_texts
 from data_builders.topics import Stratum
-from data_builders.written.ambigbio.biographies import (
-    Sampling,
-    generations,
-    journal_of,
-    prompts_for,
-    write_texts,
-)
+from data_builders.written.ambigbio.biographies import generations
 from data_builders.written.ambigbio.evidence import (
     MakeSearch,
     knowledge_passages,
@@ -36,19 +32,20 @@ from data_builders.written.ambigbio.names import (
     read_names,
     with_views,
 )
-from eval.models.chat import Writer
+from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from eval.retrieve.bm25 import BM25
 from eval.retrieve.knowledge import Knowledge
 from eval.stages import EntailmentModel
-from records import Generation, Passage, UserError, iter_rows, write_jsonl
+from records import Passage, UserError, iter_rows, write_jsonl
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "ambigbio.jinja"
 # How many people a name of the English Wikipedia has, about; for the plan's times only.
 PEOPLE_A_NAME = 4
 
 
-class AmbigBio:
+@dataclass
+class AmbigBio(AskingBuilder):
     """Biographies of names that several people share, from retrieved passages, with citations.
 
     Args:
@@ -87,81 +84,65 @@ class AmbigBio:
         UserError: options that contradict each other or are out of range.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        api: str = "https://en.wikipedia.org/w/api.php",
-        user_agent: str | None = None,
-        category: str = "Category:Human name disambiguation pages",
-        names: Path | None = None,
-        sample: int = 500,
-        humans: str | None = None,
-        views: tuple[str, str] | None = None,
-        views_api: str = "https://wikimedia.org/api/rest_v1",
-        views_project: str = "en.wikipedia",
-        passages: Path | None = None,
-        knowledge: Path | None = None,
-        knowledge_index: Path | None = None,
-        pages_per_name: int = 20,
-        words: int = 100,
-        retriever: MakeSearch | None = None,
-        writer: Writer | None = None,
-        ambiguity: bool = True,
-        prompt: Path | None = None,
-        temperature: float = 1.0,
-        top_p: float = 0.95,
-        max_new_tokens: int = 300,
-        judge: EntailmentModel | None = None,
-        cache_dir: Path | None = None,
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        if min(sample, words, pages_per_name, max_new_tokens, 1 if limit is None else limit) < 1:
-            raise UserError("sample, words, pages_per_name, max_new_tokens, limit: give at least 1")
-        if passages is not None and knowledge is not None:
-            raise UserError(
-                "passages and knowledge: give one of them, or none for the wiki's pages"
-            )
-        if judge is not None and writer is None:
-            raise UserError("judge: there is nothing to judge without a writer")
-        if views is not None:
-            check_months(views)
-        self.output = Path(output)
-        self.api = api
-        self.user_agent = user_agent
-        self.category = category
-        self.names = Path(names) if names else None
-        self.sample = sample if limit is None else min(sample, limit)
-        self.humans = humans
-        self.views = tuple(views) if views else None
-        self.views_api = views_api
-        self.views_project = views_project
-        self.passages = Path(passages) if passages else None
-        self.knowledge = Path(knowledge) if knowledge else None
-        self.knowledge_index = Path(knowledge_index) if knowledge_index else None
-        self.pages_per_name = pages_per_name
-        self.words = words
-        self.retriever = retriever
-        self.writer = writer
-        self.ambiguity = ambiguity
-        self.prompt = Prompt(prompt or PROMPT)
-        self.sampling = Sampling(temperature, top_p, max_new_tokens)
-        self.judge = judge
-        self.cache_dir = cache_dir
-        self.seed = seed
-        self.limit = limit
-        self._journals: list[Path] = []
+    api: str = "https://en.wikipedia.org/w/api.php"
+    category: str = "Category:Human name disambiguation pages"
+    names: Path | None = None
+    sample: int = 500
+    humans: str | None = None
+    views: tuple[str, str] | None = None
+    views_api: str = "https://wikimedia.org/api/rest_v1"
+    views_project: str = "en.wikipedia"
+    passages: Path | None = None
+    knowledge: Path | None = None
+    knowledge_index: Path | None = None
+    pages_per_name: int = 20
+    words: int = 100
+    retriever: MakeSearch | None = None
+    writer: Writer | None = None
+    ambiguity: bool = True
+    prompt: Path | None = None
+    temperature: float = 1.0
+    top_p: float = 0.95
+    max_new_tokens: int = 300
+    judge: EntailmentModel | None = None
+
+    reads = ("names", "passages", "knowledge")
+    least: ClassVar = dict.fromkeys(("sample", "words", "pages_per_name", "max_new_tokens"), 1)
+
+    def faults(self) -> Iterable[str]:
+        """Options that contradict each other."""
+        if self.passages is not None and self.knowledge is not None:
+            yield "passages and knowledge: give one of them, or none for the wiki's pages"
+        if self.judge is not None and self.writer is None:
+            yield "judge: there is nothing to judge without a writer"
+        if self.views is not None:
+            yield from complaint(check_months, self.views)
+        yield from complaint(lambda: self._prompt)
+
+    @cached_property
+    def _prompt(self) -> Prompt:
+        return Prompt(self.prompt or PROMPT)
+
+    @property
+    def _sample(self) -> int:
+        return self.sample if self.limit is None else min(self.sample, self.limit)
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """Names, what was found for them, what was searched, and the biographies."""
+        kinds = ["names", "retrieval", "passages", "generations"]
+        kinds = kinds if self.writer is not None else kinds[:3]
+        return {kind: {"test": f"{kind}.jsonl"} for kind in kinds}
 
     def plan(self) -> list[Step]:
         """What a build would ask; the numbers depend on the wiki, the times are rough."""
         second, steps = SECONDS_A_REQUEST, []
-        names = self.sample
+        names = self._sample
         people: int | None = None
         if self.names is not None:
             given = read_names(self.names, self.limit)
             names = len(given)
             people = len({c.title for name in given for c in name.candidates})
-            steps.append(Step("names", self.names.name, names, "names"))
+            steps.append(Step("names", str(self.names), names, "names"))
         else:
             pages = -(-names // TITLES_A_REQUEST)
             steps += [
@@ -180,59 +161,37 @@ class AmbigBio:
         if source is None:
             steps.append(Step("texts, one a request", self.api, people, seconds=rough))
         else:
-            steps.append(Step("passages", source.name, None, "passages"))
+            steps.append(Step("passages", str(source), None, "passages"))
         if self.writer is not None:
-            steps.append(Step("biographies", str(_model(self.writer)), names, "texts"))
+            steps.append(Step("biographies", model_name(self.writer), names, "texts"))
         return steps
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        kinds = ("names", "retrieval", "passages", "generations")
-        return [f"{kind}.jsonl" for kind in kinds if kind != "generations" or self.writer]
-
-    def build(self) -> Path:
-        """Names, views, passages, biographies, the folder; returns the manifest's path."""
-        with kept_answers(self.output, self.cache_dir) as answers:
-            return self._build(answers)
-
-    def _build(self, answers: Path) -> Path:
-        dropped: Counter[str] = Counter()
-        clients: list[PoliteClient] = []
-        names = self._names(answers, clients, dropped)
+    def make(self, work: Work) -> Made:
+        """Names, their passages, and biographies of them."""
+        names = self._names(work)
         if self.views:
-            views = PageViews(self.views_api, self.user_agent, answers, project=self.views_project)
-            clients.append(views)
+            views = work.client(PageViews, self.views_api, project=self.views_project)
             names = with_views(names, views, self.views)
-        pool = self.passages or self._pool(names, answers, clients, dropped)
+        pool = Path(self.passages) if self.passages else self._pool(names, work)
         make = self.retriever or (lambda path: BM25(path, k=5, topic_in_query=False))
-        found, retriever = retrieve(make, pool, names, dropped)
+        found, retriever = retrieve(make, pool, names, work.dropped)
         files: dict[str, Any] = {
             "names.jsonl": names,
             "retrieval.jsonl": _retrieval(found),
             "passages.jsonl": _passages(found) if self.passages else _rows(pool),
         }
         if self.writer is not None:
-            files["generations.jsonl"] = self._biographies(names, found, dropped)
-        manifest = write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=_card(found, self.writer is not None),
-            clients=clients,
-            dropped=dropped,
-            config=self._config(retriever),
-            seed=self.seed,
-            inputs=[path for path in (self.names, self.passages, self.knowledge) if path],
-            pages={"AmbigBio.csv": csv_text(names)},
+            answers = self._answers(found, work)
+            model = model_name(self.writer)
+            strata = {name.name: Stratum(name.group, name.bin) for name in names}
+            made = generations(answers, found, model, self.judge, strata, work.dropped)
+            files["generations.jsonl"] = list(made)
+        config = {"retriever": retriever, **self._judged_by()}
+        return Made(
+            files, _card(found, self.writer is not None), {"AmbigBio.csv": csv_text(names)}, config
         )
-        # Biographies of another configuration that are not finished stay for it.
-        for leftover in [*self.output.glob(".passages.partial.jsonl*"), *self._journals]:
-            leftover.unlink()
-        return manifest
 
-    def _names(
-        self, answers: Path, clients: list[PoliteClient], dropped: Counter[str]
-    ) -> list[Name]:
+    def _names(self, work: Work) -> list[Name]:
         if self.names is not None:
             names = read_names(self.names, self.limit)
             if self.passages or self.knowledge or any(name.candidates for name in names):
@@ -241,79 +200,52 @@ class AmbigBio:
                 f"{self.names}: no name has candidates, whose pages could be read; give passages "
                 "or knowledge"
             )
-        wiki = MediaWiki(self.api, self.user_agent, answers)
-        clients.append(wiki)
-        humans = None
-        if self.humans:
-            humans = SparqlClient(self.humans, self.user_agent, answers)
-            clients.append(humans)
-        return find_names(wiki, self.category, self.sample, self.seed, dropped, humans)
+        wiki = work.client(MediaWiki, self.api)
+        humans = work.client(SparqlClient, self.humans) if self.humans else None
+        return find_names(wiki, self.category, self._sample, self.seed, work.dropped, humans)
 
-    def _pool(
-        self,
-        names: Sequence[Name],
-        answers: Path,
-        clients: list[PoliteClient],
-        dropped: Counter[str],
-    ) -> Path:
+    def _pool(self, names: Sequence[Name], work: Work) -> Path:
         """The passages that are searched, in a file for the time of the build."""
         if self.knowledge is not None:
             knowledge = Knowledge(self.knowledge, self.words, self.knowledge_index)
-            found = knowledge_passages(knowledge, names, self.pages_per_name, dropped)
+            found = knowledge_passages(knowledge, names, self.pages_per_name, work.dropped)
         else:
-            wiki = next((client for client in clients if isinstance(client, MediaWiki)), None)
-            if wiki is None:
-                wiki = MediaWiki(self.api, self.user_agent, answers)
-                clients.append(wiki)
-            found = wiki_passages(wiki, names, self.words, dropped)
-        path = self.output / ".passages.partial.jsonl"
+            wiki = next((client for client in work.clients if isinstance(client, MediaWiki)), None)
+            wiki = wiki or work.client(MediaWiki, self.api)
+            found = wiki_passages(wiki, names, self.words, work.dropped)
+        path = work.scratch("passages.partial.jsonl")
         if not write_jsonl(path, found):
             raise UserError("no page of the names has any text; check api, names or knowledge")
         return path
 
-    def _biographies(
-        self, names: Sequence[Name], found: dict[str, list[Passage]], dropped: Counter[str]
-    ) -> Sequence[Generation]:
-        prompts = prompts_for(found, self.prompt, self.ambiguity)
-        whole = (self.writer, prompts, self.sampling, self.seed, self.output)
-        self._journals.append(journal_of(*whole))
-        answers = write_texts(*whole)
-        model = str(_model(self.writer))
-        strata = {name.name: Stratum(name.group, name.bin) for name in names}
-        return list(generations(answers, found, model, self.judge, strata, dropped))
-
-    def _config(self, retriever: dict) -> dict:
-        """What decides the records, without the folder they go to."""
-        wiki = self.names is None or not (self.passages or self.knowledge)
-        config: dict[str, Any] = {
-            "api": self.api if wiki else None,
-            "category": self.category if self.names is None else None,
-            "sample": self.sample,
-            "humans": self.humans or "categories",
-            "views": self.views,
-            "words": self.words,
-            "pages_per_name": self.pages_per_name if self.knowledge else None,
-            "retriever": retriever,
+    def _answers(self, found: dict[str, list[Passage]], work: Work) -> dict[str, Answer]:
+        """What the model writes about each name."""
+        prompts = {
+            name: self._prompt.messages(name=name, passages=passages, ambiguity=self.ambiguity)
+            for name, passages in found.items()
         }
-        if self.writer is not None:
-            config |= {
-                "writer": self.writer.identity,
-                "prompt": {"file": self.prompt.name, "sha256": self.prompt.sha256},
-                "ambiguity": self.ambiguity,
-                **self.sampling._asdict(),
-            }
-        if self.judge is not None:
-            from eval.run.provenance import inputs  # brings PyTorch, as the judge has done already
+        sampling = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_new_tokens": self.max_new_tokens,
+            "seed": self.seed,
+        }
+        journal = work.journal("biographies", self.writer.identity, sampling, prompts)
+        written = write_texts(self.writer, prompts, sampling, journal, unit="biography")
+        return {name: answer for name, (answer,) in written.items()}
 
-            checkpoint = str(getattr(self.judge, "checkpoint", ""))
-            config["judge"] = {"class": type(self.judge).__name__, **inputs([checkpoint])}
-        return config
+    def config(self) -> dict[str, object]:
+        """The options; of the prompt its hash."""
+        prompt = {"file": self._prompt.name, "sha256": self._prompt.sha256}
+        return super().config() | {"prompt": prompt}
 
+    def _judged_by(self) -> dict[str, object]:
+        if self.judge is None:
+            return {}
+        from eval.run.provenance import inputs  # brings PyTorch, as the judge has done already
 
-def _model(writer: Writer) -> object:
-    """The model's name, as the records and the plan show it."""
-    named = writer.identity.get("model", type(writer).__name__)
-    return named.get("id") if isinstance(named, dict) else named
+        checkpoint = str(getattr(self.judge, "checkpoint", ""))
+        return {"judge": {"class": type(self.judge).__name__, **inputs([checkpoint])}}
 
 
 def _retrieval(found: dict[str, list[Passage]]) -> list[dict]:
@@ -332,16 +264,14 @@ def _passages(found: dict[str, list[Passage]]) -> list[Passage]:
     return list({passage.id: passage for own in found.values() for passage in own}.values())
 
 
-def _rows(pool: Path):
+def _rows(pool: Path) -> Iterator[dict]:
     return (row for _, row in iter_rows(pool))
 
 
 def _card(found: dict[str, list[Passage]], written: bool) -> Card:
     several = sum(n for pages, n in page_counts(found).items() if pages > 1)
-    kinds = ["names", "retrieval", "passages", *(["generations"] if written else [])]
     return Card(
         pretty_name="AmbigBio: biographies of names that several people share",
-        configs={kind: {"test": f"{kind}.jsonl"} for kind in kinds},
         license="cc-by-sa-4.0",
         task_categories=("text-generation", "question-answering"),
         tags=("factuality", "entity-ambiguity", "retrieval-augmented-generation"),

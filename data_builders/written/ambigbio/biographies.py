@@ -6,81 +6,17 @@ statement. A citation is a sentence without its brackets and the passages that t
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
-from clients.polite import chunks
 from data_builders.topics import Stratum
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
-from eval.models.chat import Answer, Message, Writer
-from eval.prompting.prompts import Prompt
+from eval.models.chat import Answer
 from eval.stages import EntailmentModel, entails
-from records import Document, Generation, JsonlAppender, Passage, sha256_text
+from records import Document, Generation, Passage
 from records.abstention import responds
-
-# What a kill loses at most where the writer has no cache of its own.
-NAMES_A_WRITE = 32
-
-
-class Sampling(NamedTuple):
-    """How biographies are drawn."""
-
-    temperature: float
-    top_p: float
-    max_new_tokens: int
-
-
-def prompts_for(
-    found: dict[str, list[Passage]], prompt: Prompt, ambiguity: bool
-) -> dict[str, list[Message]]:
-    """The messages for each name."""
-    return {
-        name: prompt.messages(name=name, passages=passages, ambiguity=ambiguity)
-        for name, passages in found.items()
-    }
-
-
-def journal_of(
-    writer: Writer,
-    prompts: dict[str, list[Message]],
-    sampling: Sampling,
-    seed: int,
-    folder: Path,
-) -> Path:
-    """Where :func:`write_texts` keeps the answers, by all that decides them."""
-    whole = [writer.identity, sampling, seed, prompts]
-    key = sha256_text(json.dumps(whole, sort_keys=True))
-    return folder / f".biographies.{key[:16]}.partial.jsonl"
-
-
-def write_texts(
-    writer: Writer,
-    prompts: dict[str, list[Message]],
-    sampling: Sampling,
-    seed: int,
-    folder: Path,
-) -> dict[str, Answer]:
-    """One answer a name, kept in a journal while they grow."""
-    with JsonlAppender(journal_of(writer, prompts, sampling, seed, folder), key="name") as done:
-        todo = [name for name in prompts if name not in done.done]
-        parts = list(chunks(todo, NAMES_A_WRITE))
-        for part in tqdm(parts, desc="biographies", unit=f"x{NAMES_A_WRITE}", disable=None):
-            answers = writer.answer(
-                [prompts[name] for name in part], **sampling._asdict(), seed=seed
-            )
-            done.append(
-                {"name": name, "text": own[0].text, "failed": own[0].failed}
-                for name, own in zip(part, answers, strict=True)
-            )
-        return {
-            name: Answer(done.done[name]["text"], done.done[name]["failed"]) for name in prompts
-        }
 
 
 def generations(

@@ -21,7 +21,7 @@ from clients.mediawiki import TITLES_A_REQUEST, MediaWiki, Page
 from clients.pageviews import PageViews
 from clients.polite import chunks
 from clients.sparql import SparqlClient
-from data_builders.kb.facts import PREFIXES, WD
+from data_builders.kb.graph import PREFIXES, WD
 from records import UserError, read_records, sha256_text
 from records.types import Record, Text
 

@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
 
-from tqdm import tqdm
-
-from clients.polite import chunks
 from components.sentences import split_sentences
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.written.adversarial import shipped_prompts, sift, write_texts
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
+from data_builders.journal import journalled, model_name, write_texts
+from data_builders.written.adversarial import shipped_prompts, sift
 from data_builders.written.corruption.corrupters import Change, Corrupter, ToChange
 from data_builders.written.corruption.sources import (
     Padding,
@@ -32,15 +30,14 @@ from data_builders.written.corruption.sources import (
 )
 from data_builders.written.corruption.texts import as_sentence, merge, place_claims
 from eval.models.chat import Writer
-from records import Claim, Document, JsonlAppender, UserError, sha256_text
+from records import Claim, Document, UserError
 
-# What a kill loses at most.
-DOCUMENTS_A_WRITE = 16
 # Texts a topic that a prompted model writes to take adversarial sentences from.
 TEXTS = 5
 
 
-class Corruption:
+@dataclass
+class Corruption(Builder):
     """Supported subclaims, some made false, merged, with k adversarial sentences appended.
 
     Args:
@@ -67,45 +64,37 @@ class Corruption:
         UserError: a probability out of [0, 1], a negative k, or repetitive sentences from nowhere.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        documents: list[str],
-        corrupter: Corrupter,
-        probability: float = 0.5,
-        appended: list[int] | None = None,
-        kind: Literal["info", "repetitive"] = "info",
-        adversarial: list[str] | None = None,
-        writer: Writer | None = None,
-        merger: Writer | None = None,
-        source_kind: str | None = None,
-        max_new_tokens: int = 512,
-        seed: int = 0,
-        limit: int | None = None,
-    ):
-        if not 0 <= probability <= 1:
-            raise UserError(f"probability: {probability} is none; give 0 to 1")
-        self.appended = sorted(set(range(21) if appended is None else appended))
+    documents: list[str]
+    corrupter: Corrupter
+    probability: float = 0.5
+    appended: list[int] | None = None
+    kind: Literal["info", "repetitive"] = "info"
+    adversarial: list[str] | None = None
+    writer: Writer | None = None
+    merger: Writer | None = None
+    source_kind: str | None = None
+    max_new_tokens: int = 512
+
+    reads = ("documents", "adversarial")
+    least: ClassVar = {"max_new_tokens": 1}
+    probabilities = ("probability",)
+
+    def __post_init__(self) -> None:
+        self.appended = sorted(set(range(21) if self.appended is None else self.appended))
+        super().__post_init__()
+
+    def faults(self) -> Iterable[str]:
+        """No k, and sentences from nowhere or from two places."""
         if not self.appended or self.appended[0] < 0:
-            raise UserError("appended: give numbers of sentences from 0 upwards")
-        if kind == "repetitive" and not adversarial and writer is None:
-            raise UserError("kind: repetitive needs `adversarial` files or a `writer`")
-        if adversarial and writer is not None:
-            raise UserError("adversarial, writer: give one of the two")
-        if limit is not None and limit < 1:
-            raise UserError("limit: at least 1")
-        self.output = Path(output)
-        self.documents = documents
-        self.corrupter = corrupter
-        self.probability = probability
-        self.kind = kind
-        self.adversarial = adversarial or []
-        self.writer = writer
-        self.merger = merger
-        self.source_kind = source_kind
-        self.sampling = {"temperature": 1.0, "top_p": 0.95, "max_new_tokens": max_new_tokens}
-        self.seed = seed
-        self.limit = limit
+            yield "appended: give numbers of sentences from 0 upwards"
+        if self.kind == "repetitive" and not self.adversarial and self.writer is None:
+            yield "kind: repetitive needs `adversarial` files or a `writer`"
+        if self.adversarial and self.writer is not None:
+            yield "adversarial, writer: give one of the two"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The documents, and what was changed in them."""
+        return {kind: {"test": f"{kind}.jsonl"} for kind in ("documents", "changes")}
 
     def plan(self) -> list[Step]:
         """How many claims are to be changed, texts merged and texts written, at most."""
@@ -114,72 +103,41 @@ class Corruption:
         who = str(self.corrupter.identity.get("corrupter"))
         steps = [Step("claims to be made false", who, claims, "claims")]
         if self.merger is not None:
-            name = str(self.merger.identity.get("model"))
+            name = model_name(self.merger)
             steps.append(Step("claims merged to a text", name, len(sources), "texts"))
         if self.writer is not None:
-            name = str(self.writer.identity.get("model"))
+            name = model_name(self.writer)
             topics = len({source.topic for source in sources})
             steps.append(Step(f"{self.kind} texts", name, topics * TEXTS, "texts"))
         return steps
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return ["documents.jsonl", "changes.jsonl"]
+    @cached_property
+    def _sampling(self) -> dict[str, float]:
+        own = {"temperature": 1.0, "top_p": 0.95, "max_new_tokens": self.max_new_tokens}
+        return own | {"seed": self.seed}
 
-    def build(self) -> Path:
-        """Change, merge, append, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
-        sources = self._sources(dropped)
-        key = sha256_text(json.dumps(self._config(), sort_keys=True))[:16]
-        journals = [self.output / f".{what}.{key}.partial.jsonl" for what in ("changes", "padding")]
-        made = self._made(sources, journals[0])
-        padding = self._padding(sources, journals[1], dropped)
-        whole = list(self._whole(sources, made, padding, dropped))
+    def make(self, work: Work) -> Made:
+        """The documents with their claims changed and sentences appended."""
+        sources = self._sources(work.dropped)
+        made = self._made(sources, work)
+        padding = self._padding(sources, work)
+        whole = list(self._whole(sources, made, padding, work.dropped))
         if not whole:
-            why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
-            raise UserError(f"no document is left ({why}); give other documents or sentences")
+            raise UserError(
+                f"no document is left ({work.why()}); give other documents or sentences"
+            )
         statistics = _statistics(made[source.id] for source, *_ in whole)
-        manifest = write_dataset(
-            self.output,
-            {
-                "documents.jsonl": (
-                    self._document(source, row, told, k)
-                    for source, row, told in whole
-                    for k in self.appended
-                ),
-                "changes.jsonl": (
-                    change for source, row, _ in whole for change in self._changes(source, row)
-                ),
-            },
-            declared=self.writes(),
-            card=CARD,
-            clients=[],
-            dropped=dropped,
-            config=self._config(),
-            seed=self.seed,
-            inputs=[*self.documents, *self.adversarial],
-            pages={"statistics.json": json.dumps(statistics, indent=2) + "\n"},
-        )
-        for journal in journals:
-            journal.unlink(missing_ok=True)
-        return manifest
-
-    def _config(self) -> dict[str, object]:
-        """What decides the records, without the folder they go to."""
-        return {
-            "documents": [Path(path).name for path in self.documents],
-            "corrupter": self.corrupter.identity,
-            "probability": self.probability,
-            "appended": self.appended,
-            "kind": self.kind,
-            "adversarial": [Path(path).name for path in self.adversarial],
-            "writer": self.writer and self.writer.identity,
-            "merger": self.merger and self.merger.identity,
-            "source_kind": self.source_kind,
-            "sampling": self.sampling,
-            "seed": self.seed,
-            "limit": self.limit,
+        files = {
+            "documents.jsonl": (
+                self._document(source, row, told, k)
+                for source, row, told in whole
+                for k in self.appended
+            ),
+            "changes.jsonl": (
+                change for source, row, _ in whole for change in self._changes(source, row)
+            ),
         }
+        return Made(files, CARD, {"statistics.json": json.dumps(statistics, indent=2) + "\n"})
 
     def _sources(self, dropped: Counter[str]) -> list[Source]:
         return read_sources(self.documents, self.source_kind, dropped)[: self.limit]
@@ -196,19 +154,18 @@ class Corruption:
             for source in sources
         ]
 
-    def _made(self, sources: Sequence[Source], journal: Path) -> dict[str, dict]:
-        """Document id to its changes and its merged text, kept in a journal while they grow."""
+    def _made(self, sources: Sequence[Source], work: Work) -> dict[str, dict]:
+        """Document id to its changes and its merged text."""
         drawn = dict(zip((s.id for s in sources), self._drawn(sources), strict=True))
-        with JsonlAppender(journal, key="id") as done:
-            # A journal of other sources under the same names would have other claims.
-            fitting = {s.id for s in sources if _claims_of(done.done.get(s.id)) == list(s.claims)}
-            todo = [source for source in sources if source.id not in fitting]
-            bar = tqdm(total=len(sources), initial=len(fitting), unit="document", disable=None)
-            with bar:
-                for batch in chunks(todo, DOCUMENTS_A_WRITE):
-                    done.append(self._make(batch, drawn))
-                    bar.update(len(batch))
-            return {source.id: done.done[source.id] for source in sources}
+        claims = [[s.id, *s.claims] for s in sources]
+        merger = self.merger and [self.merger.identity, self._sampling]
+        decides = [self.corrupter.identity, merger, self.seed, self.probability, claims]
+        return journalled(
+            work.journal("changes", *decides),
+            {source.id: source for source in sources},
+            lambda some: self._make(list(some.values()), drawn),
+            unit="document",
+        )
 
     def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[int]]) -> list[dict]:
         """The journal's rows of some documents."""
@@ -230,20 +187,18 @@ class Corruption:
                 (own.get(str(place)) or {}).get("text") or claim
                 for place, claim in enumerate(source.claims)
             ]
-            rows.append({"id": source.id, "claims": source.claims, "changes": own, "texts": texts})
+            rows.append({"claims": source.claims, "changes": own, "texts": texts})
         if self.merger is not None:
             merged = merge(
                 self.merger,
                 [(source.topic, row["texts"]) for source, row in zip(batch, rows, strict=True)],
-                self.sampling | {"seed": self.seed},
+                self._sampling,
             )
             for row, answer in zip(rows, merged, strict=True):
                 row["merged"] = answer
         return rows
 
-    def _padding(
-        self, sources: Sequence[Source], journal: Path, dropped: Counter[str]
-    ) -> dict[str, list[Padding]]:
+    def _padding(self, sources: Sequence[Source], work: Work) -> dict[str, list[Padding]]:
         """Topic to distinct sentences that may be appended, in the order they are appended."""
         topics = list(dict.fromkeys(source.topic for source in sources))
         found: dict[str, list[Padding]] = {topic: [] for topic in topics}
@@ -252,10 +207,12 @@ class Corruption:
             found |= {topic: told[topic] for topic in topics if topic in told}
         elif self.writer is not None:
             prompt = shipped_prompts()[self.kind]
-            sampling = self.sampling | {"n": TEXTS, "seed": self.seed}
-            answers = write_texts(self.writer, prompt, topics, sampling, journal)
+            sampling = self._sampling | {"n": TEXTS}
+            journal = work.journal("padding", self.writer.identity, prompt.sha256, sampling)
+            prompts = {topic: prompt.messages(topic=topic) for topic in topics}
+            answers = write_texts(self.writer, prompts, sampling, journal)
             for topic in topics:
-                texts = sift(self.kind, topic, answers[topic], 1, dropped)
+                texts = sift(self.kind, topic, answers[topic], 1, work.dropped)
                 found[topic] = [Padding(s) for text in texts for s in split_sentences(text)]
         else:
             most = self.appended[-1]
@@ -344,10 +301,6 @@ class Corruption:
             }
 
 
-def _claims_of(row: Mapping | None) -> list[str] | None:
-    return None if row is None else row["claims"]
-
-
 def _statistics(rows: Iterator[Mapping]) -> dict[str, object]:
     """How many claims there were, were to be changed, and were, by kind and by reason."""
     kinds: Counter[str] = Counter()
@@ -374,10 +327,6 @@ def _statistics(rows: Iterator[Mapping]) -> dict[str, object]:
 
 CARD = Card(
     pretty_name="Corrupted texts with adversarial sentences",
-    configs={
-        "documents": {"test": "documents.jsonl"},
-        "changes": {"test": "changes.jsonl"},
-    },
     license="other",
     task_categories=("text-classification",),
     tags=("factuality", "adversarial", "robustness"),

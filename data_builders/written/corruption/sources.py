@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from components.sentences import split_sentences
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.wording import Voice, bank, bleached
+from data_builders.kb.language.wording import Voice, bank, bleached
 from records import Document, Generation, UserError, iter_rows, read_records
 
 # Names of the kinds: ours, and those of `kb_pairs`; the released files name none.
@@ -92,8 +92,6 @@ def read_sources(paths: Sequence[str], kind: str | None, dropped: Counter[str]) 
 
 def _rows(path: str) -> Iterator[tuple[str, Document | Generation, list[tuple[str, bool]]]]:
     """Each row with its id and its (claim, supported) pairs."""
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give documents with labelled claims")
     _, first = next(iter_rows(path), (0, {}))
     if "sentences" in first and "claims" not in first:
         for number, row in enumerate(read_records(path, Generation), 1):

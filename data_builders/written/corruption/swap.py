@@ -15,9 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data_builders.kb.facts import MONTHS, POPULATION, PROPERTIES, Person, Value, load_people
-from data_builders.kb.kb_pairs.statements import Fact, facts_of, facts_of_value, ordinal
-from data_builders.kb.kb_pairs.wording import lexicon, with_article
+from data_builders.kb.another_value import is_another, overlap
+from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
+from data_builders.kb.graph import MONTHS, Value
+from data_builders.kb.language.statements import Fact, facts_of, facts_of_value, ordinal
+from data_builders.kb.language.wording import lexicon, with_article
 from data_builders.kb.server import open_client
 from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
 
@@ -131,18 +133,21 @@ class Values:
     """
 
     def __init__(self, people: Sequence[Person]):
+        # What is true of somebody, by their IRI and by their name: the facts, and all their forms.
+        self._true: dict[str, list[Fact]] = defaultdict(list)
         self._own: dict[str, set[str]] = defaultdict(set)
-        self._broader: dict[str, set[str]] = defaultdict(set)
         # Adjectives that name a person of a country as well: an Italian, no French.
         self._nouns: set[str] = set()
-        self._forms: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        self._forms: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
         for person in people:
-            for fact in (f for prop in VALUED for f in facts_of(person, prop)):
-                for known in (fact, *fact.coarser):
-                    self._own[person.iri].update(text for _, text in _forms(known))
-                self._keep(fact)
+            facts = [fact for prop in VALUED for fact in facts_of(person, prop)]
+            forms = {text for f in facts for known in (f, *f.coarser) for _, text in _forms(known)}
             # Namesakes have all of theirs together: too few changes rather than a true one.
-            self._own[person.name] |= self._own[person.iri]
+            for key in (person.iri, person.name):
+                self._true[key] += facts
+                self._own[key] |= forms
+            for fact in facts:
+                self._keep(fact)
         # Countries and occupations of which nobody here is.
         for prop, words in (("P27", "countries"), ("P106", "occupations")):
             for label in lexicon(words):
@@ -154,10 +159,9 @@ class Values:
         }
 
     def _keep(self, fact: Fact) -> None:
-        self._broader[fact.value].update(broader.value for broader in fact.coarser)
         self._nouns.update(text for form, text in fact.slots.items() if form == "one")
         for form, text in _forms(fact):
-            self._forms[fact.prop, form].setdefault(text, fact.value)
+            self._forms[fact.prop, form].setdefault(text, fact)
 
     def change(self, claim: ToChange, rng: random.Random) -> Change:
         """The claim with one find exchanged."""
@@ -192,17 +196,13 @@ class Values:
                 taken.append((find.start, find.end))
         return sorted(kept, key=lambda find: find.start)
 
-    def _related(self, value: str, other: str) -> bool:
-        """Whether both may be true at once by what they mean: a poet is a writer."""
-        if any({value, other} <= kin for kin in KIN):
-            return True
-        return value == other or other in self._broader[value] or value in self._broader[other]
-
     def _known(self, claim: ToChange) -> Iterator[Find]:
         """Values of the knowledge base in the claim."""
-        own = self._own.get(claim.person or claim.topic, set())
+        key = claim.person or claim.topic
+        own = self._own.get(key, set())
         for (prop, form), pattern in self._found.items():
             texts = self._forms[prop, form]
+            true = [fact for fact in self._true.get(key, ()) if fact.prop == prop]
             for match in pattern.finditer(claim.text):
                 old = match[1]
                 if old[0].isupper() and _in_longer_name(claim.text, *match.span()):
@@ -214,12 +214,13 @@ class Values:
                 noun = form == "adj" and _stands_alone(claim.text, *match.span())
                 others = [
                     text
-                    for text, value in texts.items()
+                    for text, fact in texts.items()
                     if text not in own
                     and text not in claim.text
-                    and not (text in old or old in text)
+                    and not overlap(text, old)
                     and not (noun and text not in self._nouns)
-                    and not self._related(value, texts[old])
+                    and not any({fact.value, texts[old].value} <= kin for kin in KIN)
+                    and is_another(fact, [texts[old], *true])
                 ]
                 yield Find(*match.span(), prop, sorted(others))
 

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
 from components.sentences import split_sentences
 from components.words import align, join_words, split_words
-from data_builders.dataset import Card, write_dataset
-from data_builders.plan import Step
-from data_builders.splits import SPLITS
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
+from data_builders.splits import SPLITS, by_split, split_at
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
-from records import BadInput, LssExample, UserError, iter_rows, read_records, sha256_text
+from records import BadInput, LssExample, iter_rows, read_records, sha256_text
 
 Rule = Literal[
     "entity_swap",
@@ -39,7 +40,8 @@ Rule = Literal[
 POOL = 5000
 
 
-class DistantLss:
+@dataclass
+class DistantLss(Builder):
     """Distant LSS examples: rule-changed sentences of passages, and WiCE's token labels.
 
     Args:
@@ -60,48 +62,38 @@ class DistantLss:
         UserError: no file, or an unknown or empty range.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        passages: list[str] = [],  # noqa: B006 (never changed; a command line shows it)
-        wice: list[str] = [],  # noqa: B006
-        rules: list[Rule] = list(RULES),  # noqa: B006
-        per_passage: int = 4,
-        claim_words: tuple[int, int] = (6, 50),
-        reference_words: tuple[int, int] = (20, 500),
-        near: float = 0.5,
-        shares: tuple[int, int, int] = (8, 1, 1),
-        limit: int | None = None,
-        seed: int = 0,
-    ):
-        if not passages and not wice:
-            raise UserError("passages, wice: no file; give at least one of them")
-        unknown = [rule for rule in rules if rule not in RULES]
-        if unknown or not rules:
-            raise UserError(f"rules: {unknown or 'none'}; known are {', '.join(RULES)}")
-        if per_passage < 1 or min(shares) < 1 or not 0 <= near <= 1:
-            raise UserError("per_passage and shares: at least 1; near: from 0 to 1")
-        self.output = Path(output)
-        self.passages, self.wice = passages, wice
-        self.rules = list(rules)
-        self.per_passage = per_passage
-        self.claim_words, self.reference_words = tuple(claim_words), tuple(reference_words)
-        self.near = near
-        self.shares = tuple(shares)
-        self.limit, self.seed = limit, seed
+    passages: list[str] = field(default_factory=list)
+    wice: list[str] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=lambda: list(RULES))
+    per_passage: int = 4
+    claim_words: tuple[int, int] = (6, 50)
+    reference_words: tuple[int, int] = (20, 500)
+    near: float = 0.5
+    shares: tuple[int, int, int] = (8, 1, 1)
+
+    reads = ("passages", "wice")
+    least: ClassVar = {"per_passage": 1, "shares": 1}
+    probabilities = ("near",)
+
+    def faults(self) -> Iterable[str]:
+        """No file, and rules that are none."""
+        if not self.passages and not self.wice:
+            yield "passages, wice: no file; give at least one of them"
+        unknown = [rule for rule in self.rules if rule not in RULES]
+        if unknown or not self.rules:
+            yield f"rules: {unknown or 'none'}; known are {', '.join(RULES)}"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The examples by split."""
+        return {"lss": by_split("lss")}
 
     def plan(self) -> list[Step]:
-        """The files that are read."""
-        found = [Step("passages", str(path), self.limit, "rows") for path in self.passages]
-        return found + [Step("WiCE's token labels", str(path), None, "rows") for path in self.wice]
+        """The files that are read; the limit is for passages."""
+        steps = [Step("passages", path, self.limit, "rows") for path in self.passages]
+        return steps + [Step("WiCE's token labels", path, None, "rows") for path in self.wice]
 
-    def writes(self) -> list[str]:
-        """Names of the files of records that a build writes."""
-        return [f"lss_{split}.jsonl" for split in SPLITS]
-
-    def build(self) -> Path:
-        """Make the examples, write the folder; returns the manifest's path."""
-        dropped: Counter[str] = Counter()
+    def make(self, work: Work) -> Made:
+        """The examples of both sources."""
         pools = self._pools()
         wice = {split: [] for split in SPLITS}
         for path in self.wice:
@@ -110,31 +102,15 @@ class DistantLss:
                 row = _row(f"wice-{Path(path).stem}-{number}", example, "wice", group, "")
                 wice[self._split(group)].append(row)
         files = {
-            f"lss_{split}.jsonl": self._rows(split, pools[split], wice[split], dropped)
-            for split in SPLITS
+            path: self._rows(split, pools[split], wice[split], work.dropped)
+            for split, path in by_split("lss").items()
         }
-        return write_dataset(
-            self.output,
-            files,
-            declared=self.writes(),
-            card=CARD,
-            clients=[],
-            dropped=dropped,
-            config=self._config(),
-            seed=self.seed,
-            inputs=[*self.passages, *self.wice],
-        )
-
-    def _config(self) -> dict:
-        own = {name: value for name, value in vars(self).items() if name not in ("output", "seed")}
-        for name in ("passages", "wice"):
-            own[name] = [Path(path).name for path in own[name]]
-        return own
+        return Made(files, CARD)
 
     def _split(self, group: str) -> str:
         """Split of a reference, by a hash: the same whatever else the files hold."""
-        place = int(sha256_text(f"{self.seed}:split:{group}")[:15], 16) % sum(self.shares)
-        return SPLITS[sum(place >= sum(self.shares[:end]) for end in (1, 2))]
+        number = int(sha256_text(f"{self.seed}:split:{group}")[:15], 16)
+        return split_at(number % sum(self.shares), self.shares)
 
     def _read(self, what: str) -> Iterator[tuple[str, str, str]]:
         """Group (title, topic or id), title and text of each passage."""
@@ -273,7 +249,6 @@ def _row(name: str, example: LssExample, source: str, group: str, title: str) ->
 
 CARD = Card(
     pretty_name="Distant longest supported subsequences",
-    configs={"lss": {split: f"lss_{split}.jsonl" for split in SPLITS}},
     license="other",
     task_categories=("token-classification",),
     tags=("factuality", "faithfulness", "lss", "distant-supervision"),

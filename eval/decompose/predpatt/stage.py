@@ -58,7 +58,7 @@ class PredPatt(BySentence):
 
     def holds(self) -> list[object]:
         """The parser, and what words its claims."""
-        return [self.parser, self.writer, self.prompt]
+        return [self.parser, self.asker, self.prompt]
 
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | Failed]:
         """A sentence for each predicate, in the order of their roots, each once."""

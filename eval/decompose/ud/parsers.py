@@ -123,13 +123,11 @@ class Stanza:
     Needs ``pip install stanza`` and its models, which it downloads from the network on first use.
 
     Args:
-        lang: a language of Stanza.
         package: the models, e.g. ``default`` or the name of a treebank.
         dir: folder of models that were downloaded before; nothing is downloaded then.
     """
 
-    def __init__(self, lang: str = "en", package: str = "default", dir: str | None = None):
-        self.lang = lang
+    def __init__(self, package: str = "default", dir: str | None = None):
         self.package = package
         self.dir = dir
 
@@ -137,7 +135,7 @@ class Stanza:
     def identity(self) -> dict[str, Any]:
         """Which models, and whose."""
         _module("stanza", "`pip install stanza`")
-        own = {"lang": self.lang, "package": self.package, "stanza": metadata.version("stanza")}
+        own = {"lang": "en", "package": self.package, "stanza": metadata.version("stanza")}
         return {"parser": "stanza", **own}
 
     @cached_property
@@ -145,7 +143,7 @@ class Stanza:
         stanza = _module("stanza", "`pip install stanza`")
         place = {"dir": self.dir, "download_method": None} if self.dir else {}
         return stanza.Pipeline(
-            lang=self.lang,
+            lang="en",
             package=self.package,
             processors="tokenize,mwt,pos,lemma,depparse",
             tokenize_no_ssplit=True,
@@ -160,43 +158,35 @@ class Stanza:
         return [_single(f"{next(docs):C}".splitlines()) if text else None for text in texts]
 
 
+# What Trankit reads tokens with.
+_EMBEDDING = "xlm-roberta-base"
+
+
 class Trankit:
     """Trankit (Nguyen et al. 2021).
 
     Needs ``pip install trankit`` and its models, which it downloads from the network on first use.
 
     Args:
-        lang: a language of Trankit, by its English name.
         dir: where its models are or will be.
-        embedding: ``xlm-roberta-base`` or ``xlm-roberta-large``.
         gpu: whether to use one.
     """
 
-    def __init__(
-        self,
-        lang: str = "english",
-        dir: str | None = None,
-        embedding: str = "xlm-roberta-base",
-        gpu: bool = False,
-    ):
-        self.lang = lang
+    def __init__(self, dir: str | None = None, gpu: bool = False):
         self.dir = dir
-        self.embedding = embedding
         self.gpu = gpu
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Which models, and whose."""
         _module("trankit", "`pip install trankit`")
-        own = {"lang": self.lang, "embedding": self.embedding}
+        own = {"lang": "english", "embedding": _EMBEDDING}
         return {"parser": "trankit", **own, "trankit": metadata.version("trankit")}
 
     @cached_property
     def _pipeline(self) -> Any:
         trankit = _module("trankit", "`pip install trankit`")
-        return trankit.Pipeline(
-            self.lang, cache_dir=self.dir, gpu=self.gpu, embedding=self.embedding
-        )
+        return trankit.Pipeline("english", cache_dir=self.dir, gpu=self.gpu, embedding=_EMBEDDING)
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
         """The tree of each sentence; ``None`` for an empty one."""

@@ -1,15 +1,21 @@
 """Dependency trees in CoNLL-U: reading, writing, and telling what is not Universal Dependencies.
 
 The format is that of https://universaldependencies.org/format.html, version 2; the labels are those
-of Universal Dependencies v1 and v2.
+of Universal Dependencies v1 and v2. conllu reads comments and cells; its readers of whole files
+tell no lines and take rows of any number of columns, so both are counted here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from conllu.exceptions import ParseException
+from conllu.parser import parse_comment_line, parse_id_value, parse_int_value
 
 from records import BadInput, UserError
 
@@ -25,7 +31,7 @@ _ONLY_V1 = re.compile("auxpass|csubjpass|dobj|foreign|mwe|name|neg|nsubjpass|rem
 _ONLY_V2 = re.compile("clf|fixed|flat|obj|obl|orphan")
 _V2_SUBTYPES = re.compile("(aux|csubj|nsubj):pass|(csubj|nsubj):outer")
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)*")
-_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_COLUMNS = 10
 
 
 @dataclass(frozen=True)
@@ -218,18 +224,17 @@ def _tree(block: Sequence[tuple[int, str]], name: str) -> Iterator[Tree]:
     ranges: list[tuple[int, int, str, str]] = []
     for number, line in block:
         if line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            text = value.strip() if key.strip() == "text" else text
+            text = dict(parse_comment_line(line)).get("text", text)
             continue
         cells = line.split("\t")
         where = f"{name}:{number}"
-        if len(cells) != len(_COLUMNS):
+        if len(cells) != _COLUMNS:
             raise BadInput([f"{where}: row: expected 10 columns with tabs (got {len(cells)})"])
-        if re.fullmatch(r"\d+-\d+", cells[0]):
-            first, last = (int(part) for part in cells[0].split("-"))
-            ranges.append((first, last, cells[1], cells[9]))
-        elif not re.fullmatch(r"\d+\.\d+", cells[0]):
-            words.append((number, _token(cells, where)))
+        match _number(parse_id_value, "id", cells[0], where):
+            case (first, "-", last):
+                ranges.append((first, last, cells[1], cells[9]))
+            case int():
+                words.append((number, _token(cells, where)))
     if not words:
         return
     tokens = _spaced([token for _, token in words], ranges)
@@ -241,14 +246,19 @@ def _tree(block: Sequence[tuple[int, str]], name: str) -> Iterator[Tree]:
 
 
 def _token(cells: Sequence[str], where: str) -> Token:
-    for column in ("id", "head"):
-        value = cells[_COLUMNS.index(column)]
-        if not re.fullmatch(r"\d+", value):
-            raise BadInput([f"{where}: {column}: expected a whole number (got {value!r})"])
-    form, lemma, upos, xpos, feats, head, deprel, _, misc = cells[1:]
+    id, form, lemma, upos, xpos, feats, head, deprel, _, misc = cells
     if not form:
         raise BadInput([f"{where}: form: empty"])
-    return Token(int(cells[0]), form, lemma, upos, xpos, feats, int(head), deprel, misc)
+    governor = _number(parse_int_value, "head", head, where)
+    return Token(int(id), form, lemma, upos, xpos, feats, governor, deprel, misc)
+
+
+def _number(parse: Callable[[str], Any], column: str, cell: str, where: str) -> Any:
+    """A column's number; of ids also ranges (1, "-", 2) and empty nodes (1, ".", 1)."""
+    with suppress(ParseException):
+        if (value := parse(cell)) is not None:
+            return value
+    raise BadInput([f"{where}: {column}: expected a whole number (got {cell!r})"])
 
 
 def _spaced(tokens: Sequence[Token], ranges: Sequence[tuple[int, int, str, str]]) -> list[Token]:

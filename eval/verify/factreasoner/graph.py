@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.stages import Pair
+from components.encoding import Pair
 from eval.verify.factreasoner.network import Factor, Network
 from eval.verify.factreasoner.relations import (
     Answer,

@@ -8,8 +8,6 @@ import numpy as np
 
 from records import UserError
 
-# Enumeration is the reference that other methods are held to; beyond this it is of no use.
-ENUMERABLE = 20
 # A pair whose log-odds interact by less than this moves no posterior by more than it: no edge.
 DECOUPLED = 1e-13
 
@@ -133,28 +131,3 @@ def _refuse(scopes: np.ndarray, tables: np.ndarray, variables: int, name: str) -
         if bad.any():
             scope = tuple(map(int, scopes[bad.argmax()]))
             raise UserError(f"{name}: the factor over {scope}: {message}")
-
-
-def enumerate_marginals(network: Network) -> tuple[np.ndarray, float]:
-    """P(variable is true), shape (variables,), and ln Z by summing over all assignments.
-
-    The reference for tests: 2**variables entries, so for about 16 variables, 20 at most.
-
-    Raises:
-        UserError: there are too many variables, or no assignment has a positive product.
-    """
-    if network.variables > ENUMERABLE:
-        raise UserError(f"{network.variables} variables are too many to enumerate; use `solve`")
-    total = np.zeros((2,) * network.variables)
-    for scope, table in network.factors:
-        with np.errstate(divide="ignore"):
-            own = np.log(np.asarray(table, dtype=float))
-        shape = [2 if v in scope else 1 for v in range(network.variables)]
-        total = total + np.transpose(own, np.argsort(scope)).reshape(shape)
-    top = float(total.max())
-    if top == -np.inf:
-        raise UserError(IMPOSSIBLE.format("network"))
-    mass = np.exp(total - top)
-    z = mass.sum()
-    p = np.array([mass.take(1, axis=v).sum() / z for v in range(network.variables)])
-    return p, top + float(np.log(z))

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from components.checkpoint import RELATIONS
+from components.encoding import Pair
 from components.overlap import stems
-from eval.stages import EntailmentModel, Pair, called
+from eval.stages import EntailmentModel, called
 from records import Claim
 
 RelationName = Literal["entailment", "neutral", "contradiction", "equivalence"]

@@ -1,0 +1,79 @@
+"""The resumable loop: what a model makes of some things, kept while it grows.
+
+A killed build loses at most one batch. A text depends on the seed and on what it is about alone, so
+a build that goes on makes the very texts that it would have made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from clients.polite import chunks
+from eval.models.chat import Answer, Message, Writer
+from records import JsonlAppender
+
+V = TypeVar("V")
+# What a kill loses at most.
+A_WRITE = 16
+
+
+def journalled(
+    journal: Path,
+    things: Mapping[str, V],
+    make: Callable[[Mapping[str, V]], Iterable[dict]],
+    *,
+    unit: str,
+    at_a_time: int | None = None,
+) -> dict[str, dict]:
+    """Name to the row that is made of each thing.
+
+    Args:
+        journal: a JSONL file; its name must depend on everything that decides the rows.
+        things: name to what a row is made of.
+        make: some of the things to their rows, in order.
+        unit: what the things are, for the bar.
+        at_a_time: how many are made before they are written; ``A_WRITE`` where not given.
+    """
+    with JsonlAppender(journal, key="name") as kept:
+        todo = [name for name in things if name not in kept.done]
+        ready = len(things) - len(todo)
+        with tqdm(total=len(things), initial=ready, unit=unit, disable=None) as bar:
+            for names in chunks(todo, at_a_time or A_WRITE):
+                rows = make({name: things[name] for name in names})
+                kept.append({"name": n} | row for n, row in zip(names, rows, strict=True))
+                bar.update(len(names))
+        return {name: kept.done[name] for name in things}
+
+
+def write_texts(
+    writer: Writer,
+    prompts: Mapping[str, Sequence[Message]],
+    sampling: Mapping[str, object],
+    journal: Path,
+    unit: str = "topic",
+) -> dict[str, list[Answer]]:
+    """A language model's answers to named prompts.
+
+    Args:
+        writer: who writes.
+        prompts: name to the messages.
+        sampling: the keywords of ``Writer.answer``.
+        journal: as for :func:`journalled`.
+        unit: what the names are.
+    """
+
+    def make(some: Mapping[str, Sequence[Message]]) -> Iterable[dict]:
+        return ({"answers": own} for own in writer.answer(list(some.values()), **sampling))
+
+    rows = journalled(journal, prompts, make, unit=unit)
+    return {name: [Answer(*answer) for answer in row["answers"]] for name, row in rows.items()}
+
+
+def model_name(writer: Writer) -> str:
+    """The model's name, as records and plans show it."""
+    model = writer.identity.get("model", type(writer).__name__)
+    return str(model["id"] if isinstance(model, Mapping) else model)

@@ -1,0 +1,160 @@
+"""Facts of a person: values in words, what they entail, their SPARQL patterns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from data_builders.kb.facts import DATES, Person
+from data_builders.kb.graph import MONTHS, Value
+from data_builders.kb.language.wording import lexicon
+
+SEX_IRI = {"male": "wd:Q6581097", "female": "wd:Q6581072"}
+# Adjectives that are no name of a person, beside the many that end in -an ("a Russian").
+ALSO_NOUNS = frozenset({"Greek", "Swiss", "Thai", "Czech", "Israeli", "Pakistani", "Iraqi"})
+
+# Properties with one true value: another value contradicts. A person may have several
+# citizenships, occupations, schools, awards, teams and names, so those never do.
+FUNCTIONAL = frozenset({"P569", "P19", "P20", "P570", "P21"})
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A property with one value, of dates one aspect of it.
+
+    Attributes:
+        prop: ``P106``, …, or ``alias``.
+        aspect: of dates ``day``, ``year``, ``decade`` or ``century``; else empty.
+        value: the value in words, as it identifies the fact.
+        pattern: SPARQL pattern over ``?person``; ``@`` stands for a free number.
+        slots: what templates may say of it.
+        coarser: the coarser facts that it entails.
+    """
+
+    prop: str
+    aspect: str
+    value: str
+    pattern: str = field(compare=False)
+    slots: dict[str, str] = field(compare=False, hash=False)
+    coarser: tuple[Fact, ...] = field(default=(), compare=False, hash=False)
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
+
+    @property
+    def key(self) -> str:
+        """Name of its templates in the bank."""
+        return f"{self.prop}.{self.aspect}" if self.aspect else self.prop
+
+    @property
+    def functional(self) -> bool:
+        """Whether a person has at most one value of the property, so that two contradict."""
+        return self.prop in FUNCTIONAL
+
+
+def ordinal(number: int) -> str:
+    """``19th`` for 19."""
+    tail = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
+    return f"{number}{tail or 'th'}"
+
+
+def facts_of_value(prop: str, value: Value) -> list[Fact]:
+    """The facts that one value makes: several for a date, from fine to coarse."""
+    if prop in DATES:
+        return _date_facts(prop, value)
+    if prop == "P106":
+        return [_occupation(value.label, f"?person wdt:P106 <{value.iri}> .")]
+    slots = {"v": value.label}
+    if prop == "P27":
+        name, adjective = lexicon("countries").get(value.label, (value.label, ""))
+        slots = {"v": name} | ({"adj": adjective} if adjective else {})
+        if adjective.endswith("an") or adjective in ALSO_NOUNS:
+            slots["one"] = adjective
+    elif prop in ("P166", "P54"):
+        slots = {"v": value.label.removeprefix("The ")}
+    return [Fact(prop, "", value.label, f"?person wdt:{prop} <{value.iri}> .", slots)]
+
+
+def _occupation(label: str, pattern: str) -> Fact:
+    """An occupation with its derived forms and the broader ones that it entails."""
+    forms = lexicon("occupations").get(label, ())
+    slots = {"v": label} | dict(zip(("field", "did", "does", "product"), forms, strict=False))
+    # A broader one is said, never counted: the knowledge base need not hold it.
+    broader = tuple(_occupation(name, "") for name in lexicon("broader").get(label, ()))
+    return Fact("P106", "", label, pattern, slots, broader)
+
+
+def _date_facts(prop: str, value: Value) -> list[Fact]:
+    year = value.year
+    spans = [("year", str(year), year, year)]
+    if year is None or year < 1000:
+        spans = [] if year is None or year < 1 else spans
+    else:
+        decade, century = year // 10 * 10, (year - 1) // 100
+        spans.append(("decade", f"{decade}s", decade, decade + 9))
+        spans.append(("century", ordinal(century + 1), century * 100 + 1, century * 100 + 100))
+    found: list[Fact] = []
+    for aspect, text, low, high in reversed(spans):
+        pattern = (
+            f"?person wdt:{prop} ?date@ . FILTER(YEAR(?date@) >= {low} && YEAR(?date@) <= {high})"
+        )
+        found.insert(0, Fact(prop, aspect, text, pattern, {aspect: text}, tuple(found)))
+    parts = value.label.split()
+    if found and len(parts) == 3 and parts[1] in MONTHS:
+        day, month = int(parts[0]), MONTHS.index(parts[1]) + 1
+        pattern = (
+            f"?person wdt:{prop} ?date@ . "
+            f'FILTER(STRSTARTS(STR(?date@), "{year:04d}-{month:02d}-{day:02d}"))'
+        )
+        slots = {"v": value.label, "us": f"{parts[1]} {day}, {year}"}
+        found.insert(0, Fact(prop, "day", value.label, pattern, slots, tuple(found)))
+    return found
+
+
+def values_of(person: Person, prop: str) -> tuple[Value, ...]:
+    """A person's values, with sex and other names read as properties."""
+    if prop == "P21":
+        return (Value(person.sex, None),) if person.sex else ()
+    if prop == "alias":
+        return tuple(Value(alias, None) for alias in person.aliases)
+    return person.facts.get(prop, ())
+
+
+def facts_of(person: Person, prop: str) -> list[Fact]:
+    """All facts that the knowledge base holds of a person and a property."""
+    found: list[Fact] = []
+    for value in values_of(person, prop):
+        if prop == "P21":
+            noun = {"male": "a man", "female": "a woman"}
+            other = "female" if value.label == "male" else "male"
+            slots = {
+                "sexadj": value.label,
+                "sexnoun": noun[value.label],
+                "othersex": noun[other],
+                "v": noun[value.label],
+            }
+            found.append(
+                Fact(prop, "", value.label, f"?person wdt:P21 {SEX_IRI[value.label]} .", slots)
+            )
+        elif prop == "alias":
+            text = json.dumps(value.label, ensure_ascii=False)
+            pattern = (
+                "?person (skos:altLabel|owl:sameAs/rdfs:label) ?name@ . "
+                f"FILTER(STR(?name@) = {text})"
+            )
+            found.append(Fact(prop, "", value.label, pattern, {"v": value.label}))
+        else:
+            found.extend(facts_of_value(prop, value))
+    return list(dict.fromkeys(found))
+
+
+def implies(left: Fact, right: Fact) -> bool:
+    """Whether a fact entails another: the same, a coarser date, or a broader occupation."""
+    return left == right or right in left.coarser
+
+
+def independent(left: Fact, right: Fact) -> bool:
+    """Whether two true facts of a person say nothing about each other."""
+    if implies(left, right) or implies(right, left):
+        return False
+    return left.prop != right.prop or not left.functional  # two aspects of one date go together

@@ -1,0 +1,90 @@
+"""``python -m eval experiment NAME``: one of the papers' experiments."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+from jsonargparse import ArgumentParser
+
+from records import UserError
+
+# Name to its class and its page, below eval.experiments, and what it shows. They are imported only
+# when they are asked for, so that --help is quick.
+EXPERIMENTS = {
+    "decomposition": (
+        "decomposition.decomposition.Decomposition",
+        "decomposition.page.DecompositionPage",
+        "DecompScore and factual precision by decomposer (2403.11903, section 3.2)",
+    ),
+    "dfactscore": (
+        "dfactscore.dfactscore.DFActScore",
+        "dfactscore.page.DFActScorePage",
+        "FActScore and D-FActScore of namesakes' biographies (2402.05629, sections 2 to 5)",
+    ),
+    "factreasoner": (
+        "factreasoner.factreasoner.FactReasoner",
+        "factreasoner.factreasoner_page.FactReasonerPage",
+        "FactReasoner and other assessors on the same claims (2502.18573, Tables 3-27)",
+    ),
+    "informativeness": (
+        "core.informativeness.Informativeness",
+        "core.page.InformativenessPage",
+        "order of bleached, common and specific claims (2407.03572, section 4.2)",
+    ),
+    "lss_generation": (
+        "lss.lss_generation.LssGeneration",
+        "lss.page.LssPage",
+        "LSS by tagger, T5 and prompt; generators compared (2308.12157, Tables 2, 5 and 6)",
+    ),
+    "lss_metrics": (
+        "lss.lss_metrics.LssMetrics",
+        "lss.page.LssPage",
+        "metric(claim, LSS) and human ratings (2308.12157, section 6, Table 4)",
+    ),
+    "relation_model": (
+        "factreasoner.relation_model.RelationModel",
+        "factreasoner.relation_model_page.RelationModelPage",
+        "ROC curves of relation models on FACTOR (2502.18573, Figures 6-10)",
+    ),
+    "robustness": (
+        "robustness.robustness.Robustness",
+        "robustness.page.RobustnessPage",
+        "precision of adversarial texts with and without Core (2407.03572, section 5)",
+    ),
+}
+
+
+def build_parser(name: str) -> ArgumentParser:
+    """The options of an experiment."""
+    place, _, experiment = EXPERIMENTS[name][0].rpartition(".")
+    module = import_module(f"eval.experiments.{place}")
+    parser = ArgumentParser(
+        prog=f"python -m eval experiment {name}",
+        description=module.__doc__.splitlines()[0],
+        exit_on_error=False,
+    )
+    parser.add_argument("--config", action="config", help="YAML with any of the options below")
+    parser.add_argument("--output", type=str, required=True, help="folder for the run")
+    parser.add_class_arguments(getattr(module, experiment), "experiment")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    """Run one experiment; returns the exit code."""
+    name, *rest = argv or ["--help"]
+    if name in {"-h", "--help"}:
+        print("usage: python -m eval experiment NAME [options]\n")
+        print("\n".join(f"  {key:16} {text}" for key, (_, _, text) in EXPERIMENTS.items()))
+        return 0
+    if name not in EXPERIMENTS:
+        raise UserError(f"no experiment {name!r}; give one of: {', '.join(EXPERIMENTS)}")
+    parser = build_parser(name)
+    arguments = parser.parse_args(rest)
+    config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
+    experiment = parser.instantiate(arguments).experiment
+    output = Path(arguments.output)
+    print(experiment.page.told(experiment.run(output, config["experiment"])))
+    print(output / "results.json")
+    return 0

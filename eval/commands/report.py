@@ -1,0 +1,78 @@
+"""``python -m eval report``: a folder of ``score`` or of an experiment as one page.
+
+The page, ``report.html``, works offline; what it shows is read from the run folder.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from jsonargparse import ArgumentParser
+
+from eval.commands.experiment import EXPERIMENTS
+from eval.report.page import Page, write_page
+from records import UserError, read_results
+
+
+def page_of(name: str) -> Page:
+    """How the results of an experiment, or of ``score``, are shown.
+
+    Raises:
+        UserError: no experiment of that name.
+    """
+    known = {key: f"eval.experiments.{page}" for key, (_, page, _) in EXPERIMENTS.items()}
+    known["score"] = "eval.report.score.ScorePage"
+    if name not in known:
+        raise UserError(f"no page for the experiment {name!r}; there are: {', '.join(known)}")
+    module, _, page = known[name].rpartition(".")
+    return getattr(import_module(module), page)()
+
+
+def build_report(run_folder: str | Path, document: str | None = None) -> Path:
+    """Write ``report.html`` into a run folder.
+
+    Args:
+        run_folder: holds ``results.json`` and what else the run wrote; what is missing is left out
+            with a sentence that says so.
+        document: id of the document whose graph the factreasoner experiment's page draws; the
+            first one if not given.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        UserError: no such folder, no results in it, a file that does not follow its schema, or a
+            document where the page shows none.
+    """
+    folder = Path(run_folder)
+    if not (folder / "results.json").is_file():
+        what = "has no results.json" if folder.is_dir() else "no such run folder"
+        raise UserError(
+            f"{folder}: {what}; run `python -m eval score --config … --documents … "
+            f"--output {folder}`, or an experiment, first"
+        )
+    file = read_results(folder / "results.json")
+    if not file.results:
+        raise UserError(f"{folder / 'results.json'}: no results in it; run the experiment again")
+    page = page_of(file.experiment)
+    if document is not None and not page.draws_documents:
+        raise UserError(
+            f"document: the page of {file.experiment} draws no single one; leave it out"
+        )
+    return write_page(page, file, folder, document)
+
+
+def main(argv: list[str]) -> int:
+    """``python -m eval report --run FOLDER``; returns the exit code."""
+    parser = ArgumentParser(prog="python -m eval report", description=__doc__.splitlines()[0])
+    parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
+    parser.add_argument(
+        "--document",
+        type=str | None,
+        default=None,
+        help="whose graph the page of factreasoner draws",
+    )
+    arguments = parser.parse_args(argv)
+    print(build_report(arguments.run, arguments.document))
+    return 0

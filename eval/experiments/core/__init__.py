@@ -1,0 +1,1 @@
+"""What Core's parts are worth."""

@@ -1,0 +1,1 @@
+"""How much does the decomposer decide?"""

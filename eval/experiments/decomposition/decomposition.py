@@ -1,0 +1,288 @@
+"""How much does the decomposer decide? (A Closer Look at Claim Decomposition, 2403.11903.)
+
+The same passages of several generators go through several decomposers. Of each decomposer and
+generator the experiment gives the number of subclaims a passage, DecompScore and coherence by one
+or more judges (section 3.2; ``eval/metrics/decomposition.py``), DecompScore with one of each set of
+subclaims that say the same, and, where a verifier is given, factual precision over all subclaims
+and over those only that their source sentence supports. It says how far the judges agree, and
+shows what all decomposers make of given sentences (the paper's Tables 8 and 9).
+
+In ``results.json`` a result's ``kind`` is the decomposer. The generator ``macro`` is the mean over
+generators. There is no length penalty. Passages that do not respond are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from random import Random
+
+from pydantic import BaseModel
+
+from eval.decompose.given import Given
+from eval.experiments.decomposition.page import DecompositionPage
+from eval.experiments.decomposition.values import ALL, MACRO, Passages, values_of
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    by_generator,
+    drawn,
+    natural,
+)
+from eval.metrics.decomposition import decision, judge_by_source, same_claims
+from eval.metrics.document import DocumentScore, Scored, score_document
+from eval.pipeline import Pipeline
+from eval.run.run import Run
+from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
+from records import Document, UserError, Verdict, read_records
+from records.abstention import responds
+
+
+class Judged(BaseModel):
+    """A passage by one decomposer, with all that was found out about it.
+
+    Attributes:
+        scored: claims, and verdicts and scores where there is a verifier.
+        support: judge to its verdicts on whether the source sentence supports each usable claim.
+        classes: which usable claims say the same (:func:`eval.metrics.decomposition.same_claims`).
+        filtered: judge to the scores over the claims that it calls supported; none without such.
+    """
+
+    scored: Scored
+    support: dict[str, list[Verdict]]
+    classes: list[int] | None
+    filtered: dict[str, list[DocumentScore]]
+
+
+class Decomposition(Experiment):
+    """The experiment.
+
+    Args:
+        documents: generator to its file of passages; or files whose records name their
+            ``generator`` themselves.
+        decomposers: name to decomposer. Where one is ``eval.decompose.given.Given``, passages
+            without its claims are left out for all decomposers, and counted in the provenance.
+        judges: name to the verifier that judges subclaims by their source sentence, e.g.
+            eval.verify.nli.NLI or eval.verify.factscore.FActScore. Two or more are compared.
+        entailment: finds subclaims that say the same; none leaves DecompScore without duplicates
+            out.
+        entail_threshold: least probability at which ``entailment`` entails; None: the argmax.
+        verify: verifiers for factual precision; none leaves it out.
+        retrieve: finds their evidence; without it the documents' own passages are used.
+        select: Core, for factual precision with it as well.
+        sentences: documents of a sentence each, to be shown with every decomposer's subclaims.
+        topics: at most this many topics, drawn at random; 0 for all.
+        domain: named in the results.
+        seed: of the draw and of the bootstrap.
+
+    Raises:
+        UserError: no decomposer or judge, or a negative number of topics.
+    """
+
+    name = "decomposition"
+    page = DecompositionPage()
+
+    def __init__(
+        self,
+        documents: dict[str, str] | list[str],
+        decomposers: dict[str, Decomposer],
+        judges: dict[str, Verifier],
+        entailment: EntailmentModel | None = None,
+        entail_threshold: float | None = None,
+        verify: list[Verifier] = [],  # noqa: B006 (jsonargparse shows it in --help)
+        retrieve: Retriever | None = None,
+        select: Selector | None = None,
+        sentences: str | None = None,
+        topics: int = 0,
+        domain: str = "biographies",
+        seed: int = 0,
+    ):
+        at_least_one(documents=documents, decomposers=decomposers)
+        natural(topics=topics)
+        if not judges:
+            raise UserError("judges: none; give one, e.g. {nli: {class_path: eval.verify.nli.NLI}}")
+        if entail_threshold is not None and not 0 < entail_threshold <= 1:
+            raise UserError(f"entail_threshold: {entail_threshold}; give a probability in (0, 1]")
+        self.documents = documents
+        self.decomposers = decomposers
+        self.verify = verify
+        self.retrieve = retrieve
+        self.select = select
+        self.judges = judges
+        self.entailment = entailment
+        self.entail_threshold = entail_threshold
+        self.sentences = sentences
+        self.topics = topics
+        self.domain = domain
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """Decomposers, judges and verifiers with what these need."""
+        stages = [self.entailment, *self.verify, self.retrieve, self.select]
+        return [*self.decomposers.values(), *self.judges.values(), *stages]
+
+    def measure(self, run: Run) -> Found:
+        """Judge every passage by every decomposer.
+
+        Beside the results ``subclaims.jsonl`` (every passage and decomposer) and
+        ``sentences.jsonl`` (empty without ``sentences``).
+        """
+        documents, left_out = self._read()
+        judged = {
+            name: run.documents(name, partial(self._judge, own, self.verify), documents, Judged)
+            for name, own in self.decomposers.items()
+        }
+        files = {
+            "subclaims.jsonl": [_row(name, one) for name, own in judged.items() for one in own],
+            "sentences.jsonl": self._side_by_side(run),
+        }
+        found = values_of({name: _passages(own) for name, own in judged.items()}, self.seed)
+        return Found(found, files, {"left_out": left_out})
+
+    def _read(self) -> tuple[list[Document], dict[str, int]]:
+        """The passages that enter, and how many of the others there are, by the reason."""
+        found = by_generator(self.documents, _read_file)
+        for name in sorted({document.generator for document in found} & {MACRO, ALL}):
+            raise UserError(f"documents: no generator can be called {name!r}; give another name")
+        topics = drawn((document.topic for document in found), self.topics, Random(self.seed))
+        found = [document for document in found if document.topic in topics]
+        givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
+        kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
+        for document in found:
+            if not responds(document):
+                left_out["no response"] += 1
+            elif not all(given.has(document) for given in givers):
+                left_out["no given claims"] += 1
+            else:
+                kept.append(document)
+        if not kept:
+            raise UserError(f"documents: no passage is left of {len(found)} ({dict(left_out)})")
+        return kept, dict(left_out)
+
+    def _judge(
+        self, decomposer: Decomposer, verify: list[Verifier], documents: Sequence[Document]
+    ) -> list[Judged]:
+        if verify:
+            pipeline = Pipeline(decomposer, verify, self.retrieve, self.select, gamma=0)
+            scored = pipeline.score(documents)
+        else:
+            none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
+            found = zip(documents, decomposer(documents), strict=True)
+            scored = [Scored(document=document, claims=own, **none) for document, own in found]
+        claims = [[claim for claim in one.claims if claim.failed is None] for one in scored]
+        support = {
+            name: judge_by_source(judge, documents, claims) for name, judge in self.judges.items()
+        }
+        classes: list = [None] * len(scored)
+        if self.entailment is not None:
+            classes = same_claims(self.entailment, claims, self.entail_threshold)
+        filtered = {
+            name: _filtered(verify, scored, verdicts) if verify else [[] for _ in scored]
+            for name, verdicts in support.items()
+        }
+        return [
+            Judged(
+                scored=one,
+                support={name: verdicts[row] for name, verdicts in support.items()},
+                classes=classes[row],
+                filtered={name: scores[row] for name, scores in filtered.items()},
+            )
+            for row, one in enumerate(scored)
+        ]
+
+    def _side_by_side(self, run: Run) -> list[dict]:
+        """Every decomposer's subclaims of every given sentence, with the judges' decisions."""
+        documents = read_records(self.sentences, Document) if self.sentences else []
+        rows = []
+        for name, decomposer in self.decomposers.items():
+            own = documents
+            if isinstance(decomposer, Given):
+                own = [document for document in documents if decomposer.has(document)]
+            work = partial(self._judge, decomposer, [])
+            judged = run.documents(f"sentences of {name}", work, own, Judged)
+            rows += [_row(name, one) for one in judged]
+        return rows
+
+
+def _read_file(path: str, name: str | None) -> Iterator[Document]:
+    """The passages of a file, their ids ``generator/id``."""
+    for record in read_records(path, Document):
+        generator = name or record.generator or "given"
+        own = {"id": f"{generator}/{record.id}", "generator": generator}
+        yield record.model_copy(update=own)
+
+
+def _filtered(
+    verify: Sequence[Verifier], scored: Sequence[Scored], support: Sequence[Sequence[Verdict]]
+) -> list[list[DocumentScore]]:
+    """Scores over the claims that their source supports; none where it supports none.
+
+    Verifiers that judge the set judge the supported claims anew.
+    """
+    documents = [one.document for one in scored]
+    ids = [{v.claim for v in own if v.label == "supported"} for own in support]
+    kept = [
+        [claim for claim in one.claims if claim.id in own]
+        for one, own in zip(scored, ids, strict=True)
+    ]
+    passages = [one.passages for one in scored]
+    anew: list[dict] = [{} for _ in scored]
+    for verifier in verify:
+        if verifier.judges_sets:
+            for row, verdicts in enumerate(verifier(documents, kept, passages)):
+                anew[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
+    rows = []
+    for row, one in enumerate(scored):
+        groups: dict[tuple[str, str], list[Verdict]] = {}
+        for verdict in one.verdicts:
+            if verdict.claim in ids[row]:
+                own = (verdict.assessor, verdict.name)
+                groups.setdefault(own, []).append(anew[row].get((*own, verdict.claim), verdict))
+        rows.append(
+            [score_document(one.document, kept[row], g, None, gamma=0) for g in groups.values()]
+        )
+    return rows
+
+
+def _passages(judged: Sequence[Judged]) -> Passages:
+    """What the values are taken from, one entry a passage."""
+    return Passages(
+        topics=[one.scored.document.topic for one in judged],
+        generators=[one.scored.document.generator or "given" for one in judged],
+        usable=[sum(claim.failed is None for claim in one.scored.claims) for one in judged],
+        failed=[sum(claim.failed is not None for claim in one.scored.claims) for one in judged],
+        decisions={
+            name: [[decision(v) for v in one.support[name]] for one in judged]
+            for name in judged[0].support
+        },
+        classes=[one.classes for one in judged] if judged[0].classes is not None else None,
+        scores=[one.scored.scores for one in judged],
+        filtered={name: [one.filtered[name] for one in judged] for name in judged[0].filtered},
+    )
+
+
+def _row(decomposer: str, one: Judged) -> dict:
+    """A passage's subclaims as the tables and figures show them."""
+    document = one.scored.document
+    support = {
+        verdict.claim: {name: own[place].label for name, own in one.support.items()}
+        for place, verdict in enumerate(next(iter(one.support.values())))
+    }
+    return {
+        "id": document.id,
+        "topic": document.topic,
+        "generator": document.generator or "given",
+        "decomposer": decomposer,
+        "text": document.text,
+        "subclaims": [
+            {
+                "text": claim.text,
+                "sentence": claim.sentence,
+                "failed": claim.failed,
+                "support": support.get(claim.id, {}),
+            }
+            for claim in one.scored.claims
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Whose facts are these?"""

@@ -1,0 +1,191 @@
+"""Do biographies merge people who share a name? (Merging Facts, Crafting Fallacies, 2402.05629.)
+
+Biographies of several generators are scored by FActScore and by D-FActScore in one run on the same
+claims: with the numbers of biographies and of entities, the share that responds, citation recall
+and precision (Tables 3, 4 and 6: generators, or prompts, side by side), the types of output
+(section 2.4), and, where page views are given, whether a generator tells of the most-viewed person
+(section 5.3). Where a file brings its authors' verdicts (AmbigBio's) or people judged the texts,
+their values stand beside and how far both agree.
+
+Which of the paper's tables has which of these columns is unconfirmed; all stand in one.
+FActScore and D-FActScore are without length penalty, as the paper reports them; those with it are
+in the results as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from pydantic import BaseModel
+
+from eval.experiments.dfactscore.page import DFActScorePage
+from eval.experiments.dfactscore.texts import JudgedText, atoms_fault, from_file, from_pipeline
+from eval.experiments.dfactscore.values import ALL, values_of
+from eval.experiments.dfactscore.views import Views
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    by_generator,
+    drawn,
+    natural,
+)
+from eval.metrics.citations import (
+    Citations,
+    CitedSentence,
+    citations_fault,
+    given_citations,
+    without_numbers,
+)
+from eval.metrics.document import Scored
+from eval.pipeline import Pipeline
+from eval.run.run import Run
+from eval.stages import Decomposer, Retriever, Reviser, Verifier
+from records import BadInput, Document, UserError, read_records
+from records.abstention import responds
+
+
+class Judged(BaseModel):
+    """A text with all that was found out about it; ``citations`` is null without a judge."""
+
+    scored: Scored
+    citations: list[CitedSentence] | None
+
+
+class DFActScore(Experiment):
+    """The experiment.
+
+    Args:
+        documents: generator (or prompt) to its file of texts; or files whose records name their
+            ``generator`` themselves. AmbigBio's files, our builder's, or any documents.
+        decompose: texts to claims; ``eval.decompose.given.Given`` takes those of the file.
+        verify: the D-FActScore verifier; its verdicts are ``independent`` and ``grouped``.
+        retrieve: finds the people's passages; without it the documents' own are used.
+        revise: claims to claims that stand alone.
+        citations: judges citations; null leaves them out.
+        people: files of people's judgements, as ``data_builders dfactscore_labels`` writes them
+            for a project of the same ``documents``.
+        views: page views: rows of ``title`` and ``views``, or the ``names.jsonl`` of
+            ``data_builders ambigbio --views``; null leaves them out.
+        names: at most this many names (topics), drawn at random; 0 for all.
+        domain: named in the results.
+        seed: of the draw and of the bootstrap.
+
+    Raises:
+        UserError: no document, or a negative number of names.
+    """
+
+    name = "dfactscore"
+    page = DFActScorePage()
+
+    def __init__(
+        self,
+        documents: dict[str, str] | list[str],
+        decompose: Decomposer,
+        verify: Verifier,
+        retrieve: Retriever | None = None,
+        revise: Reviser | None = None,
+        citations: Citations | None = None,
+        people: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
+        views: str | None = None,
+        names: int = 0,
+        domain: str = "biographies",
+        seed: int = 0,
+    ):
+        at_least_one(documents=documents)
+        natural(names=names)
+        self.documents = documents
+        self.pipeline = Pipeline(decompose, [verify], retrieve, revise=revise, gamma=0)
+        self.citations = citations
+        self.people = people
+        self.views = views
+        self.names = names
+        self.domain = domain
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """The stages, and the judge of citations."""
+        return [self.pipeline, self.citations]
+
+    def measure(self, run: Run) -> Found:
+        """Judge every text; beside the results ``texts.jsonl``, every text by every source."""
+        views = Views(self.views) if self.views else None
+        every = read_texts(self.documents)
+        topics = drawn((document.topic for document in every), self.names, Random(self.seed))
+        documents = [document for document in every if document.topic in topics]
+        judgements = self._judgements(every, documents)
+        judged = run.documents("texts", self._judge, documents, Judged)
+        texts = [from_pipeline(one.scored, one.citations) for one in judged]
+        known = (from_file(one.scored.document, one.citations) for one in judged)
+        texts += [*filter(None, known), *judgements]
+        names = {verdict.name for one in judged for verdict in one.scored.verdicts}
+        if names and "grouped" not in names:
+            raise UserError(
+                "verify: no verdict named `grouped`; give eval.verify.dfactscore.stage.DFActScore"
+            )
+        return Found(values_of(texts, views, self.seed), {"texts.jsonl": texts})
+
+    def _judgements(self, every: Sequence[Document], drawn: Sequence[Document]) -> list[JudgedText]:
+        """What people said of the drawn texts.
+
+        Raises:
+            UserError: a text that is in none of the documents, or that stands there twice.
+        """
+        known = {document.id for document in every}
+        wanted = {document.id for document in drawn}
+        found: dict[str, JudgedText] = {}
+        for path in self.people:
+            for text in read_records(path, JudgedText):
+                if text.id not in known:
+                    raise UserError(
+                        f"{path}: text {text.id!r} is none of the documents; give the same "
+                        "`documents` as dfactscore_project had"
+                    )
+                if text.id in found:
+                    raise UserError(f"{path}: text {text.id!r} is judged twice; keep one row")
+                found[text.id] = text
+        return [text for text in found.values() if text.id in wanted]
+
+    def _judge(self, documents: Sequence[Document]) -> list[Judged]:
+        answers = [document for document in documents if responds(document)]
+        scored = {one.document.id: one for one in self.pipeline.score(answers)}
+        none = {"claims": [], "selections": [], "passages": [], "verdicts": [], "scores": []}
+        cited = self.citations(documents) if self.citations else [None] * len(documents)
+        return [
+            Judged(scored=scored.get(d.id) or Scored(document=d, **none), citations=own)
+            for d, own in zip(documents, cited, strict=True)
+        ]
+
+
+def read_texts(documents: dict[str, str] | list[str]) -> list[Document]:
+    """The texts of all files, their ids ``generator/id`` and without the numbers of citations.
+
+    A text that has such numbers keeps them in ``cited_text``, unless its ``citations`` say what it
+    cites, as AmbigBio's published files do.
+
+    Raises:
+        UserError: an id that occurs twice, or a generator that cannot be called so.
+        BadInput: verdicts or citations of a file that are not as AmbigBio's.
+    """
+    found = by_generator(documents, _read_file)
+    if any(document.generator == ALL for document in found):
+        raise UserError(f"documents: no generator can be called {ALL!r}; give another name")
+    twice, times = (Counter(document.id for document in found).most_common(1) or [("", 0)])[0]
+    if times > 1:
+        raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
+    return found
+
+
+def _read_file(path: str, name: str | None) -> Iterator[Document]:
+    for record in read_records(path, Document):
+        if fault := atoms_fault(record) or citations_fault(record):
+            raise BadInput([f"{path}: document {record.id!r}: {fault}"])
+        generator = name or record.generator or "given"
+        bare = without_numbers(record.text)
+        own = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
+        told = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
+        if bare != record.text and not told:
+            own["cited_text"] = record.text
+        yield Document.model_validate({**record.model_dump(), **own})

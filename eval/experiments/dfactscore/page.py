@@ -1,0 +1,207 @@
+"""The D-FActScore experiment's tables, figures and page, all from its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eval.experiments.dfactscore.texts import (
+    TYPES,
+    JudgedText,
+    factual_precision,
+    output_type,
+    people_of,
+)
+from eval.report.figures import Drawing, Value, bars
+from eval.report.page import Page
+from eval.report.tables import Cell, TextTable, by, cell
+from records import Result, ResultFile, read_records
+
+MAX_EXAMPLES = 30
+MARKS = {True: "✓", False: "✗", None: "?"}
+
+# Metric and variant to the head of its column.
+_SCORES = {
+    ("factual_precision", "independent"): "FActScore",
+    ("factual_precision", "grouped"): "D-FActScore",
+}
+_PEOPLE = {
+    ("gap", None): "difference",
+    ("biographies", None): "biographies",
+    ("entities", None): "entities",
+    ("linked_people", None): "linked people",
+}
+_RECALL = {("citation_recall", None): "citation recall"}
+_VALUES = {
+    **_SCORES,
+    **_PEOPLE,
+    ("respond_ratio", None): "respond ratio",
+    **_RECALL,
+    ("citation_precision", None): "citation precision",
+}
+_TYPES = {("output_type", name): name for name in TYPES}
+_VERDICTS = {
+    ("balanced_accuracy", "independent"): "FActScore’s verdicts",
+    ("balanced_accuracy", "grouped"): "D-FActScore’s verdicts",
+    ("balanced_accuracy", "several_people"): "several people",
+    ("linked_alike", None): "title alike",
+    ("citation_auroc", None): "citations, AUROC",
+    ("citation_accuracy", None): "citations, accuracy",
+}
+_VIEWS = {
+    ("most_viewed", None, None): "tells most of the most-viewed person",
+    ("most_viewed_by_chance", None, None): "by chance",
+    ("views_of_the_person", None, None): "log10(1 + views)",
+    ("spearman_of_factual_precision", "grouped", "views"): "views and D-FActScore",
+    ("spearman_of_gap", None, "views"): "views and difference",
+}
+_PEARSON = {f"pearson_of_{metric}" for metric, _ in _SCORES | _PEOPLE | _RECALL}
+_WHOSE = {"file": "the file’s", "people": "people’s"}
+
+
+def tables_of(results: Sequence[Result]) -> list[TextTable]:
+    """The tables that have a value, in reading order."""
+    own = by(results, "metric", "variant", "against", "kind", "generator")
+    found = [
+        _by_source(
+            own,
+            _with(_VALUES),
+            "FActScore, D-FActScore, people and citations",
+            "Tables 3, 4 and 6 of the paper. Automatic: this run’s verifier. File: the verdicts "
+            "that the texts came with. Biographies: groups of claims. Entities: distinct pages "
+            "where each claim is linked by itself. Linked people: distinct pages of the groups.",
+            ["01_scores"],
+        ),
+        _by_source(
+            own,
+            _with(_TYPES),
+            "Types of output",
+            "Shares of the texts that respond (section 2.4). Merged: one biography whose claims "
+            "only several people’s pages support. Kept apart: several biographies, several people. "
+            "Split: several biographies of one person. Nobody: no claim is supported.",
+            ["02_output_types"],
+        ),
+    ]
+    for source, whose in _WHOSE.items():
+        found.append(
+            _by_source(
+                own,
+                _with(_VERDICTS, source),
+                f"Automatic verdicts against {whose}",
+                "Balanced accuracy, but for the last three columns: share of the claims that are "
+                "supported there whose page is the same here; AUROC and accuracy of the citations’ "
+                "entailment.",
+            )
+        )
+        for name in ("pearson", "spearman"):
+            compared = _SCORES | _PEOPLE | _RECALL
+            columns = {(f"{name}_of_{m}", v): head for (m, v), head in compared.items()}
+            title = f"{name.capitalize()} correlation with {whose}, text by text"
+            note = "Of the values of the texts."
+            found.append(_by_source(own, _with(columns, source), title, note))
+    note = (
+        "Section 5.3. Of texts whose main person’s page has views; failed counts the others. "
+        "The last two columns are Spearman correlations."
+    )
+    found.append(_by_source(own, _VIEWS, "Page views", note))
+    return [table for table in found if table.rows]
+
+
+def _with(columns: Mapping[tuple, str], against: str | None = None) -> dict[tuple, str]:
+    return {(*name, against): head for name, head in columns.items()}
+
+
+def _by_source(
+    own: Mapping[tuple, Result],
+    columns: Mapping[tuple, str],
+    title: str,
+    note: str,
+    figures: Sequence[str] = (),
+) -> TextTable:
+    """A row a generator and source; columns that are empty throughout are left out."""
+    shown = {name: head for name, head in columns.items() if any(key[:3] == name for key in own)}
+    keys = dict.fromkeys((key[4], key[3]) for key in own if key[:3] in shown)
+    rows = []
+    for generator in dict.fromkeys(generator for generator, _ in keys):
+        for kind in (kind for own_generator, kind in keys if own_generator == generator):
+            cells = [own.get((*name, kind, generator)) for name in shown]
+            rows.append([generator, kind, *map(_cell, cells)])
+    return TextTable(title, note, ["generator", "source", *shown.values()], rows, figures)
+
+
+def _cell(row: Result | None) -> Cell:
+    return cell(row, note="n = {n}, {failed} failed" if row and row.failed else "n = {n}")
+
+
+def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
+    """FActScore and D-FActScore, and the types of output, by generator."""
+    own = by(
+        [row for row in results if row.against is None], "metric", "variant", "kind", "generator"
+    )
+    generators = list(dict.fromkeys(r.generator for r in results if r.kind == "automatic"))
+    found, scores = {}, {}
+    for kind in ("automatic", *_WHOSE):
+        for name, head in _SCORES.items():
+            cells = [own.get((*name, kind, generator)) for generator in generators]
+            if any(cells):
+                scores[f"{head}, {kind}"] = [_value(one) for one in cells]
+    if scores:
+        title = "FActScore and D-FActScore by generator"
+        found["01_scores"] = Drawing(title, bars(scores, generators, "supported claims"))
+    shares = {
+        generator: [_value(own.get((*name, "automatic", generator))) for name in _TYPES]
+        for generator in generators
+    }
+    svg = bars(shares, list(_TYPES.values()), "share of the texts")
+    return found | {"02_output_types": Drawing("Types of output by generator", svg)}
+
+
+def _value(row: Result | None) -> Value:
+    return (None, None) if row is None else (row.value, row.ci95)
+
+
+def examples_of(texts: Sequence[JudgedText]) -> list[tuple[JudgedText, list]]:
+    """The texts that lose most between FActScore and D-FActScore, with their people."""
+    ranked = []
+    for text in texts:
+        pair = [factual_precision(text, name) for name in ("independent", "grouped")]
+        if text.source == "automatic" and None not in pair and pair[0] > pair[1]:
+            ranked.append((pair[1] - pair[0], text.id, text))
+    ranked.sort(key=lambda entry: entry[:2])
+    return [(text, people_of(text)) for _, _, text in ranked[:MAX_EXAMPLES]]
+
+
+def _share(text: JudgedText, name: str) -> str:
+    value = factual_precision(text, name)
+    return "–" if value is None else f"{value:.2f}"
+
+
+class DFActScorePage(Page):
+    """Whose facts are these?"""
+
+    template = "experiments/dfactscore/dfactscore.html.j2"
+    question = "Whose facts are these?"
+    counted = "n counts names; brackets hold 95 % bootstrap intervals over names."
+
+    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
+        """By source, and of one source against another."""
+        return tables_of(file.results)
+
+    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
+        """Scores and types of output."""
+        return figures_of(file.results)
+
+    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
+        """The texts that lose most."""
+        there = (folder / "texts.jsonl").is_file()
+        texts = read_records(folder / "texts.jsonl", JudgedText) if there else []
+        return {
+            "examples": examples_of(texts),
+            "precision": _share,
+            "type_of": output_type,
+            "marks": MARKS,
+        }
+
+    def in_terminal(self, row: Result) -> bool:
+        """What the tables show first, not every comparison."""
+        return row.metric not in {"factscore", "claims", *_PEARSON}

@@ -1,0 +1,312 @@
+"""What is known of a text's claims, from a verifier, from the texts' own file, or from people.
+
+One form for all three, so that each of them gives the same values and any two can be compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from eval.metrics.citations import CitedSentence, precision, recall
+from eval.metrics.document import Scored, length_penalty
+from records import Document, Verdict
+from records.types import Record
+
+Source = Literal["automatic", "file", "people"]
+Name = Literal["independent", "grouped"]
+Label = Literal["one person", "merged", "kept apart", "split", "nobody"]
+TYPES: tuple[Label, ...] = ("one person", "merged", "kept apart", "split", "nobody")
+
+
+class JudgedClaim(BaseModel):
+    """A claim, by itself and as one of its person's.
+
+    Attributes:
+        group: the person of the text that it is about.
+        entity: the title that the group is linked to.
+        grouped: whether that person's passages support it; ``None``: not judged.
+        independent: whether anyone's passages do (FActScore); ``None``: not judged.
+        alone: the title that supports it where it is linked by itself.
+        failed: the verdicts that failed; they are among those not judged.
+    """
+
+    text: str
+    group: str | None = None
+    entity: str | None = None
+    grouped: bool | None = None
+    independent: bool | None = None
+    alone: str | None = None
+    failed: list[Name] = []
+
+
+class JudgedText(Record):
+    """A text and its claims, as one source sees them.
+
+    Attributes:
+        failed: sentences without claims because decomposition failed.
+        citations: its sentences with their citations; ``None`` where those were not judged.
+        titles: of its passages.
+    """
+
+    source: Source
+    id: str
+    topic: str
+    generator: str
+    responded: bool = True
+    failed: int = 0
+    claims: list[JudgedClaim]
+    citations: list[CitedSentence] | None = None
+    titles: list[str] = Field(default_factory=list)
+
+
+# The values of one text
+
+
+def failures(text: JudgedText, names: Sequence[Name]) -> int:
+    """Claims of whose verdicts one of these failed, and sentences without claims."""
+    return text.failed + sum(not set(names).isdisjoint(claim.failed) for claim in text.claims)
+
+
+def ungrouped(text: JudgedText) -> int:
+    """Claims whose group is not known."""
+    return sum(claim.group is None and "grouped" in claim.failed for claim in text.claims)
+
+
+def factual_precision(text: JudgedText, name: Name) -> float | None:
+    """FActScore (``independent``) or D-FActScore (``grouped``) of a text, without length penalty.
+
+    Supported claims / judged claims; 0 for a text that responds without a claim, ``None`` for one
+    that does not respond or of whose claims none could be judged.
+    """
+    if not text.responded:
+        return None
+    if not text.claims and not text.failed:
+        return 0.0
+    judged = [getattr(claim, name) for claim in text.claims if getattr(claim, name) is not None]
+    return sum(judged) / len(judged) if judged else None
+
+
+def gap(text: JudgedText) -> float | None:
+    """FActScore - D-FActScore, of the claims that have both verdicts.
+
+    Of a file's the difference of its two scores, whose lists of claims are not the same.
+    """
+    if text.source != "file":
+        both = [c for c in text.claims if c.independent is not None and c.grouped is not None]
+        lost = text.failed + len(text.claims) - len(both)
+        text = text.model_copy(update={"claims": both, "failed": lost})
+    alone, own = factual_precision(text, "independent"), factual_precision(text, "grouped")
+    return None if alone is None or own is None else alone - own
+
+
+def penalised(text: JudgedText, name: Name) -> float | None:
+    """The same times FActScore's length penalty, by the number of claims.
+
+    The released code of D-FActScore counts groups for claims there, which leaves next to nothing
+    of the score; this is the penalty that it means.
+    """
+    value = factual_precision(text, name)
+    return None if value is None else value * length_penalty(len(text.claims))
+
+
+def biographies(text: JudgedText) -> int | None:
+    """Number of people whom the text tells of: its groups (2402.05629: number of biographies).
+
+    ``None`` where the group of some claim is not known.
+    """
+    if ungrouped(text):
+        return None
+    found = {claim.group for claim in text.claims if claim.group is not None}
+    return len(found) or None
+
+
+def entities(text: JudgedText) -> int | None:
+    """Number of distinct titles where each claim is linked alone (2402.05629, appendix B.1)."""
+    judged = any(claim.independent is not None for claim in text.claims)
+    found = {c.alone for c in text.claims if c.independent and c.alone is not None}
+    return len(found) if judged else None
+
+
+def linked_people(text: JudgedText) -> int | None:
+    """Number of distinct titles that the groups' supported claims are linked to."""
+    judged = any(claim.grouped is not None for claim in text.claims)
+    found = {c.entity for c in text.claims if c.grouped and c.entity is not None}
+    return len(found) if judged else None
+
+
+def output_type(text: JudgedText) -> Label | None:
+    """Which of the types of output of 2402.05629, section 2.4, a text is (unconfirmed).
+
+    Our reading of it, by the numbers of biographies and of entities:
+
+    - ``one person``: one biography, whose claims one person's passages support;
+    - ``merged``: one biography of claims that only several people's passages support;
+    - ``kept apart``: several biographies and several people;
+    - ``split``: several biographies of one person.
+
+    ``nobody`` is a text of which no passage supports a claim; none of the four.
+    """
+    told, people = biographies(text), entities(text)
+    if told is None or people is None:
+        return None
+    if people == 0:
+        return "nobody"
+    if people == 1:
+        return "one person" if told == 1 else "split"
+    return "merged" if told == 1 else "kept apart"
+
+
+def main_person(text: JudgedText) -> str | None:
+    """The title with most supported claims, the first of equals."""
+    counts = Counter(c.entity for c in text.claims if c.grouped and c.entity is not None)
+    return counts.most_common(1)[0][0] if counts else None
+
+
+def citation_recall(text: JudgedText) -> float | None:
+    return None if text.citations is None else recall(text.citations)
+
+
+def citation_precision(text: JudgedText) -> float | None:
+    """``None`` for the file's, which says nothing of single citations."""
+    if text.citations is None or text.source == "file":
+        return None
+    return precision(text.citations)
+
+
+# Where they come from
+
+
+def from_pipeline(scored: Scored, citations: list[CitedSentence] | None) -> JudgedText:
+    """What a D-FActScore verifier found, by its verdicts ``independent`` and ``grouped``."""
+    document = scored.document
+    by_name: dict[str, dict[str, Verdict]] = {"independent": {}, "grouped": {}}
+    for verdict in scored.verdicts:
+        if verdict.name in by_name:
+            by_name[verdict.name][verdict.claim] = verdict
+    claims = []
+    for claim in scored.claims:
+        if claim.failed is None:
+            alone, own = (by_name[name].get(claim.id) for name in ("independent", "grouped"))
+            claims.append(
+                JudgedClaim(
+                    text=claim.text,
+                    group=own and own.group,
+                    entity=own and own.entity,
+                    grouped=_supported(own),
+                    independent=_supported(alone),
+                    alone=alone and alone.entity,
+                    failed=[n for n in by_name if _failed(by_name[n].get(claim.id))],
+                )
+            )
+    return JudgedText(
+        source="automatic",
+        **_shared(document),
+        responded=bool(scored.scores),
+        failed=sum(claim.failed is not None for claim in scored.claims),
+        claims=claims,
+        citations=citations,
+        titles=list(dict.fromkeys(passage.title for passage in scored.passages if passage.title)),
+    )
+
+
+def _failed(verdict: Verdict | None) -> bool:
+    return verdict is None or verdict.label == "failed"
+
+
+def _supported(verdict: Verdict | None) -> bool | None:
+    if verdict is None or verdict.label in ("failed", "irrelevant"):
+        return None
+    return verdict.label == "supported"
+
+
+def atoms_fault(document: Document) -> str | None:
+    """What is wrong with AmbigBio's own verdicts in a document; ``None`` where nothing is."""
+    for name in ("atoms_independent", "atoms_grouped"):
+        atoms = (document.model_extra or {}).get(name)
+        for place, atom in enumerate(atoms if isinstance(atoms, list) else []):
+            own = atom if isinstance(atom, dict) else {}
+            topic = own.get("supporting_topic", 0)
+            right = isinstance(own.get("atom"), str) and isinstance(own.get("is_supported"), bool)
+            if not right or not isinstance(topic, str | None):
+                fields = "atom (a text), is_supported (true or false), supporting_topic (or null)"
+                return f"{name}[{place}]: {fields}: fields required; or leave {name} out"
+    return None
+
+
+def from_file(document: Document, citations: list[CitedSentence] | None) -> JudgedText | None:
+    """AmbigBio's own verdicts, those of its authors' automatic D-FActScore; ``None`` without.
+
+    The file has no groups. A claim that only one of its two lists has is judged by that one.
+    """
+    extra = document.model_extra or {}
+    grouped, alone = extra.get("atoms_grouped"), extra.get("atoms_independent")
+    if not isinstance(grouped, list) or not isinstance(alone, list):
+        return None
+    found: dict[str, dict] = {}
+    for atom in alone:
+        own = {"independent": atom["is_supported"], "alone": atom["supporting_topic"]}
+        found.setdefault(_plain(atom["atom"]), {"text": atom["atom"]}).update(own)
+    for atom in grouped:
+        own = {"grouped": atom["is_supported"], "entity": atom["supporting_topic"]}
+        found.setdefault(_plain(atom["atom"]), {"text": atom["atom"]}).update(own)
+    return JudgedText(
+        source="file",
+        **_shared(document),
+        claims=[JudgedClaim(**own) for own in found.values()],
+        citations=_of_file(extra.get("citations"), citations),
+    )
+
+
+def _of_file(
+    given: list[dict] | None, judged: list[CitedSentence] | None
+) -> list[CitedSentence] | None:
+    """The same sentences with the file's ``entailed``; they stand first and in its order."""
+    if judged is None or not given or any(c.get("entailed") not in (0, 1) for c in given):
+        return None
+    labels = [bool(citation["entailed"]) for citation in given]
+    labels += [False] * (len(judged) - len(given))
+    return [
+        CitedSentence(text=one.text, numbers=one.numbers, recalled=label)
+        for one, label in zip(judged, labels, strict=True)
+    ]
+
+
+def _shared(document: Document) -> dict:
+    return {
+        "id": document.id,
+        "topic": document.topic,
+        "generator": document.generator or "given",
+    }
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def matched(
+    left: JudgedText, right: JudgedText
+) -> tuple[list[tuple[JudgedClaim, JudgedClaim]], int]:
+    """The claims of two sources that have the same text, and how many of the right have no twin."""
+    found = {_plain(claim.text): claim for claim in reversed(left.claims)}
+    pairs = [(found[t], c) for c in right.claims if (t := _plain(c.text)) in found]
+    return pairs, len(right.claims) - len(pairs)
+
+
+def people_of(text: JudgedText) -> list[tuple[str, str | None, list[JudgedClaim]]]:
+    """The groups of a text: name, linked title, claims; for a reader."""
+    groups: dict[str, list[JudgedClaim]] = {}
+    for claim in text.claims:
+        groups.setdefault(claim.group or "–", []).append(claim)
+    return [(name, own[0].entity, own) for name, own in groups.items()]
+
+
+def by_generator(texts: Sequence[JudgedText]) -> dict[str, list[JudgedText]]:
+    """The texts of each generator, in the order in which they first come."""
+    found: dict[str, list[JudgedText]] = {}
+    for text in texts:
+        found.setdefault(text.generator, []).append(text)
+    return found

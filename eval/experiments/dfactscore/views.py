@@ -1,0 +1,68 @@
+"""Page views of the people whom a name may mean (2402.05629, section 5.3)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from eval.experiments.dfactscore.texts import JudgedText
+from records import BadInput, UserError, iter_rows
+
+
+class Views:
+    """Views of pages, and which people share a name.
+
+    Args:
+        path: rows of ``title`` and ``views``; or the ``names.jsonl`` of ``data_builders ambigbio``,
+            whose ``candidates`` have both. In the former case a column ``name`` says who shares it.
+
+    Raises:
+        UserError: no such file, or not a single page with views.
+        BadInput: a row that has neither, or views that are no number.
+    """
+
+    def __init__(self, path: str | Path):
+        self.views: dict[str, int] = {}
+        self.names: dict[str, list[str]] = {}
+        for number, row in iter_rows(path):
+            listed = row["candidates"] if isinstance(row.get("candidates"), list) else [row]
+            for page in listed:
+                page = page if isinstance(page, dict) else {}
+                self._add(page, row.get("name"), f"{path}:{number}")
+        if not self.views:
+            raise UserError(f"{path}: no page has views; build the names with --views")
+
+    def _add(self, page: dict, name: str | None, where: str) -> None:
+        if not isinstance(page.get("title"), str):
+            raise BadInput([f"{where}: title: field required; or candidates with titles"])
+        if page.get("views") in (None, ""):
+            return
+        try:
+            views = int(page["views"])
+        except (TypeError, ValueError):
+            raise BadInput([f"{where}: views: not a number: {page['views']!r}"]) from None
+        self.views[page["title"]] = views
+        if name is not None:
+            self.names.setdefault(name, []).append(page["title"])
+
+    def candidates(self, text: JudgedText) -> list[str]:
+        """The titles with views that a text's name may mean; without names, its passages'."""
+        titles = [title for title in text.titles if title in self.views]
+        return self.names.get(text.topic) or titles
+
+    def logarithm(self, title: str | None) -> float | None:
+        """Decimal logarithm of 1 + views."""
+        return math.log10(1 + self.views[title]) if title in self.views else None
+
+    def is_first(self, title: str | None, candidates: list[str]) -> float | None:
+        """Whether a page is the most viewed of two or more; ``None`` where nobody can tell."""
+        if title not in self.views or len(candidates) < 2 or title not in candidates:
+            return None
+        return float(self.views[title] == max(self.views[name] for name in candidates))
+
+    def chance(self, title: str | None, candidates: list[str]) -> float | None:
+        """What drawing one of the candidates gives, where :meth:`is_first` can tell."""
+        if self.is_first(title, candidates) is None:
+            return None
+        views = [self.views[name] for name in candidates]
+        return views.count(max(views)) / len(views)

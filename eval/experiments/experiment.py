@@ -1,0 +1,125 @@
+"""The frame of an experiment: what every one of them does, once.
+
+An experiment says what it reads, what it judges, document by document through its run, and the
+values of what was found; its page says how they are shown. Keys, guards, journals, costs, files and
+the terminal are the frame's.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from eval.report.page import Page, write_tables_and_figures
+from eval.run.run import Run
+from records import Result, ResultFile, UserError, write_jsonl
+
+T = TypeVar("T")
+
+
+class Found(NamedTuple):
+    """What an experiment found out.
+
+    Attributes:
+        values: fields of results, without the configuration's hash; without a ``domain`` they have
+            that of the experiment.
+        files: name to the rows of a file beside the results.
+        provenance: what else stands once in the results file.
+    """
+
+    values: Iterable[Mapping[str, Any]]
+    files: Mapping[str, Iterable[object]] = {}
+    provenance: Mapping[str, object] = {}
+
+
+class Experiment:
+    """An experiment; its class is one of ``eval/commands/experiment.py``.
+
+    Attributes:
+        name: of its command.
+        page: how its results are shown.
+        domain: named in the results.
+        seed: of draws and of the bootstrap.
+    """
+
+    name: ClassVar[str]
+    page: ClassVar[Page]
+    domain: str
+    seed: int
+
+    def holds(self) -> list[object]:
+        """The stages, models and metrics that it is made of (``eval/run/held.py``)."""
+        raise NotImplementedError
+
+    def measure(self, run: Run) -> Found:
+        """Read, judge and compute; what a killed run had judged is not judged again."""
+        raise NotImplementedError
+
+    def run(self, output: Path, config: dict) -> ResultFile:
+        """Run, resuming what a killed run left in ``output``.
+
+        Writes ``results.json``, the files of :meth:`measure`, and of these ``tables.md``,
+        ``tables.csv`` and ``figures/*.svg``.
+
+        Raises:
+            UserError: something is wrong with the configuration or its files, or the folder holds
+                a run of another configuration.
+        """
+        with Run(self.name, self, config, output) as run:
+            file = run.finished() or self._measured(run)
+            write_tables_and_figures(self.page, file, run.output)
+        return file
+
+    def _measured(self, run: Run) -> ResultFile:
+        found = self.measure(run)
+        shared = {"domain": getattr(self, "domain", None), "config_hash": run.key}
+        results = [Result(**(shared | dict(value))) for value in found.values]
+        for name, rows in found.files.items():
+            write_jsonl(run.output / name, rows)
+        return run.finish(results, **found.provenance)
+
+
+# What experiments ask of their options
+
+
+def at_least_one(**given: Sequence | Mapping) -> None:
+    """Refuse an option without an entry.
+
+    Raises:
+        UserError: it is empty.
+    """
+    for name, entries in given.items():
+        if not entries:
+            raise UserError(f"{name}: none; give at least one")
+
+
+def natural(**given: int) -> None:
+    """Refuse a negative number of something of which 0 is all.
+
+    Raises:
+        UserError: it is negative.
+    """
+    for name, count in given.items():
+        if count < 0:
+            raise UserError(f"{name}: {count}; give a number, or 0 for all")
+
+
+def drawn(names: Iterable[str], most: int, draw: random.Random) -> set[str]:
+    """At most so many of some names, drawn at random; all of them where ``most`` is 0."""
+    every = sorted(set(names))
+    return set(draw.sample(every, min(most, len(every))) if most else every)
+
+
+def by_generator(
+    files: Mapping[str, str] | Sequence[str], read: Callable[[str, str | None], Iterable[T]]
+) -> list[T]:
+    """The records of files that a generator is given for, or that name their generators.
+
+    Args:
+        files: generator to file, or files.
+        read: takes a file and its generator, if one is given.
+    """
+    named = files.items() if isinstance(files, Mapping) else [(None, path) for path in files]
+    return [record for generator, path in named for record in read(path, generator)]

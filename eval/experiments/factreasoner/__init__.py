@@ -1,0 +1,1 @@
+"""FactReasoner against other assessors, and relation models."""

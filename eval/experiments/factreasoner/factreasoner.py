@@ -1,0 +1,167 @@
+"""FactReasoner against other assessors on the same claims and evidence (2502.18573, Tables 3–27).
+
+Every set of documents goes through the same decomposition and retrieval, and all assessors judge
+the same claims by the same passages. For each set and source of evidence there is a table of the
+assessors (Tables 3, 5–7, 9–19): numbers of supported, contradicted and undecided claims, Pr, R@K,
+F1@K and the E-measure, against labels F1 of the class supported and MAE, each as mean ± standard
+deviation; and one-sided paired t-tests between assessors (Tables 4, 20–27), Holm-corrected beside.
+``relations`` swaps the relation model (Table 8).
+
+In ``results.json`` a result's ``domain`` is the set and its ``group`` the source of evidence. There
+is no length penalty.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
+
+from eval.experiments.experiment import Experiment, Found, at_least_one
+from eval.experiments.factreasoner.factreasoner_page import GIVEN, FactReasonerPage
+from eval.experiments.factreasoner.factreasoner_values import values_of
+from eval.metrics.corpus import expected_claims
+from eval.metrics.document import Scored
+from eval.pipeline import Pipeline
+from eval.run.run import Run
+from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
+from records import Claim, Document, Passage, UserError, Verdict, read_records
+
+# Pairs of a document are many: a kill loses little.
+CHUNK = 16
+
+
+class Named:
+    """A verifier under a name of the run's own, so that one class may stand in it several times.
+
+    Args:
+        name: the ``assessor`` of its verdicts.
+        verifier: gives them.
+    """
+
+    def __init__(self, name: str, verifier: Verifier):
+        self.name = name
+        self.verifier = verifier
+        self.judges_sets = verifier.judges_sets
+
+    def holds(self) -> list[object]:
+        """The verifier."""
+        return [self.verifier]
+
+    def __call__(
+        self,
+        documents: Sequence[Document],
+        claims: Sequence[Sequence[Claim]],
+        passages: Sequence[Sequence[Passage]],
+    ) -> list[list[Verdict]]:
+        """The verifier's verdicts."""
+        found = self.verifier(documents, claims, passages)
+        return [[v.model_copy(update={"assessor": self.name}) for v in own] for own in found]
+
+
+class FactReasoner(Experiment):
+    """The experiment.
+
+    Args:
+        documents: name of a set to its file: ours, FactReasoner's own (``atoms``, ``contexts``), or
+            any other that ``score`` reads.
+        assessors: name to verifier, e.g. eval.verify.factreasoner.stage.FactReasoner,
+            eval.verify.factscore.FActScore, eval.verify.majority.Majority,
+            eval.verify.whole_response.WholeResponse.
+        decompose: texts to claims; the documents' own claims, with their labels, by
+            eval.decompose.given.Given.
+        revise: claims to claims that stand alone; without it they stay as they are.
+        retrieve: name to source of evidence, each of which has tables of its own; without any the
+            documents' own passages are used. The paper has ``k: 3`` for Wikipedia and 5 for web
+            search, and eval.retrieve.cut.Cut around each for at most 4,000 characters a page.
+        relations: name to relation model. Assessors with an ``entailment`` judge once with each of
+            them in its place, and are called "assessor (relation model)"; none leaves them their
+            own.
+        challengers: names of assessors that are tested to be better than all others; by default
+            every assessor is tested against every other.
+        k: K of recall@K and F1@K; by default each set's median number of claims.
+        seed: of the bootstrap.
+
+    Raises:
+        UserError: no set or assessor, a challenger that is none, or ``k`` below 1.
+    """
+
+    name = "factreasoner"
+    page = FactReasonerPage()
+
+    def __init__(
+        self,
+        documents: dict[str, str],
+        assessors: dict[str, Verifier],
+        decompose: Decomposer,
+        revise: Reviser | None = None,
+        retrieve: dict[str, Retriever] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        relations: dict[str, EntailmentModel] = {},  # noqa: B006
+        challengers: list[str] = [],  # noqa: B006
+        k: int | None = None,
+        seed: int = 0,
+    ):
+        at_least_one(documents=documents, assessors=assessors)
+        for name in challengers:
+            if name not in assessors:
+                raise UserError(f"challengers: {name!r} is no assessor ({', '.join(assessors)})")
+        if k is not None and k < 1:
+            raise UserError(f"k: {k}; give at least 1")
+        self.documents = documents
+        self.assessors = assessors
+        self.decompose = decompose
+        self.revise = revise
+        self.retrieve = retrieve
+        self.relations = relations
+        self.challengers = challengers
+        self.k = k
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """Assessors, relation models, and the stages before them."""
+        models = [*self.relations.values(), *self.assessors.values()]
+        return [self.decompose, self.revise, *self.retrieve.values(), *models]
+
+    def measure(self, run: Run) -> Found:
+        """Judge every set by every source of evidence.
+
+        Beside the results ``scored.jsonl``: every document of every set, with its verdicts.
+        """
+        variants = list(self._variants())
+        verify = [Named(name, verifier) for _, name, verifier in variants]
+        challengers = [name for own, name, _ in variants if own in self.challengers]
+        values, rows, ks = [], [], {}
+        for domain, path in self.documents.items():
+            documents = read_records(path, Document)
+            for group, retrieve in (self.retrieve or {GIVEN: None}).items():
+                pipeline = Pipeline(self.decompose, verify, retrieve, revise=self.revise, gamma=0)
+                part = f"{domain}\n{group}"
+                scored = run.documents(part, pipeline.score, documents, Scored, CHUNK)
+                k = ks[domain if group == GIVEN else f"{domain}, {group}"] = (
+                    self.k or expected_claims(scored)
+                )
+                shared = {"domain": domain, "group": group, "generator": _generator(documents)}
+                values += [shared | row for row in values_of(scored, k, challengers, self.seed)]
+                names = {"set": domain, "evidence": group}
+                rows += [names | one.model_dump(mode="json", exclude_none=True) for one in scored]
+        return Found(values, {"scored.jsonl": rows}, {"k": ks})
+
+    def _variants(self) -> Iterator[tuple[str, str, Verifier]]:
+        """The assessors, once with each relation model where they have one.
+
+        Each with its own name and the name that it has in the run.
+        """
+        for name, verifier in self.assessors.items():
+            if not self.relations or not hasattr(verifier, "entailment"):
+                yield name, name, verifier
+                continue
+            for relation, model in self.relations.items():
+                twin = copy(verifier)
+                twin.entailment = model
+                yield name, f"{name} ({relation})", twin
+
+
+def _generator(documents: Sequence[Document]) -> str:
+    """Who wrote the texts, if they all have one writer."""
+    found = Counter(document.generator or "given" for document in documents)
+    return next(iter(found)) if len(found) == 1 else "several"

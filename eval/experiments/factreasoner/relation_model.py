@@ -1,0 +1,151 @@
+"""How well does a relation model tell entailment and contradiction? (2502.18573, Figures 6–10.)
+
+ROC curves on FACTOR (2307.06908): a passage with the sentence that goes on, and up to three false
+ones that were made from it by small changes. FactReasoner's code does not say what its pairs were;
+ours are, for each row:
+
+- entailment: the premise with the true sentence in it, and the true sentence;
+- contradiction: the same premise, and each false sentence;
+- neutral: the premise of another document, drawn with the seed, and the true sentence.
+
+The curve of entailment takes p(entailment) as its score and that of contradiction p(contradiction);
+each against both other kinds together, and against the opposite kind alone, which shares all but a
+few words with it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.factreasoner.relation_model_page import RelationModelPage
+from eval.experiments.factreasoner.relation_model_values import JudgedPair, Pair, measures_of
+from eval.run.run import Run
+from eval.stages import EntailmentModel
+from records import UserError, read_records
+from records.types import Record
+
+
+class FactorRow(Record):
+    """A row of FACTOR, by its published field names.
+
+    Attributes:
+        turncated_prefixes: the prefix as FACTOR's own evaluation reads it, where the file has it.
+    """
+
+    full_prefix: str = ""
+    doc_id: str | int
+    completion: str = ""
+    contradiction_0: str = ""
+    contradiction_1: str = ""
+    contradiction_2: str = ""
+    turncated_prefixes: str | None = None
+
+    @property
+    def false_ones(self) -> list[str]:
+        """The false sentences that are there."""
+        every = (self.contradiction_0, self.contradiction_1, self.contradiction_2)
+        return [text.strip() for text in every if text.strip()]
+
+
+class RelationModel(Experiment):
+    """The experiment.
+
+    Args:
+        factor: name to a FACTOR file (CSV, JSONL).
+        relations: name to relation model, e.g. eval.models.encoder.Entailment with a checkpoint.
+        premise: ``passage`` is the prefix with the true sentence behind it, ``completion`` the
+            true sentence alone (the entailment pairs are then two equal texts).
+        thresholds: probabilities for the table of true and false positive rates.
+        documents: at most this many documents of a file, drawn at random; 0 for all.
+        seed: of the draws and of the bootstrap.
+
+    Raises:
+        UserError: no file or model, or a threshold that is no probability.
+    """
+
+    name = "relation_model"
+    page = RelationModelPage()
+
+    def __init__(
+        self,
+        factor: dict[str, str],
+        relations: dict[str, EntailmentModel],
+        premise: Literal["passage", "completion"] = "passage",
+        thresholds: list[float] = [0.1, 0.3, 0.5, 0.7, 0.9],  # noqa: B006
+        documents: int = 0,
+        seed: int = 0,
+    ):
+        at_least_one(factor=factor, relations=relations)
+        natural(documents=documents)
+        if not all(0 < threshold < 1 for threshold in thresholds):
+            raise UserError(f"thresholds: {thresholds}; give probabilities between 0 and 1")
+        self.factor = factor
+        self.relations = relations
+        self.premise = premise
+        self.thresholds = thresholds
+        self.documents = documents
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """The relation models."""
+        return [*self.relations.values()]
+
+    def measure(self, run: Run) -> Found:
+        """Judge all pairs; beside the results ``pairs.jsonl``."""
+        values, judged, left_out = [], [], Counter()
+        for name, path in self.factor.items():
+            pairs = self._pairs(path, left_out)
+            found = {
+                model: judge.relations([(pair.premise, pair.hypothesis) for pair in pairs])
+                for model, judge in self.relations.items()
+            }
+            judged += [
+                _judged(name, model, pair, row)
+                for model, table in found.items()
+                for pair, row in zip(pairs, np.asarray(table, dtype=float).tolist(), strict=True)
+            ]
+            values += measures_of(pairs, found, self.thresholds, self.seed, name)
+        return Found(values, {"pairs.jsonl": judged}, {"left_out": dict(left_out)})
+
+    def _pairs(self, path: str, left_out: Counter) -> list[Pair]:
+        """The pairs of a file; rows without a true or without a false sentence are left out."""
+        rows = read_records(path, FactorRow)
+        whole = [row for row in rows if row.completion.strip() and row.false_ones]
+        left_out["rows without a true or a false sentence"] += len(rows) - len(whole)
+        rng = random.Random(self.seed)
+        names = drawn((str(row.doc_id) for row in whole), self.documents, rng)
+        whole = [row for row in whole if str(row.doc_id) in names]
+        if not whole:
+            raise UserError(f"{path}: no row has a true and a false sentence")
+        by_document: dict[str, list[str]] = {}
+        for row in whole:
+            by_document.setdefault(str(row.doc_id), []).append(self._premise(row))
+        pairs = []
+        for row in whole:
+            own, true, text = str(row.doc_id), row.completion.strip(), self._premise(row)
+            pairs.append(Pair(own, "entailment", text, true))
+            pairs += [Pair(own, "contradiction", text, false) for false in row.false_ones]
+            others = [name for name in by_document if name != own]
+            if others:
+                foreign = rng.choice(by_document[rng.choice(others)])
+                pairs.append(Pair(own, "neutral", foreign, true))
+        return pairs
+
+    def _premise(self, row: FactorRow) -> str:
+        true = row.completion.strip()
+        if self.premise == "completion":
+            return true
+        return f"{(row.turncated_prefixes or row.full_prefix).strip()} {true}".strip()
+
+
+def _judged(file: str, model: str, pair: Pair, row: Sequence[float]) -> JudgedPair:
+    """Rounded: a curve does not need more, and equal runs are equal files."""
+    p = None if any(map(math.isnan, row)) else tuple(round(value, 6) for value in row)
+    return JudgedPair(file=file, document=pair.document, label=pair.label, model=model, p=p)

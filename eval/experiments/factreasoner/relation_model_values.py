@@ -1,0 +1,143 @@
+"""What the relation model experiment computes of judged pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from components.checkpoint import RELATIONS
+from components.statistics import auroc, bootstrap
+from eval.stages import called
+from records import UserError
+from records.types import Record
+
+
+class Curve(NamedTuple):
+    """A relation, whose probability is the score, and the kinds of pairs that it is told from."""
+
+    relation: str
+    others: tuple[str, ...]
+
+    @property
+    def negatives(self) -> str:
+        """What the others are called."""
+        return self.others[0] if len(self.others) == 1 else "all"
+
+    @property
+    def name(self) -> str:
+        """The ``kind`` of its results."""
+        return f"{self.relation} > {self.negatives}"
+
+
+CURVES = (
+    Curve("entailment", ("contradiction", "neutral")),
+    Curve("entailment", ("contradiction",)),
+    Curve("contradiction", ("entailment", "neutral")),
+    Curve("contradiction", ("entailment",)),
+)
+
+
+class Value(NamedTuple):
+    """Fields of a result."""
+
+    metric: str
+    kind: str
+    assessor: str
+    against: str | None = None
+    variant: float | None = None
+
+
+class Pair(NamedTuple):
+    """A premise and a hypothesis of a document, and how they are related."""
+
+    document: str
+    label: str
+    premise: str
+    hypothesis: str
+
+
+class JudgedPair(Record):
+    """A line of ``pairs.jsonl``; ``p`` holds entailment, neutral, contradiction, or none: failed.
+
+    Premises and hypotheses are in the FACTOR file.
+    """
+
+    file: str
+    document: str
+    label: Literal["entailment", "neutral", "contradiction"]
+    model: str
+    p: tuple[float, float, float] | None = None
+
+
+def measures_of(
+    pairs: Sequence[Pair],
+    found: dict[str, np.ndarray],
+    thresholds: Sequence[float],
+    seed: int,
+    domain: str,
+) -> list[dict]:
+    """The results' fields of one file, with bootstrap intervals over documents.
+
+    - ``auroc`` of each curve (``CURVES``), and its paired difference of every two models.
+    - ``true_positive_rate`` and ``false_positive_rate`` at each threshold (the ``variant``) of the
+      curves against both other kinds.
+    - ``called_so``: share of a kind's pairs whose likeliest relation is that kind.
+
+    Args:
+        found: model to probabilities of shape (pairs, 3) in the order entailment, neutral,
+            contradiction; NaN where the model failed. A pair that any model failed on is left out
+            for all of them.
+    """
+    label = np.asarray([pair.label for pair in pairs])
+    failed = np.any([np.isnan(table).any(axis=1) for table in found.values()], axis=0)
+    place = np.flatnonzero(~failed)
+    documents = np.asarray([pair.document for pair in pairs], dtype=object)[place]
+    kinds = label[place]
+    tables = {name: np.asarray(table, dtype=float)[place] for name, table in found.items()}
+
+    def statistics(chosen: np.ndarray) -> dict[Value, float]:
+        values = {}
+        for model, table in tables.items():
+            values |= _of_model(model, table[chosen], kinds[chosen], thresholds)
+        for one, other in combinations(tables, 2):
+            for curve in CURVES:
+                mine, theirs = (values[Value("auroc", curve.name, m)] for m in (one, other))
+                values[Value("auroc", curve.name, one, against=other)] = mine - theirs
+        return values
+
+    if not len(place):
+        raise UserError(f"{domain}: no pair was judged by all relation models")
+    shared = {"domain": domain, "n": len(set(documents)), "failed": int(failed.sum())}
+    return [
+        {**name._asdict(), **shared, **value}
+        for name, value in bootstrap(statistics, documents, seed=seed).items()
+        if value["value"] is not None
+    ]
+
+
+def _of_model(
+    model: str, table: np.ndarray, kinds: np.ndarray, thresholds: Sequence[float]
+) -> dict[Value, float]:
+    values = {}
+    for curve in CURVES:
+        score = table[:, RELATIONS.index(curve.relation)]
+        own = np.isin(kinds, (curve.relation, *curve.others))
+        true = kinds == curve.relation
+        values[Value("auroc", curve.name, model)] = auroc(score[own], true[own])
+        for threshold in thresholds if len(curve.others) > 1 else ():
+            rates = {"true_positive_rate": true, "false_positive_rate": own & ~true}
+            for metric, rows in rates.items():
+                name = Value(metric, curve.name, model, variant=threshold)
+                values[name] = _share((score >= threshold)[rows])
+    said = called(table)
+    for place, relation in enumerate(RELATIONS):
+        values[Value("called_so", relation, model)] = _share((said == place)[kinds == relation])
+    return values
+
+
+def _share(said: np.ndarray) -> float:
+    return said.mean() if len(said) else math.nan

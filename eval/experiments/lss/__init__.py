@@ -1,0 +1,1 @@
+"""What of a claim is supported?"""

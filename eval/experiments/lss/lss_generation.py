@@ -1,0 +1,220 @@
+"""How well are longest supported subsequences found, and whose claims keep most? (2308.12157.)
+
+Tables 2 and 6: LSS and LSS* by engine (tagger, sequence-to-sequence, prompted) against human ones.
+Table 5: mean metric(claim, LSS) of the claims of several generators. Figures 2 to 5: ratings, what
+is kept at each rating, and the generators side by side; which figure of the paper shows what could
+not be confirmed, so they have names here and no numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from components.statistics import Measures
+from eval.experiments.experiment import Experiment, Found, at_least_one, natural
+from eval.experiments.lss.lss_generation_values import (
+    HUMAN,
+    by_generator,
+    by_rating,
+    one_against_the_rest,
+    quality,
+)
+from eval.experiments.lss.lss_pairs import GroundedClaim
+from eval.experiments.lss.page import ANSWERS, LssPage
+from eval.models.lss import LssModel, Subsequence
+from eval.prompting.prompted_lss import PromptedLss
+from eval.run.held import held
+from eval.run.run import Run
+from records import LssExample, UserError, read_records
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What an engine found: of the annotated claims, and of each generator's."""
+
+    annotated: list[Subsequence | None]
+    claims: dict[str, list[Subsequence | None]]
+
+
+class LssGeneration(Experiment):
+    """The experiment.
+
+    Args:
+        engines: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint.
+        annotations: files of human LSS that no engine was trained on (Table 2, ratings).
+        star_engines: name to what writes LSS* (Table 6).
+        claims: generator to a file of the claims that it wrote, each with its reference (Table 5);
+            differences are to the first.
+        judge: the engine for Table 5; empty for the first.
+        rows: at most this many rows of a file, the first ones; 0 for all.
+        domain: named in the results.
+        seed: of the bootstrap.
+
+    Raises:
+        UserError: no engine, nothing to find LSS of, or a judge that is no engine.
+    """
+
+    name = "lss_generation"
+    page = LssPage()
+
+    def __init__(
+        self,
+        engines: dict[str, LssModel],
+        annotations: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
+        star_engines: dict[str, LssModel] = {},  # noqa: B006
+        claims: dict[str, str] = {},  # noqa: B006
+        judge: str = "",
+        rows: int = 0,
+        domain: str = "wafer",
+        seed: int = 0,
+    ):
+        at_least_one(engines=engines)
+        natural(rows=rows)
+        if not annotations and not claims:
+            raise UserError("annotations, claims: nothing to find LSS of; give files")
+        if star_engines and not annotations:
+            raise UserError("star_engines: LSS* are compared with human ones; give annotations")
+        if judge and judge not in engines:
+            raise UserError(f"judge: no engine {judge!r}; give one of {', '.join(engines)}")
+        self.engines = engines
+        self.annotations = annotations
+        self.star_engines = star_engines
+        self.claims = claims
+        self.judge = judge or next(iter(engines))
+        self.rows = rows
+        self.domain = domain
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """The engines."""
+        return [*self.engines.values(), *self.star_engines.values()]
+
+    def measure(self, run: Run) -> Found:
+        """Find all LSS; beside the results ``pairs.jsonl``."""
+        examples = self._read(self.annotations, LssExample)
+        claims = {name: self._read([path], GroundedClaim) for name, path in self.claims.items()}
+        found = {
+            name: _ask(engine, examples, claims if name == self.judge else {})
+            for name, engine in self.engines.items()
+        }
+        starred = {name: _ask(engine, examples, {}) for name, engine in self.star_engines.items()}
+        values = [
+            *self._quality(examples, found, star=False),
+            *self._quality(examples, starred, star=True),
+            *self._counts(),
+            *self._ratings(examples, found),
+            *self._generators(claims, found),
+        ]
+        return Found(values, {"pairs.jsonl": _pairs(examples, found, starred, claims)})
+
+    def _read(self, paths: Sequence[str], record: type) -> list:
+        found = [row for path in paths for row in read_records(path, record)[: self.rows or None]]
+        if paths and not found:
+            raise UserError(f"{', '.join(paths)}: no rows; give a file with some")
+        return found
+
+    def _quality(
+        self, examples: Sequence[LssExample], found: dict[str, _Found], star: bool
+    ) -> Iterator[dict]:
+        """Each engine against the human texts, and one annotator against the others."""
+        if not examples or not found:
+            return
+        table = "lss_star" if star else "lss"
+        for name, own in found.items():
+            pairs = [(e, lss.text) for e, lss in zip(examples, own.annotated, strict=True) if lss]
+            judged, texts = [e for e, _ in pairs], [text for _, text in pairs]
+            values = quality(judged, texts, star, self.seed) if judged else {}
+            yield from _rows(values, table, name, judged, len(examples) - len(judged))
+        rest, texts = one_against_the_rest(examples, star)
+        if rest:
+            yield from _rows(quality(rest, texts, star, self.seed), table, HUMAN, rest, 0)
+
+    def _counts(self) -> Iterator[dict]:
+        """How often a prompted engine wrote what is no subsequence, whatever became of it."""
+        for table, engines in (("lss", self.engines), ("lss_star", self.star_engines)):
+            for name, engine in engines.items():
+                counts = Counter()
+                for part in held(engine):
+                    counts.update(part.counts if isinstance(part, PromptedLss) else {})
+                if counts["answers"]:
+                    n = counts["answers"] - counts["failed"]
+                    value = counts["not_subsequence"] / n if n else None
+                    yield {
+                        **{"metric": ANSWERS, "variant": table, "kind": name, "value": value},
+                        **{"n": n, "failed": counts["failed"], "ci95": None},
+                    }
+
+    def _ratings(self, examples: Sequence[LssExample], found: dict[str, _Found]) -> Iterator[dict]:
+        texts = {
+            name: [None if lss is None else lss.text for lss in own.annotated]
+            for name, own in found.items()
+        }
+        failed = {name: own.count(None) for name, own in texts.items()}
+        for (metric, who, stars), value in by_rating(examples, texts, self.seed).items():
+            place = {"metric": metric, "variant": "rating", "kind": who, "group": f"rating {stars}"}
+            yield {**place, "failed": failed.get(who, 0), **value}
+
+    def _generators(
+        self, claims: dict[str, list[GroundedClaim]], found: dict[str, _Found]
+    ) -> Iterator[dict]:
+        if claims:
+            for value in by_generator(claims, found[self.judge].claims, self.seed):
+                yield {"variant": "claims", "kind": self.judge, **value}
+
+
+def _ask(
+    engine: LssModel, examples: Sequence[LssExample], claims: dict[str, list[GroundedClaim]]
+) -> _Found:
+    """All pairs in one call."""
+    rows = [*examples, *(claim for own in claims.values() for claim in own)]
+    answers = engine.subsequences([(row.claim, row.reference) for row in rows])
+    start, found = len(examples), {}
+    for name, own in claims.items():
+        found[name] = answers[start : start + len(own)]
+        start += len(own)
+    return _Found(answers[: len(examples)], found)
+
+
+def _rows(
+    values: Measures, table: str, kind: str, judged: Sequence[LssExample], failed: int
+) -> Iterator[dict]:
+    n = len({example.reference for example in judged})
+    if not values:  # every row failed: that is to be seen
+        values = {"exact_match": {"value": None, "ci95": None}}
+    for name, value in values.items():
+        yield {"metric": name, "variant": table, "kind": kind, "n": n, "failed": failed, **value}
+
+
+def _pairs(
+    examples: Sequence[LssExample],
+    found: dict[str, _Found],
+    starred: dict[str, _Found],
+    claims: dict[str, list[GroundedClaim]],
+) -> Iterator[dict]:
+    """A line for each claim and engine, for the report."""
+    for star, engines in ((False, found), (True, starred)):
+        for engine, own in engines.items():
+            for example, lss in zip(examples, own.annotated, strict=True):
+                yield _pair(example, lss, engine, star) | {
+                    "annotations": [a.model_dump(mode="json") for a in example.annotations]
+                }
+            for generator, answers in own.claims.items():
+                for claim, lss in zip(claims[generator], answers, strict=True):
+                    yield _pair(claim, lss, engine, star) | {"generator": generator}
+
+
+def _pair(
+    row: LssExample | GroundedClaim, lss: Subsequence | None, engine: str, star: bool
+) -> dict:
+    text = None if lss is None else lss.text
+    return {
+        "id": row.id,
+        "reference": row.reference,
+        "claim": row.claim,
+        "engine": engine,
+        "lss": None if star else text,
+        "lss_star": text if star else None,
+        "keep": None if lss is None else lss.keep,
+    }

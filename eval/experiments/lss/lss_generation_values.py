@@ -1,0 +1,173 @@
+"""What the LSS generation experiment measures: subsequences against human ones, and generators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from components.measures import lss_measures
+from components.statistics import Measures, bootstrap, mean_known
+from components.words import split_words
+from eval.experiments.lss.lss_pairs import GroundedClaim
+from eval.models.lss import Subsequence
+from eval.similarity import Measure
+from eval.similarity.bleu import Bleu
+from eval.similarity.kept_words import KeptWords
+from eval.similarity.rouge import Rouge
+from records import LssExample
+
+HUMAN = "another annotator"
+# metric(claim, LSS).
+METRICS: dict[str, Measure] = {"bleu": Bleu(), "rouge_l": Rouge(), "kept_words": KeptWords()}
+
+
+# Tables 2 and 6
+
+
+def quality(
+    examples: Sequence[LssExample], texts: Sequence[str], star: bool, seed: int
+) -> Measures:
+    """``lss_measures`` with ``exact_match``, intervals over references.
+
+    ``exact_match`` is the share of claims whose text has the same words in the same order as one of
+    the human ones; marks and letter case do not count.
+    """
+    same = np.asarray(
+        [
+            float(any(_words(text) == _words(human) for human in human_texts(example, star)))
+            for example, text in zip(examples, texts, strict=True)
+        ]
+    )
+    groups = [example.reference for example in examples]
+    exact = bootstrap(lambda rows: {"exact_match": float(same[rows].mean())}, groups, seed=seed)
+    return exact | lss_measures(examples, texts, star)
+
+
+def human_texts(example: LssExample, star: bool) -> list[str]:
+    """The LSS, or the LSS* that there are, of all annotators."""
+    found = [a.lss_star if star else a.lss for a in example.annotations]
+    return [text for text in found if text is not None]
+
+
+def one_against_the_rest(
+    examples: Sequence[LssExample], star: bool
+) -> tuple[list[LssExample], list[str]]:
+    """The first annotator's texts, and the claims with the annotations of all others.
+
+    Claims that one annotator alone has seen are left out.
+    """
+    rest, texts = [], []
+    for example in examples:
+        there = [a for a in example.annotations if not star or a.lss_star is not None]
+        if len(there) > 1:
+            rest.append(example.model_copy(update={"annotations": there[1:]}))
+            texts.append(there[0].lss_star if star else there[0].lss)
+    return rest, texts
+
+
+def _words(text: str) -> list[str]:
+    return [word.text.lower() for word in split_words(text) if word.text[0].isalnum()]
+
+
+# Figures 2 to 4
+
+
+def by_rating(
+    examples: Sequence[LssExample], found: Mapping[str, Sequence[str | None]], seed: int
+) -> dict[tuple[str, str, int], dict]:
+    """How human ratings are spread, and what is kept of claims of each rating.
+
+    A row is an annotation with a rating, rounded to a whole one. ``human`` is that annotator's own
+    LSS; an engine's LSS of the claim stands once for each of its annotations.
+
+    Args:
+        examples: claims with their annotations.
+        found: engine to one LSS a claim, ``None`` where there is none.
+
+    Returns:
+        Metric (``rating_share`` or one of ``METRICS``), who, and rating to the value, its
+        interval over references, and ``n`` references.
+    """
+    rows = [(e, a) for e, example in enumerate(examples) for a in example.annotations if a.rating]
+    if not rows:
+        return {}
+    references = np.asarray([examples[e].reference for e, _ in rows])
+    rating = np.asarray([round(a.rating) for _, a in rows])
+    texts = {"human": [a.lss for _, a in rows]}
+    texts |= {name: [own[e] for e, _ in rows] for name, own in found.items()}
+    claims = [examples[e].claim for e, _ in rows]
+    keys = [(metric, who) for who in texts for metric in METRICS]
+    table = np.concatenate([_metrics_of(claims, own) for own in texts.values()], axis=1)
+    ratings = sorted(set(rating.tolist()))
+
+    def statistics(chosen: np.ndarray) -> dict[tuple[str, str, int], float]:
+        found = {}
+        for stars in ratings:
+            own = chosen[rating[chosen] == stars]
+            found["rating_share", "human", stars] = len(own) / len(chosen)
+            for (metric, who), value in zip(keys, mean_known(table[own]), strict=True):
+                found[metric, who, stars] = value
+        return found
+
+    values = bootstrap(statistics, references, seed=seed)
+    return {
+        key: value | {"n": len(set(references[rating == key[2]].tolist()))}
+        for key, value in values.items()
+    }
+
+
+def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarray:
+    """``METRICS`` of each claim's LSS, shape (n, metrics); NaN where there is none."""
+    table = np.full((len(claims), len(METRICS)), math.nan)
+    there = [place for place, text in enumerate(texts) if text is not None]
+    pairs = [(claims[place], texts[place]) for place in there]
+    for column, measure in enumerate(METRICS.values()):
+        table[there, column] = measure(pairs)
+    return table
+
+
+# Table 5 and Figure 5
+
+
+def by_generator(
+    claims: Mapping[str, Sequence[GroundedClaim]],
+    found: Mapping[str, Sequence[Subsequence | None]],
+    seed: int,
+) -> Iterator[dict]:
+    """Mean metric(claim, LSS) of each generator's claims, and paired differences.
+
+    A reference counts once a generator, with the mean over its claims; a difference is over the
+    references that both have claims for. Intervals over references.
+
+    Args:
+        claims: generator to its claims.
+        found: generator to one LSS a claim.
+
+    Yields:
+        Fields of results: one of ``METRICS``, the generator, and what its difference is
+        ``against``, which is the first one.
+    """
+    generators = list(claims)
+    references = sorted({claim.reference for own in claims.values() for claim in own})
+    first, columns = generators[0], {}  # metric, generator, and what it is against
+    for name in generators:
+        texts = [None if lss is None else lss.text for lss in found[name]]
+        table = _metrics_of([claim.claim for claim in claims[name]], texts)
+        of = [claim.reference for claim in claims[name]]
+        own = np.asarray([mean_known(table[[r == one for r in of]]) for one in references])
+        for place, metric in enumerate(METRICS):
+            columns[metric, name, None] = own[:, place]
+            if name != first:
+                columns[metric, name, first] = own[:, place] - columns[metric, first, None]
+    wide = np.stack(list(columns.values()), axis=1)  # (references, columns)
+
+    def statistics(rows: np.ndarray) -> dict[tuple, float]:
+        return dict(zip(columns, mean_known(wide[rows]), strict=True))
+
+    for key, value in bootstrap(statistics, references, seed=seed).items():
+        metric, name, against = key
+        failed = sum(lss is None for lss in found[name])
+        counts = {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
+        yield {"metric": metric, "generator": name, "against": against, **counts, **value}

@@ -1,0 +1,252 @@
+"""Do metrics agree better with people when they see the LSS? (2308.12157, section 6, Table 4.)
+
+Of each claim with its reference every metric is taken in three forms: metric(reference, claim),
+metric(claim, LSS) and metric(claim, LSS*). The LSS are people's own, where the file has them, and
+those of any engines; the words that the reference has are a control that learned nothing. Each form
+is correlated with the mean human rating of the claim (Pearson, Spearman), with intervals over
+references, and what the LSS adds to metric(reference, claim) is given as a paired difference.
+
+In ``results.json`` a result's ``kind`` is the engine whose LSS it is. References of any length are
+read whole: the engines and metrics with a limited input read windows.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from components.words import keep_targets
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    by_generator,
+    drawn,
+    natural,
+)
+from eval.experiments.lss.lss_metrics_values import (
+    HUMAN,
+    LSS,
+    NO_LSS,
+    REFERENCE,
+    SHARED,
+    STAR,
+    Column,
+    table_rows,
+    values_of,
+)
+from eval.experiments.lss.lss_pairs import (
+    ClaimPair,
+    Judgement,
+    Measured,
+    by_people,
+    distinct,
+    read_pairs,
+)
+from eval.experiments.lss.page import LssPage
+from eval.models.lss import LssModel, SharedWords
+from eval.report.tables import as_csv
+from eval.run.run import CHUNK, Run
+from eval.similarity import Measure
+from eval.similarity.kept_words import kept_share
+from records import UserError, write_text
+
+
+class LssMetrics(Experiment):
+    """The experiment.
+
+    Args:
+        pairs: generator to its file of references and claims; or files whose rows may name their
+            ``generator`` (or ``system``) themselves. LSS records, WiCE's token rows, or rows of
+            ``reference`` and ``claim`` alone.
+        metrics: name to metric, e.g. eval.similarity.bleu.Bleu.
+        lss: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint. People's
+            own LSS, where the files have them, are ``human``.
+        lss_star: name to what writes LSS*; an engine of the same name as one of ``lss`` shares its
+            rows.
+        target: what scores are correlated with: ``rating``, the mean rating of the claim; or
+            ``kept_words``, the mean share of its words that people keep, where nobody gave ratings
+            (XSum's summaries, WiCE); people's own LSS are then no engine, for they would be
+            compared with themselves.
+        control: also take the words of the claim that the reference has for an LSS, as
+            ``shared words`` (:class:`eval.models.lss.SharedWords`).
+        references: at most this many references, drawn at random; 0 for all.
+        domain: named in the results.
+        seed: of the draw and of the bootstrap.
+
+    Raises:
+        UserError: no pairs or metrics, a name that is taken, or a negative number of references.
+    """
+
+    name = "lss_metrics"
+    page = LssPage()
+
+    def __init__(
+        self,
+        pairs: dict[str, str] | list[str],
+        metrics: dict[str, Measure],
+        lss: dict[str, LssModel] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        lss_star: dict[str, LssModel] = {},  # noqa: B006
+        target: Literal["rating", "kept_words"] = "rating",
+        control: bool = True,
+        references: int = 0,
+        domain: str = "wafer",
+        seed: int = 0,
+    ):
+        at_least_one(pairs=pairs, metrics=metrics)
+        natural(references=references)
+        for name in sorted({*lss, *lss_star} & {NO_LSS, HUMAN, SHARED}):
+            raise UserError(f"lss: {name!r} is a name of the experiment's own; take another")
+        self.pairs = pairs
+        self.metrics = metrics
+        self.lss = lss
+        self.lss_star = lss_star
+        self.target = target
+        self.control = control
+        self.references = references
+        self.domain = domain
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """Metrics and engines."""
+        return [*self.metrics.values(), *self.lss.values(), *self.lss_star.values()]
+
+    def measure(self, run: Run) -> Found:
+        """Find all LSS and take all metrics.
+
+        Beside the results ``pairs.jsonl`` (a row a pair and engine) and ``table4.csv``.
+        """
+        pairs = self._read()
+        target = np.asarray([_target(pair, self.target) for pair in pairs])
+        if np.isnan(target).all():
+            raise UserError(
+                f"target: no pair has a {self.target}; take rating or kept_words, whichever people "
+                "gave, or experiment lss_generation for means without either"
+            )
+        measured = run.documents("pairs", self._measure, pairs, Measured, CHUNK)
+        found = values_of(
+            _columns(measured),
+            target,
+            [one.pair.group for one in measured],
+            [one.pair.generator for one in measured],
+            self.seed,
+        )
+        write_text(run.output / "table4.csv", as_csv(table_rows(found)))
+        return Found(found, {"pairs.jsonl": [row for one in measured for row in _rows(one)]})
+
+    def _read(self) -> list[ClaimPair]:
+        found = by_generator(self.pairs, read_pairs)
+        groups = drawn((pair.group for pair in found), self.references, random.Random(self.seed))
+        return distinct([pair for pair in found if pair.group in groups])
+
+    def _measure(self, pairs: Sequence[ClaimPair]) -> list[Measured]:
+        """All engines, then every metric over all of their answers in one call."""
+        found: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
+        for own, pair in zip(found, pairs, strict=True):
+            if pair.annotations and self.target == "rating":
+                own[HUMAN] = by_people(pair)
+        questions = [(pair.claim, pair.reference) for pair in pairs]
+        for name, engine in self._engines.items():
+            for own, answer in zip(found, engine.subsequences(questions), strict=True):
+                own[name] = Judgement(lss=answer.text, keep=answer.keep) if answer else Judgement()
+        for name, engine in self.lss_star.items():
+            for own, answer in zip(found, engine.subsequences(questions), strict=True):
+                star = {"lss_star": answer.text if answer else None}
+                own[name] = own.get(name, Judgement()).model_copy(update=star)
+        jobs = [self._jobs(pair, own) for pair, own in zip(pairs, found, strict=True)]
+        for metric, measure in self.metrics.items():
+            asked = [texts for own in jobs for each in own.values() for texts in each]
+            scores = iter(measure(asked).tolist())
+            for own, answers in zip(jobs, found, strict=True):
+                for (engine, form), each in own.items():
+                    values = [next(scores) for _ in each]
+                    known = bool(values) and not any(map(math.isnan, values))
+                    mean = float(np.mean(values)) if known else None
+                    answers[engine].scores.setdefault(form, {})[metric] = mean
+        return [Measured(pair=p, engines=own) for p, own in zip(pairs, found, strict=True)]
+
+    @property
+    def _engines(self) -> dict[str, LssModel]:
+        return self.lss | ({SHARED: SharedWords()} if self.control else {})
+
+    def _jobs(self, pair: ClaimPair, found: dict[str, Judgement]) -> Jobs:
+        """What the scores of a pair are means of; nothing for an engine that had no answer."""
+        jobs: Jobs = {(NO_LSS, REFERENCE): [(pair.reference, pair.claim)]}
+        if HUMAN in found:
+            stars = [a.lss_star for a in pair.annotations if a.lss_star is not None]
+            jobs[HUMAN, LSS] = [(pair.claim, a.lss) for a in pair.annotations]
+            if stars:
+                jobs[HUMAN, STAR] = [(pair.claim, star) for star in stars]
+        for name in self._engines:
+            text = found[name].lss
+            jobs[name, LSS] = [] if text is None else [(pair.claim, text)]
+        for name in self.lss_star:
+            text = found[name].lss_star
+            jobs[name, STAR] = [] if text is None else [(pair.claim, text)]
+        return jobs
+
+
+# Engine and form to the (reference, candidate) pairs that its score is the mean of.
+Jobs = dict[tuple[str, str], list[tuple[str, str]]]
+
+
+def _columns(measured: Sequence[Measured]) -> list[Column]:
+    """Every metric in every form and of every engine that some pair has."""
+    names: dict[tuple[str, str, str], None] = {}
+    for one in measured:
+        for engine, found in one.engines.items():
+            for form, scores in found.scores.items():
+                names.update({(engine, metric, form): None for metric in scores})
+    columns = []
+    for engine, metric, form in names:
+        own = [one.engines.get(engine, Judgement()).scores.get(form, {}) for one in measured]
+        cells = [math.nan if scores.get(metric) is None else scores[metric] for scores in own]
+        due = np.asarray([metric in scores for scores in own])
+        columns.append(Column(engine, metric, form, np.asarray(cells), due))
+    return columns
+
+
+def _target(pair: ClaimPair, target: str) -> float:
+    """What the scores of a pair are correlated with; NaN where nobody said."""
+    if target == "rating":
+        found = [a.rating for a in pair.annotations if a.rating is not None]
+    else:
+        words, kept, _ = keep_targets(pair.example()) if pair.annotations else ([], [], 0)
+        found = [share for keep in kept if not math.isnan(share := kept_share(words, keep))]
+    return float(np.mean(found)) if found else math.nan
+
+
+def _rows(one: Measured) -> list[dict]:
+    """The pair as ``pairs.jsonl`` has it, a row an engine."""
+    pair = one.pair
+    rating = _target(pair, "rating")
+    plain = _named(one.engines[NO_LSS])
+    shared = {
+        "rating": None if math.isnan(rating) else rating,
+        "annotations": [a.model_dump(mode="json") for a in pair.annotations],
+    }
+    return [
+        {
+            "id": pair.id,
+            "engine": engine,
+            "generator": pair.generator,
+            "reference": pair.reference,
+            "claim": pair.claim,
+            "lss": found.lss,
+            "keep": found.keep,
+            "lss_star": found.lss_star,
+            "scores": plain | _named(found),
+            **shared,
+        }
+        for engine, found in one.engines.items()
+        if engine != NO_LSS
+    ]
+
+
+def _named(found: Judgement) -> dict[str, float | None]:
+    """Scores by the name that the results have: bleu(claim, LSS)."""
+    return {m + form: v for form, scores in found.scores.items() for m, v in scores.items()}

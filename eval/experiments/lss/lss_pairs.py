@@ -1,0 +1,146 @@
+"""The pairs of the LSS metrics experiment: what is read, and what is found out about each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from components.words import join_words, keep_targets
+from eval.experiments.lss.lss_metrics_values import ALL
+from records import Annotation, LssExample, UserError, iter_rows, read_records
+from records.types import Record, Text
+
+# The columns that make a row more than a reference and a claim: ours, and WiCE's token rows.
+_ANNOTATED = {"annotations", "claim_tokens"}
+
+
+class GroundedClaim(Record):
+    """A claim that somebody wrote on the ground of a reference, and nobody has annotated."""
+
+    reference: Text
+    claim: Text
+    id: str | None = None
+
+
+class ClaimPair(Record):
+    """A claim and its reference, with what people said of it where it is known.
+
+    Attributes:
+        group: what is resampled: the row's own ``group``, else its reference.
+    """
+
+    id: Text
+    reference: Text
+    claim: Text
+    annotations: list[Annotation] = Field(default_factory=list)
+    keep: list[bool] | None = None
+    generator: Text = "given"
+    group: Text
+
+    def example(self) -> LssExample:
+        """The pair as an LSS record; only one with annotations is one."""
+        return LssExample(
+            reference=self.reference,
+            claim=self.claim,
+            annotations=self.annotations,
+            keep=self.keep,
+        )
+
+
+class Judgement(BaseModel):
+    """One engine's answer for a pair, or the people's.
+
+    Attributes:
+        lss: the LSS; of several people the words that at least half of them keep.
+        keep: per word of ``split_words(claim)``; none for a text with words of its own.
+        lss_star: the LSS*; of several people the first one's.
+        scores: form to metric to score, the mean over people; ``None`` where the metric failed or
+            the engine had no answer.
+    """
+
+    lss: str | None = None
+    keep: list[bool] | None = None
+    lss_star: str | None = None
+    scores: dict[str, dict[str, float | None]] = {}
+
+
+class Measured(BaseModel):
+    """A pair with all that was found out about it.
+
+    Attributes:
+        engines: engine to its answer; metric(reference, claim) is the one of no engine.
+    """
+
+    pair: ClaimPair
+    engines: dict[str, Judgement]
+
+
+def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
+    """The pairs of a file: LSS records, WiCE's token rows, or just references and claims.
+
+    Args:
+        path: JSONL, JSON, CSV or Parquet; where one row is annotated, all are.
+        generator: who wrote the claims; else the rows' own ``generator`` or ``system``.
+
+    Raises:
+        UserError: no such file, or the published table, which must be converted first.
+        BadInput: a row that lacks a field.
+    """
+    json = path.lower().endswith(".json")
+    columns = set() if json else {column for _, row in iter_rows(path) for column in row}
+    if "Statement" in columns:
+        raise UserError(
+            f"{path}: the published table has a row an answer; put the answers together with "
+            "python -m data_builders lss --annotations"
+        )
+    kind = LssExample if json or _ANNOTATED & columns else GroundedClaim
+    found = []
+    for number, row in enumerate(read_records(path, kind), 1):
+        more = row.model_extra or {}
+        found.append(
+            ClaimPair(
+                id=str(row.id or f"{Path(path).stem}-{number}"),
+                reference=row.reference,
+                claim=row.claim,
+                annotations=getattr(row, "annotations", []),
+                keep=getattr(row, "keep", None),
+                generator=str(generator or more.get("generator") or more.get("system") or "given"),
+                group=str(more.get("group") or row.reference),
+            )
+        )
+    return found
+
+
+def distinct(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:
+    """The pairs with ids that differ: of several generators with the generator's name before it.
+
+    Raises:
+        UserError: a generator has two pairs of the same id, or the name of all of them.
+    """
+    generators = {pair.generator for pair in pairs}
+    several = len(generators) > 1
+    if several and ALL in generators:
+        raise UserError(f"pairs: {ALL!r} is a name of the experiment's own; rename that generator")
+    named = [
+        pair.model_copy(update={"id": f"{pair.generator}/{pair.id}"}) if several else pair
+        for pair in pairs
+    ]
+    twice, times = (Counter(pair.id for pair in named).most_common(1) or [("", 0)])[0]
+    if times > 1:
+        raise UserError(f"pairs: id {twice!r} occurs more than once; ids must be unique")
+    return named
+
+
+def by_people(pair: ClaimPair) -> Judgement:
+    """The people's LSS and LSS* of an annotated pair, without scores."""
+    words, kept, _ = keep_targets(pair.example())
+    half = [2 * sum(column) >= len(kept) for column in zip(*kept, strict=True)]
+    stars = [a.lss_star for a in pair.annotations if a.lss_star is not None]
+    return Judgement(
+        lss=join_words(pair.claim, words, half) if kept else pair.annotations[0].lss,
+        keep=half if kept else None,
+        lss_star=stars[0] if stars else None,
+    )

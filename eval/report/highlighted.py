@@ -1,0 +1,53 @@
+"""A claim whose kept words are marked, shown whole.
+
+The words that its reference supports are underlined and the others struck through, so that no
+colour is needed to tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.words import split_words
+
+# A run of the claim's characters, and whether it is kept; None for blanks between runs.
+Run = tuple[str, bool | None]
+
+
+def highlighted(claim: str, keep: Sequence[bool]) -> list[Run]:
+    """A claim cut into runs of kept and of dropped words, its blanks where they were.
+
+    Args:
+        claim: the claim.
+        keep: one bool a word of ``split_words(claim)``.
+
+    Returns:
+        Runs whose texts joined are the claim.
+    """
+    runs: list[Run] = []
+    end, last = 0, None
+    for word, kept in zip(split_words(claim), keep, strict=True):
+        between = claim[end : word.start]
+        if runs and kept == last:
+            runs[-1] = (runs[-1][0] + between + word.text, kept)
+        else:
+            runs += [(between, None)] if between else []
+            runs.append((word.text, kept))
+        end, last = word.end, kept
+    return runs + ([(claim[end:], None)] if claim[end:] else [])
+
+
+def of_verdict(claim: str, kept: object) -> list[Run]:
+    """The runs of a verdict's ``kept``: pairs of a word and whether it is kept.
+
+    Nothing where it is no such list. Words that are not those of the claim are put side by side.
+    """
+    if not isinstance(kept, list) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
+        for pair in kept
+    ):
+        return []
+    if [word.text for word in split_words(claim)] == [word for word, _ in kept]:
+        return highlighted(claim, [bool(keep) for _, keep in kept])
+    runs = [run for word, keep in kept for run in ((word, bool(keep)), (" ", None))]
+    return runs[:-1]

@@ -1,0 +1,95 @@
+"""Which value of a property is another one, false of whom the known ones are true: by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from data_builders.kb.another_value import is_another, other_values
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value, parse_date
+from data_builders.kb.language.statements import facts_of
+from data_builders.written.corruption.corrupters import ToChange
+from data_builders.written.corruption.swap import Values
+
+
+def person(name: str, sex: str = "", **facts: list[str]) -> Person:
+    known = {
+        prop: tuple(parse_date(t, "date") if t[0].isdigit() else Value(t, f"e:{t}") for t in texts)
+        for prop, texts in facts.items()
+    }
+    return Person(f"e:{name}", name, name, (), sex, known, None, "D", 0)
+
+
+@pytest.mark.parametrize(
+    ("prop", "true", "other", "false"),
+    [
+        ("P19", ["Brooklyn"], "Queens", True),
+        ("P19", ["Brooklyn"], "Brooklyn", False),
+        # A part of the place, the place of which it is a part, whatever the letters' case.
+        ("P19", ["Brooklyn"], "Brooklyn Heights", False),
+        ("P19", ["Brooklyn Heights"], "Brooklyn", False),
+        ("P19", ["old Brooklyn"], "Old Brooklyn Heights", False),
+        ("P106", ["novelist"], "chemist", True),
+        # What is true implies it, and it implies what is true: the writer may be a poet.
+        ("P106", ["novelist"], "writer", False),
+        ("P106", ["writer"], "poet", False),
+        ("P106", ["chemist", "writer"], "poet", False),
+        # Both are writers, and a novelist is not known to be a poet.
+        ("P106", ["novelist"], "poet", True),
+    ],
+)
+def test_another_value_is_false_beside_all_true_ones(prop, true, other, false):
+    own = facts_of(person("Ann", **{prop: true}), prop)
+    (fact, *_) = facts_of(person("Bo", **{prop: [other]}), prop)
+    assert is_another(fact, own) == false
+
+
+@pytest.mark.parametrize(
+    ("other", "false_aspects"),
+    [
+        ("1861-05-09", []),  # of another year only
+        ("1862-05-07", ["day", "year"]),
+        ("1875-01-01", ["day", "year", "decade"]),
+        ("1790-01-01", ["day", "year", "decade", "century"]),
+        ("1861-05-07", []),
+    ],
+)
+def test_another_date_is_one_in_each_aspect_that_differs(other, false_aspects):
+    own = facts_of(person("Ann", P569=["1861-05-07"]), "P569")
+    facts = facts_of(person("Bo", P569=[other]), "P569")
+    assert [fact.aspect for fact in facts if is_another(fact, own)] == false_aspects
+
+
+def test_there_are_two_sexes_though_one_word_holds_the_other():
+    (male,), (female,) = (facts_of(person("X", sex), "P21") for sex in ("male", "female"))
+    assert is_another(female, [male])
+    assert is_another(male, [female])
+    assert not is_another(male, [male])
+
+
+@pytest.mark.parametrize(
+    ("true", "pool", "others"),
+    [
+        ("Brooklyn", ["Brooklyn", "Brooklyn Heights", "Queens"], ["Queens"]),
+        ("new york city", ["New York", "Oslo"], ["Oslo"]),
+        # Of the same precision, of another year.
+        ("1835", ["1835", "1840", "1841-05-07", "1990"], ["1840", "1990"]),
+        ("1841-05-07", ["1841-05-07", "1840", "1841-05-08", "1844-06-09"], ["9 June 1844"]),
+    ],
+)
+def test_other_values_of_a_pool(true, pool, others):
+    def value(text):
+        return parse_date(text, "date") or Value(text, f"e:{text}")
+
+    found = other_values(value(true), [value(text) for text in pool])
+    assert [v.label for v in found] == others
+
+
+def test_the_corrupter_spares_what_the_known_values_beside_the_changed_one_allow():
+    people = [
+        person("Bo Ek", P106=["chemist", "writer"]),
+        person("Cy Coe", P106=["poet", "judge"]),
+    ]
+    (find,) = Values(people)._distinct(ToChange("k", "Bo Ek", "Bo Ek was a chemist."))
+    assert "judge" in find.others
+    assert not {"poet", "writer", "chemist"} & set(find.others)

@@ -1,0 +1,189 @@
+"""The frame of the builders: options, checks, plan, config, and what a killed build leaves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from data_builders.__main__ import parser_of
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
+from data_builders.journal import journalled
+from data_builders.splits import by_split, split_at
+from records import UserError, sha256_text
+
+CARD = Card(pretty_name="Words", text="Made in a test.")
+
+
+@dataclass
+class Model:
+    """A model that says what it is, and is slow on purpose."""
+
+    name: str = "tiny"
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {"model": self.name}
+
+
+@dataclass
+class Words(Builder):
+    """Words of files, in capitals.
+
+    Args:
+        output: folder of the dataset.
+        texts: files with a word a line.
+        more: another file.
+        model: who writes.
+        share: of the words.
+        shares: of train, dev and test.
+        workers: changes the speed.
+        limit: only the first so many words.
+        seed: of nothing.
+    """
+
+    texts: list[str]
+    more: str | None = None
+    model: Model = field(default_factory=Model)
+    share: float = 0.5
+    shares: tuple[int, int, int] = (1, 0, 0)
+    workers: int = 1
+
+    reads = ("texts", "more")
+    speed = ("workers",)
+    least: ClassVar = {"workers": 1, "shares": 0}
+    probabilities = ("share",)
+    killed_at: ClassVar[str | None] = None
+
+    def faults(self):
+        if self.more == self.texts[:1]:
+            yield "more: the same file again"
+
+    def files(self):
+        return {"words": by_split("words", ["train"])}
+
+    def make(self, work: Work) -> Made:
+        words = [w for path in self.texts for w in Path(path).read_text().split()][: self.limit]
+        scratch = work.scratch("scratch.txt")
+        scratch.write_text("for now")
+
+        def make(some):
+            for word in some:
+                if word == self.killed_at:
+                    raise KeyboardInterrupt
+                yield {"said": word.upper()}
+
+        journal = work.journal("words", self.model.identity, self.seed)
+        rows = journalled(journal, {w: w for w in words}, make, unit="word", at_a_time=2)
+        work.dropped["word that is short"] += sum(len(w) < 3 for w in words)
+        return Made({"words_train.jsonl": rows.values()}, CARD, found={"words": len(words)})
+
+
+@pytest.fixture
+def texts(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("one two three four five")
+    return str(path)
+
+
+def everything(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in Path(folder).rglob("*")}
+
+
+def test_a_build_writes_its_files_and_leaves_nothing_else(tmp_path, texts):
+    manifest = json.loads(Words(tmp_path / "out", [texts]).build().read_text())
+    assert set(everything(tmp_path / "out")) == {"words_train.jsonl", "README.md", "manifest.json"}
+    assert manifest["config"] == {
+        "limit": None,
+        "texts": ["texts.txt"],
+        "more": None,
+        "model": {"model": "tiny"},
+        "share": 0.5,
+        "shares": [1, 0, 0],
+        "words": 5,
+    }
+    assert [entry["file"] for entry in manifest["inputs"]] == ["texts.txt"]
+    assert manifest["kept"] == 5
+
+
+def test_speed_and_the_output_change_no_byte(tmp_path, texts):
+    Words(tmp_path / "a", [texts]).build()
+    Words(tmp_path / "b", [texts], workers=3).build()
+    assert everything(tmp_path / "a") == everything(tmp_path / "b")
+
+
+def test_a_killed_build_goes_on_with_the_same_bytes(tmp_path, texts, monkeypatch):
+    Words(tmp_path / "whole", [texts]).build()
+    for word in ("three", "five", "five"):
+        monkeypatch.setattr(Words, "killed_at", word)
+        with pytest.raises(KeyboardInterrupt):
+            Words(tmp_path / "out", [texts]).build()
+        (journal,) = everything(tmp_path / "out")
+        assert journal.startswith(".words.")
+    kept = (tmp_path / "out" / journal).read_text().splitlines()
+    assert [json.loads(line)["name"] for line in kept] == ["one", "two", "three", "four"]
+    monkeypatch.setattr(Words, "killed_at", "one")  # is not made again
+    Words(tmp_path / "out", [texts]).build()
+    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+
+
+def test_another_configuration_keeps_its_own_journal(tmp_path, texts, monkeypatch):
+    monkeypatch.setattr(Words, "killed_at", "four")
+    with pytest.raises(KeyboardInterrupt):
+        Words(tmp_path / "out", [texts], model=Model("large")).build()
+    (journal,) = everything(tmp_path / "out")
+    monkeypatch.setattr(Words, "killed_at", None)
+    Words(tmp_path / "out", [texts]).build()
+    assert journal in everything(tmp_path / "out")
+
+
+def test_all_faults_come_at_once_with_their_options():
+    with pytest.raises(UserError) as caught:
+        Words("out", [], share=2, shares=(0, 0, 0), workers=0, limit=0)
+    lines = str(caught.value).splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        *("texts", "limit", "workers", "shares", "share"),
+    ]
+
+
+def test_a_file_that_is_missing_is_named_before_anything_is_made(tmp_path):
+    builder = Words(tmp_path / "out", ["absent.txt"])
+    assert builder.plan() == [Step("texts", "absent.txt", None, "rows")]
+    with pytest.raises(UserError, match=r"absent\.txt: no such file"):
+        builder.build()
+    assert not (tmp_path / "out").exists()
+
+
+def test_options_are_the_fields_and_their_help_the_docstring(monkeypatch, capsys):
+    monkeypatch.setitem(parser_of.__globals__["BUILDERS"], "words", f"{__name__}:Words")
+    with pytest.raises(SystemExit):
+        parser_of("words").parse_args(["--help"])
+    said = capsys.readouterr().out
+    for option in ("--output", "--texts", "--limit", "--seed", "files with a word a line"):
+        assert option in said
+    assert "--reads" not in said
+
+
+@pytest.mark.parametrize(
+    ("place", "split"),
+    [(0, "train"), (7, "train"), (7.99, "train"), (8, "dev"), (9, "test"), (9.99, "test")],
+)
+def test_a_place_falls_into_its_share(place, split):
+    assert split_at(place, (8, 1, 1)) == split
+
+
+def test_shares_of_zero_get_nothing():
+    found = {split_at(place / 10, (2, 0, 1)) for place in range(30)}
+    assert found == {"train", "test"}
+
+
+def test_a_journal_is_named_by_all_that_decides_it(tmp_path, texts):
+    work = Work(Words(tmp_path, [texts]))
+    first, second = work.journal("a", {"n": 1}, "x"), work.journal("a", {"n": 2}, "x")
+    assert first != second
+    key = sha256_text(json.dumps([{"n": 1}, "x"], sort_keys=True))[:16]
+    assert first.name == f".a.{key}.partial.jsonl"

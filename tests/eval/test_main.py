@@ -1,0 +1,49 @@
+"""The door's commands: what they need is imported when they need it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from eval.__main__ import COMMANDS, main
+from records import UserError
+
+SLOW = ("torch", "transformers", "nltk", "scipy.stats")
+HELP = """
+import sys
+from eval.__main__ import main
+try:
+    main(sys.argv[1:])
+except SystemExit as left:
+    assert not left.code
+loaded = [name for name in {slow} if name in sys.modules]
+assert not loaded, loaded
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["experiment", "--help"],
+        ["experiment", "robustness", "--help"],
+        ["experiment", "lss_generation", "--help"],
+        *([command, "--help"] for command in ("score", "core", "component")),
+        ["score", "--pipeline.verify.help", "eval.verify.nli.NLI"],
+        ["score", "--pipeline.decompose.help", "eval.decompose.prompted.Prompted"],
+    ],
+    ids=" ".join,
+)
+def test_help_imports_no_library_that_it_does_not_show(arguments):
+    code = HELP.format(slow=SLOW)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "usage" in done.stdout.lower()
+
+
+def test_an_unknown_command_is_told_the_known_ones():
+    with pytest.raises(UserError, match="no command 'scores'; give one of: score, core"):
+        main(["scores"])
+    assert set(COMMANDS) == {"score", "core", "component", "experiment", "report"}

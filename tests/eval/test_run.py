@@ -1,0 +1,220 @@
+"""A run: what decides its key, whose its folder is, and how it goes on after a kill."""
+
+import json
+import multiprocessing
+
+import pytest
+
+from eval.decompose.given import Given
+from eval.models import openai_server
+from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline, Scored
+from eval.prompting.prompts import Prompt
+from eval.run import terminal
+from eval.run.run import Run
+from eval.verify.labels import Labels
+from records import Claim, Document, Result, UserError
+from tests.model_server import ModelServer
+
+DOCUMENTS = [
+    Document(id=str(i), topic="Ann", text="x", claims=[Claim(id="a", text="x", label="S")])
+    for i in range(5)
+]
+
+
+class Holder:
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def holds(self):
+        return self.parts
+
+
+def result(value=0.5):
+    row = {"metric": "m", "selection": "none", "kind": "k", "generator": "g", "domain": "d"}
+    return Result(**row, n=1, failed=0, value=value, ci95=None, config_hash="x")
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+class Breaks(Labels):
+    """Judges, and is killed in its second chunk."""
+
+    calls = 0
+
+    def __call__(self, *arguments):
+        self.calls += 1
+        if self.calls == 2:
+            raise KeyboardInterrupt
+        return super().__call__(*arguments)
+
+
+def scored(run, pipeline, part="scored"):
+    return run.documents(part, pipeline.score, DOCUMENTS, Scored, chunk=2)
+
+
+def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
+    calm = Pipeline(Given(), [Labels()])
+    with Run("score", calm, {}, tmp_path / "calm") as run:
+        whole = scored(run, calm)
+        finished = run.finish([result()])
+    broken = Pipeline(Given(), [Breaks()])
+    with pytest.raises(KeyboardInterrupt), Run("score", broken, {}, tmp_path / "a") as run:
+        scored(run, broken)
+    (journal,) = (tmp_path / "a").iterdir()
+    assert journal.name == f".scored.{run.key[:16]}.partial.jsonl"
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["0", "1", "usage of the documents from 0"]
+    # As if it had been killed in the middle of writing its second chunk.
+    with open(journal, "a") as file:
+        file.write(json.dumps(rows[0] | {"id": "2"}) + '\n{"id": "3", "sco')
+    with Run("score", broken, {}, tmp_path / "a") as run:
+        assert run.finished() is None
+        assert scored(run, broken) == whole
+        assert run.finish([result()]) == finished
+    assert broken.verify[0].calls == 4
+    assert files(tmp_path / "a") == files(tmp_path / "calm") == ["results.json"]
+    calm_bytes = (tmp_path / "calm/results.json").read_bytes()
+    assert (tmp_path / "a/results.json").read_bytes() == calm_bytes
+
+
+def test_each_part_has_a_journal_whatever_its_name(tmp_path):
+    pipeline = Pipeline(Given(), [Labels()])
+    with Run("score", pipeline, {}, tmp_path) as run:
+        for part in ("a", "b", "a/b, with blanks"):
+            scored(run, pipeline, part)
+        assert len(list(tmp_path.glob(".*.partial.jsonl"))) == 3
+        with pytest.raises(UserError, match=r"'0' occurs more than once"):
+            run.documents("c", pipeline.score, DOCUMENTS[:1] * 2, Scored)
+        run.finish([])
+    assert files(tmp_path) == ["results.json"]
+
+
+def test_all_that_decides_the_results_is_in_the_key(tmp_path):
+    data, own = tmp_path / "data.jsonl", tmp_path / "own.jinja"
+    data.write_text("{}")
+    own.write_text("Say.")
+
+    def key(name="score", config=None, files=(data,)):
+        held = Holder(Prompt(own))
+        return Run(name, held, config or {"p": 0.5}, tmp_path / "out", list(map(str, files))).key
+
+    keys = [key(), key("robustness"), key(config={"p": 0.6}), key(files=()), key(files=(own,))]
+    keys.append(key(config={"p": 0.5, "data": str(data)}))
+    assert key(config={"p": 0.5, "cache": "x", "batch_size": 1, "timeout_s": 2}) == keys[0]
+    data.write_text("{} ")
+    keys.append(key())
+    own.write_text("Say it.")
+    keys.append(key())
+    assert len(set(keys)) == len(keys)
+    assert not (tmp_path / "out").exists(), "a run that is not entered writes nothing"
+
+
+def test_a_folder_holds_one_configuration(tmp_path):
+    pipeline = Pipeline(Given(), [Labels()])
+    with Run("score", pipeline, {"a": 1}, tmp_path) as run:
+        scored(run, pipeline)
+    (journal,) = tmp_path.iterdir()
+    with pytest.raises(UserError, match=r"not finished.*delete .*\.scored"):
+        Run("score", pipeline, {"a": 2}, tmp_path).__enter__()
+    assert journal.is_file(), "another configuration's journal is not ours to delete"
+    with Run("score", pipeline, {"a": 1}, tmp_path) as run:
+        scored(run, pipeline)
+        run.finish([result()])
+    for name, config in (("score", {"a": 2}), ("robustness", {"a": 1})):
+        with pytest.raises(UserError, match=r"results of another configuration.*delete"):
+            Run(name, pipeline, config, tmp_path).__enter__()
+    before = (tmp_path / "results.json").read_bytes()
+    # Nothing was done in the one, and killed while writing the other.
+    for left in (".scored.0123.partial.jsonl", ".results.json.a1b2c3d4", ".mine"):
+        (tmp_path / left).write_text("")
+    with Run("score", pipeline, {"a": 1}, tmp_path) as run:
+        assert run.finished("scored.jsonl") is None
+        assert run.finished().results == [result()]
+    assert files(tmp_path) == [".mine", "results.json"]
+    assert (tmp_path / "results.json").read_bytes() == before
+
+
+def _enter(folder, said):
+    try:
+        with Run("score", [], {}, folder):
+            said.put("in")
+    except UserError as error:
+        said.put(str(error))
+
+
+def test_a_second_process_on_the_folder_is_refused_in_one_line(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    said = context.Queue()
+    with Run("score", [], {}, tmp_path):
+        other = context.Process(target=_enter, args=(tmp_path, said))
+        other.start()
+        (line,) = said.get(timeout=60).splitlines()
+        other.join()
+    assert f"{tmp_path}: another process runs in this folder" in line
+    _enter(tmp_path, said)
+    assert said.get(timeout=60) == "in"
+    assert files(tmp_path) == []
+    # What a killed process left is nobody's.
+    (tmp_path / ".lock").write_text("")
+    _enter(tmp_path, said)
+    assert said.get(timeout=60) == "in"
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    with ModelServer(lambda body: "Yes.") as running:
+        yield running
+
+
+class Asks:
+    """Asks about each document, in a step for each of its models."""
+
+    def __init__(self, *writers):
+        self.writers = writers
+
+    def holds(self):
+        return self.writers
+
+    def work(self, documents):
+        for writer in self.writers:
+            writer.answer([[{"role": "user", "content": d.id}] for d in documents], temperature=0.0)
+        return documents
+
+
+def test_usage_is_that_of_a_run_that_was_never_cut(tmp_path, server):
+    def ask(folder, faults=()):
+        server.faults.extend(faults)
+        writers = [
+            OpenAIServer(name, server.url, retries=0, concurrency=1, prices=(1e6, 2e6), timeout_s=5)
+            for name in ("m", "m", "other")
+        ]
+        asks = Asks(*writers)
+        with Run("asks", asks, {}, folder) as run:
+            for part in ("one", "two"):
+                documents = [d.model_copy(update={"id": f"{part} {d.id}"}) for d in DOCUMENTS]
+                run.documents(part, asks.work, documents, Document, chunk=2)
+            return run.finish([])
+
+    calm = ask(tmp_path / "calm")
+    asked = len(server.answered)
+    server.answered.clear()
+    with pytest.raises(UserError, match="503"):
+        ask(tmp_path / "rough", [None] * 7 + ["503"])
+    rough = ask(tmp_path / "rough")
+    assert len(server.answered) == asked, "no question was answered twice"
+    assert rough == calm
+    same, other = rough.provenance["usage"]
+    assert (same["model"]["model"], other["model"]["model"]) == ("m", "other")
+    assert (same["answers"], other["answers"]) == (20, 10), "one model's parts share a row"
+    assert other["cost"] == other["prompt_tokens"] + 2 * other["completion_tokens"] > 0
+    assert terminal.used(other).startswith("other: 10 answers (0 failed), ")
+
+
+def test_what_the_terminal_shows():
+    assert terminal.value(result()) == "0.500 n=1 failed=0"
+    row = result(None).model_copy(update={"ci95": (0.1, 0.25)})
+    assert terminal.value(row) == "– [0.100, 0.250] n=1 failed=0"
