@@ -78,7 +78,7 @@ def _rates(own: Own) -> list[list]:
     rows = []
     for (metric, curve, model, against, threshold), row in own.items():
         if metric == "true_positive_rate":
-            other = own["false_positive_rate", curve, model, against, threshold]
+            other = own.get(("false_positive_rate", curve, model, against, threshold))
             rows.append([model, curve, f"{threshold:g}", cell(row), cell(other)])
     return rows
 
