@@ -108,7 +108,7 @@ class Work(ExitStack):
         return self._kept[-1]
 
     def journal(self, name: str, *decides: object) -> Path:
-        """A kept file for a ``Journal``; its name depends on all that decides what is in it."""
+        """A kept file for ``journalled``; its name depends on all that decides what is in it."""
         key = sha256_text(json.dumps(decides, sort_keys=True))[:16]
         return self.kept(f"{name}.{key}.partial.jsonl")
 
@@ -133,7 +133,9 @@ class Work(ExitStack):
     def forget(self) -> None:
         """Remove what was kept: the dataset is whole."""
         for path in self._kept:
-            shutil.rmtree(path, ignore_errors=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+                continue
             for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):  # SQLite's
                 name.unlink(missing_ok=True)
 
