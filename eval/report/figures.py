@@ -28,6 +28,7 @@ COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", GREY, "#222222"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 LINES = ("solid", "dashed", "dotted", "dashdot")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LONG = re.compile(r"(\d\.\d\d)\d+")
 MAX_HINTS = 200  # points of a line that have one
 
 # A value and its interval's ends.
@@ -109,8 +110,12 @@ def as_svg(
 
 
 def inline(svg: str) -> Markup:
-    """A drawing of ours as an element of a page: no head, no names and no style for other parts."""
+    """A drawing of ours as an element of a page: no head, no names and no style for other parts.
+
+    Places are rounded to a hundredth of a point, which halves it.
+    """
     found = svg[svg.index("<svg") :]
+    found = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(r"\1", tag[0]), found)
     found = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", found, flags=re.DOTALL)
     found = re.sub(r'<g id="[^"]*">', "<g>", found)
     joints = ' style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"'
@@ -168,13 +173,13 @@ def lines(
     ylabel: str,
     width: float = 7,
     top: float | None = None,
-    markers: bool = True,
+    ticks: Sequence[float] | None = None,
 ) -> str:
     """A line a name, with bands where it has some.
 
     Args:
         top: the end of an axis of values that begins at 0; found from them without it.
-        markers: a mark a point.
+        ticks: of the other axis; found from the points without them.
     """
     told = Hints()
     with drawing():
@@ -183,8 +188,7 @@ def lines(
         looks = zip(series.items(), cycle(COLOURS), cycle(LINES), cycle(MARKERS), strict=False)
         for (name, own), colour, style, marker in looks:
             x, y = ([point[side] for point in own.points] for side in (0, 1))
-            look = {"color": colour, "linestyle": style}
-            look |= {"marker": marker, "markersize": 4} if markers else {"linewidth": 1.6}
+            look = {"color": colour, "linestyle": style, "marker": marker, "markersize": 4}
             axes.plot(x, y, label=plain_label(name), **look)
             if own.band:
                 at, low, high = zip(*own.band, strict=True)
@@ -195,4 +199,6 @@ def lines(
                 told.put(mark, text)
         if top is not None:
             axes.set_ylim(0, top)
+        if ticks is not None:
+            axes.set_xticks(ticks)
         return as_svg(figure, axes, hints=told)

@@ -31,6 +31,7 @@ from records import Result, ResultFile, write_text
 
 _TEMPLATES = Path(__file__).parents[1]
 _SCRIPT = Path(__file__).parent / "page.js"
+MAX_RESULTS = 1000  # listed one by one
 # Settings that every page names, as the configuration calls them.
 _SETTINGS = {
     "p": "p",
@@ -157,12 +158,15 @@ def _csp_hash(script: str) -> str:
 def _origin(file: ResultFile) -> dict:
     """What every page says of where its numbers come from."""
     config = file.provenance.get("config") or {}
+    # Those of single groups last: they may be many.
+    whole = sorted(file.results, key=lambda row: (row.group, row.bin) != ("all", "all"))
     return {
         "file": file,
         "settings": {label: settings_of(config, name) for name, label in _SETTINGS.items()},
         "config": json.dumps(config, indent=2, ensure_ascii=False),
         "domains": sorted({row.domain for row in file.results}),
         "hashes": sorted({row.config_hash for row in file.results}),
+        "rows": whole[:MAX_RESULTS],
         "left_out": {k: v for k, v in (file.provenance.get("left_out") or {}).items() if v},
     }
 

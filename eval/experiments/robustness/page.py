@@ -215,7 +215,9 @@ def curve_lines(curve: Curve) -> str:
         )
         for (generator, selection), points in curve.items()
     }
-    return lines(series, "adversarial sentences appended", "factual precision", top=1.02)
+    counts = sorted({count for points in curve.values() for count, _ in points})
+    label = "adversarial sentences appended"
+    return lines(series, label, "factual precision", top=1.02, ticks=counts)
 
 
 def training_lines(columns: dict[str, Points]) -> dict[str, str]:
