@@ -79,11 +79,11 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml $(TRAINED:%=$(
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
 
-test: $(READY) ## run the tests, but for those against real servers
-	$(PY) -m pytest -n 2 --ignore tests/integration
+test: $(READY) ## run the tests, but for those against real servers and the slow ones
+	$(PY) -m pytest -n 2 -m 'not integration and not slow'
 
 test-integration: $(READY) mediawiki ## run the tests against a real SPARQL server and a real MediaWiki
-	$(PY) -m pytest -n 2 tests/integration
+	$(PY) -m pytest -n 2 -m 'integration and not slow'
 
 # micro-httpd and php-cgi stand in for Apache, which the package would bring along; none is started.
 WIKI := mediawiki micro-httpd php-cgi php-cli php-sqlite3 php-mbstring php-xml php-intl

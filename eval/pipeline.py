@@ -153,7 +153,7 @@ def read_pipeline(path: str) -> tuple[Pipeline, dict]:
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(Pipeline, "pipeline")
     known = parser.parse_object({"pipeline": given["pipeline"]})
-    shown = json.loads(parser.dump(known, format="json", skip_none=False))["pipeline"]
+    shown = json.loads(parser.dump(known, format="json", skip_unset=False))["pipeline"]
     return parser.instantiate(known).pipeline, shown
 
 

@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
         raise UserError(f"no experiment {name!r}; give one of: {', '.join(EXPERIMENTS)}")
     parser = build_parser(name)
     arguments = parser.parse_args(rest)
-    config = json.loads(parser.dump(arguments, format="json", skip_none=False))
+    config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     experiment = parser.instantiate(arguments).experiment
     output = Path(arguments.output)
     print(experiment.page.told(experiment.run(output, config["experiment"])))

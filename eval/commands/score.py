@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if arguments.chunk < 1 or (arguments.k is not None and arguments.k < 1):
         raise UserError("chunk and k: give at least 1")
-    shown = json.loads(parser.dump(arguments, format="json", skip_none=False))
+    shown = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     for key in ("config", "output", "documents", "chunk", "dry_run", "formats"):
         shown.pop(key, None)
     documents = read_records(arguments.documents, Document)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from rdflib import Graph, Namespace
-from rdflib.namespace import OWL, RDFS, SKOS, XSD
+from rdflib import Graph, Namespace, URIRef
+from rdflib.namespace import OWL, RDFS, SKOS
 
 from data_builders.kb.facts import DATES, PROPERTIES, load_people
 from data_builders.kb.graph import ENTITY, Value, parse_date
@@ -16,6 +16,7 @@ WD = Namespace("http://www.wikidata.org/entity/")
 WDT = Namespace("http://www.wikidata.org/prop/direct/")
 FF = Namespace(ENTITY)
 SCHEMA = Namespace("http://schema.org/")
+DAYS = {URIRef(f"http://www.w3.org/2001/XMLSchema#{name}") for name in ("date", "gYear")}
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_own_people_and_wikidata_classes(graph):
         assert human in FF
         assert len(set(graph.objects(human, FF.frequency))) == 1
         for date in DATES:
-            assert {d.datatype for d in graph.objects(human, WDT[date])} <= {XSD.date, XSD.gYear}
+            assert {d.datatype for d in graph.objects(human, WDT[date])} <= DAYS
     for country in set(graph.objects(None, WDT.P27)):
         assert len(set(graph.objects(country, WDT.P30))) == 1, country
 

@@ -261,7 +261,7 @@ def test_the_stage_is_a_searcher_and_its_encoder_ranks_pages(plain, passages):
     ):
         given = {"class_path": f"eval.retrieve.{name}", "init_args": options}
         parsed = parser.parse_object({"search": given})
-        searcher = parser.instantiate_classes(parsed).search
+        searcher = parser.instantiate(parsed).search
         if name.startswith("knowledge"):
             assert len(searcher.encoder.fingerprint) == 64
         else:

@@ -120,7 +120,7 @@ def prompt(tmp_path):
     return tmp_path / "own.jinja"
 
 
-@pytest.mark.parametrize(("found", "own"), holders())
+@pytest.mark.parametrize(("found", "own"), list(holders()))
 def test_every_stage_says_what_it_holds(found, own, prompt):
     given: list[Part] = []
 

@@ -303,7 +303,7 @@ def test_yaml_names_the_retriever_by_class_path(path, tmp_path):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--config", action="config")
     parser.add_argument("--retrieve", type=Retriever)
-    stage = parser.instantiate_classes(parser.parse_args(["--config", str(config)])).retrieve
+    stage = parser.instantiate(parser.parse_args(["--config", str(config)])).retrieve
     assert isinstance(stage, SqliteKnowledge)
     assert stage.words is None
     assert stage(*documents("Ada Lovelace"))[0][0][0].contexts

@@ -223,4 +223,4 @@ def test_yaml_names_a_searcher_by_class_path():
         if "wiki" in name:
             given["init_args"]["user_agent"] = "tests (nobody@factfoundry.example)"
         parsed = parser.parse_object({"search": given})
-        assert parser.instantiate_classes(parsed).search.k == 2
+        assert parser.instantiate(parsed).search.k == 2
