@@ -59,7 +59,6 @@ UNFINISHED = {
     "kappa": "the one of annotated/lss and the one of metrics",
     "ranks": "the statistics module takes both",
     "report": "three pages read their experiment's values",
-    "run": "eval/run/journal.py looks for Serper",
     "train --help": "train/__main__.py imports PyTorch at its top",
 }
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
