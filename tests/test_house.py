@@ -61,7 +61,6 @@ UNFINISHED = {
     "files": "experiment and report are not in eval/commands yet",
     "kappa": "the one of annotated/lss and the one of metrics",
     "report": "three pages read their experiment's values",
-    "run": "eval/run/journal.py looks for Serper",
     "train --help": "train/__main__.py imports PyTorch at its top",
 }
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
