@@ -26,7 +26,7 @@ ALLOWED = {
     "eval": {"components", "clients", "records"},
     "data_builders": {"eval", "components", "clients", "records"},
 }
-STAGES = {"decompose", "revise", "select", "retrieve", "verify", "similarity"}
+STAGES = ("decompose", "revise", "select", "retrieve", "verify", "similarity")
 # What the rooms of eval must not know.
 KNOWS_NOT = {
     **{room: {*STAGES, "formats", "pipeline"} for room in ("models", "prompting", "run")},

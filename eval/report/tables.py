@@ -104,6 +104,32 @@ def by(rows: Iterable[Result], *fields: str) -> dict:
     return {tuple(getattr(row, name) for name in fields): row for row in rows}
 
 
+def pivot(
+    results: Iterable[Result],
+    place: Sequence[str],
+    key: Sequence[str],
+    heads: Mapping[tuple, str],
+) -> tuple[list[str], list[tuple[tuple, list[Result | None]]]]:
+    """Results side by side; what is empty throughout is left out.
+
+    Args:
+        place: the fields that say the row.
+        key: the fields that say the column.
+        heads: the values of ``key`` to the heads of their columns.
+
+    Returns:
+        The heads of the columns, and of each row its place and a result a column.
+    """
+    cells: dict[tuple, dict[tuple, Result]] = {}
+    for row in results:
+        column = tuple(getattr(row, name) for name in key)
+        if column in heads:
+            cells.setdefault(tuple(getattr(row, name) for name in place), {})[column] = row
+    shown = [column for column in heads if any(column in own for own in cells.values())]
+    rows = [(place, [own.get(column) for column in shown]) for place, own in cells.items()]
+    return [heads[column] for column in shown], rows
+
+
 def strata_tables(results: Sequence[Result]) -> list[TextTable]:
     """The table of the groups and bins that texts have; none of a run whose texts have neither."""
     columns = {
@@ -111,24 +137,20 @@ def strata_tables(results: Sequence[Result]) -> list[TextTable]:
         ("factual_precision", "core"): "Precision with Core",
         ("kept_share", "core"): "What Core keeps",
     }
-    found: dict[tuple, dict[tuple[str, str], Result]] = {}
-    for row in results:
-        if (row.group, row.bin) != ("all", "all"):
-            name = f"group {row.group}" if row.bin == "all" else f"frequency {row.bin}"
-            place = (name, f"{row.kind} ({row.generator})", row.assessor or "", row.variant or "")
-            found.setdefault(place, {})[row.metric, row.selection] = row
-    heads = ["Topics", "Texts (generator)", "Assessor", "Components"]
-    shown = [n for n in range(len(heads)) if n < 2 or any(place[n] for place in found)]
-    rows = [
-        [
-            *(str(place[n]) for n in shown),
-            *(cell(own.get(key), unit_of(key[0]), NOT_JUDGED) for key in columns),
-        ]
-        for place, own in found.items()
-    ]
+    fields = ("group", "bin", "kind", "generator", "assessor", "variant")
+    own = [row for row in results if (row.group, row.bin) != ("all", "all")]
+    heads, found = pivot(own, fields, ("metric", "selection"), columns)
+    several = any(place[4] for place, _ in found)
+    rows = []
+    for (group, bin_, kind, generator, assessor, variant), cells in found:
+        name = f"group {group}" if bin_ == "all" else f"frequency {bin_}"
+        place = [name, f"{kind} ({generator})", *([assessor or ""] if several else [])]
+        shown = [cell(row, unit_of(row.metric) if row else "score", NOT_JUDGED) for row in cells]
+        rows.append([*place, str(variant or ""), *shown])
     note = "The same texts apart: by the group of their topic, and by the bin of its frequency."
-    head = [*(heads[n] for n in shown), *columns.values()]
-    return [TextTable("By group and frequency", note, head, rows)] if rows else []
+    head = ["Topics", "Texts (generator)", *(["Assessor"] if several else []), "Components"]
+    table = TextTable("By group and frequency", note, [*head, *heads], rows)
+    return [table] if rows else []
 
 
 def markdown(tables: Iterable[TextTable], first: str) -> str:

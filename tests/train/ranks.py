@@ -1,7 +1,7 @@
 """The gradients of every module's loss, in this process or as one of several.
 
-``python -m tests.train.ranks FOLDER`` with ``LOCAL_RANK`` set is one process of two; rank 0 writes
-``FOLDER/NAME.pt``. Steps are taken at a learning rate of 0, so that all are of the same weights.
+``python -m tests.train.ranks FOLDER`` with ``LOCAL_RANK`` set is one of three processes; rank 0
+writes ``FOLDER/NAME.pt``. Steps are taken at a rate of 0, so that all are of the same weights.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Gradients(Callback):
 
 
 def gradients(name: str, folder: Path, world: int = 1) -> list[dict[str, torch.Tensor]]:
-    """The gradients of two steps, of four rows and of the one that is left.
+    """The gradients of two steps, of six rows and of the two that are left.
 
     Args:
         name: of the module.
-        folder: holds ``NAME.jsonl`` with five rows, and ``options.json``.
+        folder: holds ``NAME.jsonl`` with eight rows, and ``options.json``.
         world: number of processes.
     """
     seed_everything(1)
@@ -70,13 +70,13 @@ def gradients(name: str, folder: Path, world: int = 1) -> list[dict[str, torch.T
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
-    ).fit(module, RecordData(train=file, dev=file, batch_size=4 // world))
+    ).fit(module, RecordData(train=file, dev=file, batch_size=6 // world))
     return kept.found
 
 
 if __name__ == "__main__":
     to = Path(sys.argv[1])
     for each in MODULES:
-        found = gradients(each, to, world=2)
+        found = gradients(each, to, world=3)
         if torch.distributed.get_rank() == 0:
             torch.save(found, to / f"{each}.pt")

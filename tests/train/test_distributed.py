@@ -79,15 +79,15 @@ def test_two_processes_are_one(
 
 
 def texts_of_many_lengths() -> dict[str, list[dict]]:
-    """Five rows a module, which differ much in the number of their tokens."""
+    """Eight rows a module, which differ much in the number of their tokens."""
     words = "ada lovelace was a mathematician and poet born in paris ."
-    claims = [" ".join(words.split()[:count]) for count in (1, 11, 2, 5, 8)]
+    claims = [" ".join(words.split()[:count]) for count in (1, 11, 2, 5, 8, 3, 10, 4)]
     lss = [{**row, "claim": c, "annotations": [{"lss": c}, {"lss": "ada"}, {"lss": "ada"}]}
            for row, c in zip(lss_rows(), claims, strict=False)]  # fmt: skip
     prompt = {"prompt": "Tell me a bio of ada.", "score_chosen": 0.9, "score_rejected": 0.1}
     return {
-        "unli": [{**row, "weight": 1 + i} for i, row in enumerate(unli_rows()[:5])],
-        "relation": [{**row, "weight": 1 + i} for i, row in enumerate(relation_rows()[:5])],
+        "unli": [{**row, "weight": 1 + i} for i, row in enumerate(unli_rows()[:8])],
+        "relation": [{**row, "weight": 1 + i} for i, row in enumerate(relation_rows()[:8])],
         "lss_tagger": lss,
         "lss_seq2seq": [{**row, "annotations": row["annotations"][:1]} for row in lss],
         "adversary": [{"topic": "ada", "text": claim} for claim in claims],
@@ -96,7 +96,7 @@ def texts_of_many_lengths() -> dict[str, list[dict]]:
 
 
 @pytest.fixture(scope="module")
-def five_rows(
+def eight_rows(
     save_llama: Callable[..., Path],
     word_tokenizer: Callable,
     still_bert: str,
@@ -120,31 +120,31 @@ def five_rows(
 
 
 @pytest.fixture(scope="module")
-def of_two_processes(five_rows: Path) -> Path:
-    """The gradients of every module by two processes, started once."""
+def of_three_processes(eight_rows: Path) -> Path:
+    """The gradients of every module by three processes, started once."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     shared = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
-    command = [sys.executable, "-m", "tests.train.ranks", str(five_rows)]
+    command = [sys.executable, "-m", "tests.train.ranks", str(eight_rows)]
     started = [
         subprocess.Popen(
             command, cwd=ROOT, env={**shared, "MASTER_PORT": port, "LOCAL_RANK": rank},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        for rank in ("0", "1")
+        for rank in ("0", "1", "2")
     ]  # fmt: skip
     errors = [process.communicate()[1] for process in started]
-    assert [process.returncode for process in started] == [0, 0], errors
-    return five_rows
+    assert [process.returncode for process in started] == [0, 0, 0], errors
+    return eight_rows
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_two_processes_give_the_gradient_of_one(name: str, of_two_processes: Path) -> None:
-    one = gradients(name, of_two_processes)
-    two = torch.load(of_two_processes / f"{name}.pt", weights_only=True)
-    assert len(one) == len(two) == 2  # the second process has no item in one of them
-    for ours, theirs in zip(one, two, strict=True):
+def test_several_processes_give_the_gradient_of_one(name: str, of_three_processes: Path) -> None:
+    one = gradients(name, of_three_processes)
+    all_three = torch.load(of_three_processes / f"{name}.pt", weights_only=True)
+    assert len(one) == len(all_three) == 2  # the third process has no item in one of them
+    for ours, theirs in zip(one, all_three, strict=True):
         assert set(ours) == set(theirs)
         assert any(gradient.abs().max() > 1e-3 for gradient in ours.values())
         for part, gradient in ours.items():

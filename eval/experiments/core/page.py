@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.report.figures import Drawing, bars
 from eval.report.page import Page
-from eval.report.tables import COMPONENTS, TextTable, by, cell
+from eval.report.tables import COMPONENTS, TextTable, by, cell, pivot
 from records import Result, ResultFile
 
 # Metric to its title and what stands below it.
@@ -61,13 +61,11 @@ class InformativenessPage(Page):
 
 def _table(results: Sequence[Result], metric: str) -> TextTable:
     own = [row for row in results if row.metric == metric]
-    found = by(own, "kind", "variant", "against")
-    shown = {key: head for key, head in _MODELS.items() if any(k[1:] == key for k in found)}
-    rows = []
-    for kind in dict.fromkeys(row.kind for row in own):
-        cells = [found.get((kind, *key)) for key in shown]
-        topics = max(row.n for row in cells if row is not None)
-        rows.append([kind, *map(cell, cells), str(topics)])
+    heads, found = pivot(own, ["kind"], ["variant", "against"], _MODELS)
+    rows = [
+        [*place, *map(cell, cells), str(max(row.n for row in cells if row is not None))]
+        for place, cells in found
+    ]
     title, note = _TABLES[metric]
     figures = ["auroc"] if metric == "auroc" else []
-    return TextTable(title, note, ["Classes", *shown.values(), "topics"], rows, figures)
+    return TextTable(title, note, ["Classes", *heads, "topics"], rows, figures)

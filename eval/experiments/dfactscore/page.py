@@ -14,7 +14,7 @@ from eval.experiments.dfactscore.texts import (
 )
 from eval.report.figures import Drawing, Value, bars
 from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, by, cell
+from eval.report.tables import Cell, TextTable, by, cell, pivot
 from records import Result, ResultFile, read_records
 
 MAX_EXAMPLES = 30
@@ -61,10 +61,9 @@ _WHOSE = {"file": "the file’s", "people": "people’s"}
 
 def tables_of(results: Sequence[Result]) -> list[TextTable]:
     """The tables that have a value, in reading order."""
-    own = by(results, "metric", "variant", "against", "kind", "generator")
     found = [
         _by_source(
-            own,
+            results,
             _with(_VALUES),
             "FActScore, D-FActScore, people and citations",
             "Tables 3, 4 and 6 of the paper. Automatic: this run’s verifier. File: the verdicts "
@@ -73,7 +72,7 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
             ["01_scores"],
         ),
         _by_source(
-            own,
+            results,
             _with(_TYPES),
             "Types of output",
             "Shares of the texts that respond (section 2.4). Merged: one biography whose claims "
@@ -85,7 +84,7 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
     for source, whose in _WHOSE.items():
         found.append(
             _by_source(
-                own,
+                results,
                 _with(_VERDICTS, source),
                 f"Automatic verdicts against {whose}",
                 "Balanced accuracy, but for the last three columns: share of the claims that are "
@@ -98,12 +97,12 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
             columns = {(f"{name}_of_{m}", v): head for (m, v), head in compared.items()}
             title = f"{name.capitalize()} correlation with {whose}, text by text"
             note = "Of the values of the texts."
-            found.append(_by_source(own, _with(columns, source), title, note))
+            found.append(_by_source(results, _with(columns, source), title, note))
     note = (
         "Section 5.3. Of texts whose main person’s page has views; failed counts the others. "
         "The last two columns are Spearman correlations."
     )
-    found.append(_by_source(own, _VIEWS, "Page views", note))
+    found.append(_by_source(results, _VIEWS, "Page views", note))
     return [table for table in found if table.rows]
 
 
@@ -112,21 +111,18 @@ def _with(columns: Mapping[tuple, str], against: str | None = None) -> dict[tupl
 
 
 def _by_source(
-    own: Mapping[tuple, Result],
+    results: Sequence[Result],
     columns: Mapping[tuple, str],
     title: str,
     note: str,
     figures: Sequence[str] = (),
 ) -> TextTable:
-    """A row a generator and source; columns that are empty throughout are left out."""
-    shown = {name: head for name, head in columns.items() if any(key[:3] == name for key in own)}
-    keys = dict.fromkeys((key[4], key[3]) for key in own if key[:3] in shown)
-    rows = []
-    for generator in dict.fromkeys(generator for generator, _ in keys):
-        for kind in (kind for own_generator, kind in keys if own_generator == generator):
-            cells = [own.get((*name, kind, generator)) for name in shown]
-            rows.append([generator, kind, *map(_cell, cells)])
-    return TextTable(title, note, ["generator", "source", *shown.values()], rows, figures)
+    """A row a generator and source."""
+    heads, rows = pivot(results, ["generator", "kind"], ["metric", "variant", "against"], columns)
+    order = list(dict.fromkeys(place[0] for place, _ in rows))
+    rows.sort(key=lambda row: order.index(row[0][0]))  # stable: sources as the run has them
+    cells = [[*place, *map(_cell, own)] for place, own in rows]
+    return TextTable(title, note, ["generator", "source", *heads], cells, figures)
 
 
 def _cell(row: Result | None) -> Cell:

@@ -20,7 +20,7 @@ from eval.report.figures import (
     plain_label,
 )
 from eval.report.page import Page
-from eval.report.tables import TextTable, by, cell
+from eval.report.tables import TextTable, by, cell, pivot
 from records import Result, ResultFile, read_records
 
 MAX_CORNERS = 400  # of a curve in a drawing
@@ -31,9 +31,6 @@ _NOTES = {
     "rates": "Share of the positives, and of the negatives, at or above a probability.",
     "called_so": "Share of the pairs of a kind whose likeliest relation it is.",
 }
-_KINDS = [curve.name for curve in CURVES]
-
-Own = Mapping[tuple, Result]  # metric, kind, assessor, against, variant
 
 
 def tables_of(results: Sequence[Result], drawn: Mapping[str, Sequence[str]]) -> list[TextTable]:
@@ -44,43 +41,33 @@ def tables_of(results: Sequence[Result], drawn: Mapping[str, Sequence[str]]) -> 
     """
     found = []
     for domain in dict.fromkeys(row.domain for row in results):
-        rows = [row for row in results if row.domain == domain]
-        own = by(rows, "metric", "kind", "assessor", "against", "variant")
-        counts = f"n = {rows[0].n} documents, {rows[0].failed} pairs failed."
-        models = [("auroc", *key[2:4]) for key in own if key[0] == "auroc"]
-        single = dict.fromkeys(key for key in models if key[2] is None)
-        couples = dict.fromkeys(key for key in models if key[2] is not None)
-        said = dict.fromkeys(("called_so", *key[2:4]) for key in own if key[0] == "called_so")
-        for name, title, places, kinds in (
-            ("auroc", "AUROC", single, _KINDS),
-            ("auroc_difference", "Differences of AUROC", couples, _KINDS),
+        own = [row for row in results if row.domain == domain]
+        counts = f"n = {own[0].n} documents, {own[0].failed} pairs failed."
+        whole = [row for row in own if row.metric == "auroc" and row.against is None]
+        pairs = [row for row in own if row.metric == "auroc" and row.against is not None]
+        said = [row for row in own if row.metric == "called_so"]
+        for name, title, rows, kinds in (
+            ("auroc", "AUROC", whole, [curve.name for curve in CURVES]),
+            ("auroc_difference", "Differences of AUROC", pairs, [curve.name for curve in CURVES]),
             ("called_so", "Likeliest relation", said, RELATIONS),
         ):
-            note = f"{_NOTES[name]} {counts}"
+            every = {(kind,): kind for kind in kinds}
+            heads, found_rows = pivot(rows, ["assessor", "against"], ["kind"], every)
             lines = [
-                [_model(*key[1:]), *(cell(own.get((key[0], k, *key[1:], None))) for k in kinds)]
-                for key in places
+                [" − ".join(filter(None, models)), *map(cell, cells)]
+                for models, cells in found_rows
             ]
             figures = drawn.get(domain, ()) if name == "auroc" else ()
-            title = f"{title}, {domain}"
-            found.append(TextTable(title, note, ["model", *kinds], lines, figures))
-        head = ["model", "curve", "probability", "true positives", "false positives"]
+            note, head = f"{_NOTES[name]} {counts}", ["model", *heads]
+            found.append(TextTable(f"{title}, {domain}", note, head, lines, figures))
+        rates = {("true_positive_rate",): "true positives"}
+        rates |= {("false_positive_rate",): "false positives"}
+        heads, rows = pivot(own, ["assessor", "kind", "variant"], ["metric"], rates)
+        lines = [[m, curve, f"{at:g}", *map(cell, cells)] for (m, curve, at), cells in rows]
+        head = ["model", "curve", "probability", *heads]
         note = f"{_NOTES['rates']} {counts}"
-        found.append(TextTable(f"Thresholds, {domain}", note, head, _rates(own)))
+        found.append(TextTable(f"Thresholds, {domain}", note, head, lines))
     return [table for table in found if table.rows]
-
-
-def _model(one: str, other: str | None) -> str:
-    return one if other is None else f"{one} − {other}"
-
-
-def _rates(own: Own) -> list[list]:
-    rows = []
-    for (metric, curve, model, against, threshold), row in own.items():
-        if metric == "true_positive_rate":
-            other = own.get(("false_positive_rate", curve, model, against, threshold))
-            rows.append([model, curve, f"{threshold:g}", cell(row), cell(other)])
-    return rows
 
 
 # Figures

@@ -14,7 +14,7 @@ from eval.experiments.lss.lss_metrics_values import ALL, REFERENCE, SHARED
 from eval.report.figures import Drawing, Value, bars
 from eval.report.highlighted import Run, highlighted
 from eval.report.page import Page
-from eval.report.tables import TextTable, by, cell
+from eval.report.tables import TextTable, by, cell, pivot
 from records import Result, ResultFile, first_fault, iter_rows
 from records.types import Annotation, Record
 
@@ -180,14 +180,10 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
     found.append(_table_4([row for row in results if row.assessor is not None]))
     for metric, title in _RATINGS.items():
         own = _rated(results, metric)
-        groups = list(dict.fromkeys(row.group for row in own))
-        cells = by(own, "kind", "group")
-        rows = [
-            [who, *(_counted(cells.get((who, group))) for group in groups)]
-            for who in dict.fromkeys(row.kind for row in own)
-        ]
-        title = f"{title}, by human rating"
-        found.append(TextTable(title, "", ["LSS of", *groups], rows, [f"rating_{metric}"]))
+        heads, rows = pivot(own, ["kind"], ["group"], {(row.group,): row.group for row in own})
+        lines = [[*who, *map(_counted, cells)] for who, cells in rows]
+        head, figures = ["LSS of", *heads], [f"rating_{metric}"]
+        found.append(TextTable(f"{title}, by human rating", "", head, lines, figures))
     return [table for table in found if table.rows]
 
 
@@ -200,41 +196,35 @@ def _counted(row: Result | None) -> str:
 
 
 def _table_4(own: Sequence[Result]) -> TextTable:
-    """Table 4 of the experiment ``lss_metrics``."""
-    places: dict[tuple, dict[tuple, Result]] = {}
-    for row in own:
-        place = (row.assessor, row.variant, row.kind, row.generator)
-        places.setdefault(place, {})[row.metric, row.against] = row
-    shown = {
-        key: head
-        for key, head in _CORRELATIONS.items()
-        if any(key in found and found[key].value is not None for found in places.values())
-    }
-    names = ["metric", "form", "engine", "generator"]
-    names = names[: None if len({place[-1] for place in places}) > 1 else -1]
+    """Table 4 of the experiment ``lss_metrics``; columns without a value are left out."""
+    known = {(row.metric, row.against) for row in own if row.value is not None}
+    columns = {key: head for key, head in _CORRELATIONS.items() if key in known}
+    names = {"assessor": "metric", "variant": "form", "kind": "engine"}
+    if len({row.generator for row in own}) > 1:
+        names["generator"] = "generator"
+    heads, found = pivot(own, list(names), ["metric", "against"], columns)
     rows = []
-    for place, found in places.items():
-        first = found.get(("pearson", None))
+    for place, cells in found:
+        first = next((row for row in cells if row and row.metric == "pearson"), None)
         counts = [str(first.n), str(first.failed)] if first else ["–", "–"]
-        cells = [cell(found.get(key)) for key in shown]
-        rows.append([*place[: len(names)], *counts, *cells])
-    head = [*names, "n", "failed", *shown.values()]
+        rows.append([*place, *counts, *map(cell, cells)])
+    head = [*names.values(), "n", "failed", *heads]
     return TextTable("Metrics and people", _TABLE_4, head, rows)
 
 
 def _wide(name: str, own: Sequence[Result]) -> TextTable:
     title, note, columns = _TABLES[name]
-    cells = {(r.metric, r.against is not None, r.kind, r.generator): r for r in own}
-    used = {key: head for key, head in columns.items() if any(key == own[:2] for own in cells)}
+    first = next((row.against for row in own if row.against is not None), "")
+    keys = {(m, first if difference else None): head for (m, difference), head in columns.items()}
+    heads, found = pivot(own, ["kind", "generator"], ["metric", "against"], keys)
     rows = []
-    for kind, generator in dict.fromkeys((row.kind, row.generator) for row in own):
-        there = [cells.get((*key, kind, generator)) for key in used]
-        present = [row for row in there if row]
+    for (kind, generator), cells in found:
+        present = [row for row in cells if row]
         counted = [row for row in present if row.metric != ANSWERS]
         most = max(counted or present, key=lambda row: row.n)
-        first = kind if generator == "given" else generator
-        rows.append([first, str(most.n), str(most.failed), *map(cell, there)])
-    head = ["generator" if name == "claims" else "engine", "references", "failed", *used.values()]
+        who = kind if generator == "given" else generator
+        rows.append([who, str(most.n), str(most.failed), *map(cell, cells)])
+    head = ["generator" if name == "claims" else "engine", "references", "failed", *heads]
     return TextTable(title, note, head, rows, ["generators"] if name == "claims" else [])
 
 
