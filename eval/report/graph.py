@@ -1,4 +1,4 @@
-"""A picture of what FactReasoner saw in a document: claims, contexts and their relations.
+"""A picture of what a verifier by graphical model saw: claims, contexts and their relations.
 
 Claims stand on the left, contexts on the right, and relations between contexts are arcs beside
 them. The places follow from the relations alone, so that equal documents give equal pictures.
@@ -83,7 +83,7 @@ class _Edge:
 
 
 def picture_of(scored: Scored) -> Picture | None:
-    """The picture of a document's largest graph; none where FactReasoner did not judge it.
+    """The picture of a document's largest graph; none where no such verifier judged it.
 
     Of several versions the one with relations between contexts is drawn, else the last one.
     """

@@ -198,7 +198,7 @@ class ClaimView:
 class DocumentView:
     """A document, cut to what a page can hold; ``left_out`` counts claims that are not shown.
 
-    ``picture`` is FactReasoner's graph where it judged the document.
+    ``picture`` is the graph of a verifier that has one.
     """
 
     scored: Scored

@@ -177,9 +177,9 @@ def test_groups_and_bins_have_tables(tmp_path):
     split += [row("factual_precision", "none", value=0.75, bin="rare")]
     text = page_of(write_run(tmp_path, [*rows_of("trained"), *split])).text
     kept = "25.0 % [20.0, 27.0] n = 24, 3 not judged"
-    assert f"group painters normal (kb) trained – – {kept}" in text
+    assert f"group painters normal (kb) trained – {kept}" in text
     scored = "0.750 [0.700, 0.770] n = 24, 3 not judged"
-    assert f"frequency rare normal (kb) trained {scored} – –" in text
+    assert f"frequency rare normal (kb) trained {scored} –" in text
     assert "Core keeps 70 % of normal" in text, "they are not the whole"
 
 
