@@ -30,7 +30,7 @@ from typing import ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, sweep, write_dataset
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
 
@@ -115,7 +115,8 @@ class Work(ExitStack):
     def scratch(self, name: str) -> Path:
         """A hidden file that no build goes on with; it goes when the build ends, well or badly."""
         path = self._folder / f".{name}"
-        path.unlink(missing_ok=True)  # what a killed build left
+        path.unlink(missing_ok=True)  # what a killed build left, whole and half written
+        sweep(self._folder, [path.name])
         self.callback(path.unlink, missing_ok=True)
         return path
 

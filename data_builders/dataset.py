@@ -107,11 +107,11 @@ def write_dataset(
         "versions": {"python": platform.python_version(), **_versions()},
     }
     write_json(folder / "manifest.json", manifest)
-    _sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
+    sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
 
 
-def _sweep(folder: Path, names: Sequence[str]) -> None:
+def sweep(folder: Path, names: Sequence[str]) -> None:
     """Remove what earlier builds left of these files when they were killed while writing."""
     for name in names:
         place = folder / name

@@ -131,6 +131,15 @@ def test_a_killed_build_goes_on_with_the_same_bytes(tmp_path, texts, monkeypatch
     assert everything(tmp_path / "out") == everything(tmp_path / "whole")
 
 
+def test_what_a_killed_build_left_half_written_goes(tmp_path, texts):
+    Words(tmp_path / "whole", [texts]).build()
+    (tmp_path / "out").mkdir()
+    for name in (".scratch.txt", "..scratch.txt.a1b2c3d4", ".words_train.jsonl.a1b2c3d4"):
+        (tmp_path / "out" / name).write_text("half")
+    Words(tmp_path / "out", [texts]).build()
+    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+
+
 def test_another_configuration_keeps_its_own_journal(tmp_path, texts, monkeypatch):
     monkeypatch.setattr(Words, "killed_at", "four")
     with pytest.raises(KeyboardInterrupt):

@@ -395,6 +395,15 @@ def test_a_models_line(line, reason):
     assert +dropped == ({} if reason is None else {f"model: {reason}": 2})
 
 
+def test_a_models_statement_has_the_share_of_the_answers_that_give_it():
+    said = ["- {topic} lives.\n- {topic} eats.", "- {topic} lives.\n- {topic} lives.", "No."]
+    found = from_answers([Answer(text=text) for text in said], Counter())
+    assert {c.text: (c.count, c.of, c.share) for c in found} == {
+        "{topic} lives.": (2, 3, 0.6667),
+        "{topic} eats.": (1, 3, 0.3333),
+    }
+
+
 WD = "http://www.wikidata.org/entity/"
 LABELS = {
     f"{WD}Q5": "human",
@@ -465,6 +474,8 @@ POOL = Pool(
          {("It had not been sold.", "It had been sold."),
           ("It had never been sold.", "It had been sold.")}),
         ("negation", "It had wheels.", set()),  # no auxiliary
+        ("negation", "It was sold without it.", set()),
+        ("negation", "It was never sold.", set()),
         ("negation", "It wasn't sold without it.", set()),
         ("entity_swap", "It was cut by Ann Lee.", {("It was cut by Tor Lund.", "It was cut .")}),
         ("entity_swap", "It fell in Bergen.", set()),  # what is put in must be another
@@ -472,6 +483,7 @@ POOL = Pool(
         ("noise_clause", "The wall fell.",
          {("The wall fell, and the bridge was built by Tor Lund in 1931.", "The wall fell ."),
           ("The bridge was built by Tor Lund in 1931, and the wall fell.", "the wall fell.")}),
+        ("noise_clause", "The wall fell in 1931.", set()),  # the same year would be told of both
         ("foreign", "It fell.", {("The bridge was built by Tor Lund in 1931.", "")}),
         ("foreign", "It fell in 1931.", set()),  # 1931 is in both
         ("whole", "It fell.", {("It fell.", "It fell.")}),

@@ -45,7 +45,7 @@ def agreement(examples: Sequence[LssExample]) -> dict:
             rated[one, other].append((_level(first.rating), _level(second.rating)))
     ratings = [pair for pairs in rated.values() for pair in pairs]
     people = [
-        {"annotators": list(who), "comparisons": len(pairs), "kappa": _kappa(pairs)}
+        {"annotators": list(who), "comparisons": len(pairs), "kappa": _kappa_of(pairs)}
         for who, pairs in sorted(rated.items())
     ]
     counted = [p for p in people if p["comparisons"] >= LEAST and p["kappa"] is not None]
@@ -60,7 +60,7 @@ def agreement(examples: Sequence[LssExample]) -> dict:
             "identical": _share([a == b for a, b in ratings]),
             "within_1": _share([abs(a - b) <= 1 for a, b in ratings]),
             # Nobody is first: each comparison counts both ways round.
-            "kappa_pooled": _kappa(ratings + [(b, a) for a, b in ratings]),
+            "kappa_pooled": _kappa_of(ratings + [(b, a) for a, b in ratings]),
             "kappa_mean": _mean(counted),
             "by_annotators": people,
         },
@@ -108,7 +108,7 @@ def _level(rating: float) -> int:
     return min(LEVELS, max(1, round(rating)))
 
 
-def _kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
+def _kappa_of(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Quadratic weighted kappa of ratings; ``None`` where nothing varies or there is no pair."""
     table = np.zeros((LEVELS, LEVELS))
     for first, second in pairs:

@@ -1,0 +1,82 @@
+"""What a record refuses, and what keeps records together in a split."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from records import (
+    Annotation,
+    Claim,
+    Document,
+    Generation,
+    LssExample,
+    Passage,
+    Preference,
+    RelationPair,
+    UnliPair,
+    Verdict,
+)
+from records.types import group_of
+
+PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves."}
+CLAIMS = [Claim(id="c0", text="one"), Claim(id="c0", text="two")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (UnliPair, PAIR | {"label": 1.01}),
+        (UnliPair, PAIR | {"label": -0.01}),
+        (UnliPair, PAIR | {"label": 0.5, "weight": -1}),
+        (UnliPair, PAIR | {"label": float("nan")}),
+        (UnliPair, PAIR | {"premise": "", "label": 0.5}),
+        (RelationPair, PAIR | {"label": "entails"}),
+        (Annotation, {"lss": "dog", "rating": 0}),
+        (Annotation, {"lss": "dog", "rating": 5.5}),
+        (LssExample, {"reference": "r", "claim": "c", "annotations": []}),
+        (Document, {"id": "d", "topic": "t", "text": "", "claims": CLAIMS}),
+        (Claim, {"id": "c", "text": "x", "sentence": -1}),
+        (Claim, {"id": "c", "text": "x", "label": "supported"}),
+        (Passage, {"id": "p", "text": "x", "prior": 1.5}),
+        (Verdict, {"claim": "c", "assessor": "a", "label": "true"}),
+    ],
+)
+def test_a_field_out_of_its_range_is_refused(kind, fields):
+    with pytest.raises(ValidationError):
+        kind(**fields)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (UnliPair, PAIR | {"label": 0}),
+        (UnliPair, PAIR | {"label": 1, "weight": 0}),
+        (RelationPair, PAIR | {"label": "not_entailment"}),
+        (Annotation, {"lss": "", "rating": 1}),
+        (Annotation, {"lss": "dog", "rating": 5}),
+        (Document, {"id": "d", "topic": "t", "text": "", "claims": CLAIMS[:1]}),
+    ],
+)
+def test_the_ends_of_a_range_are_in_it(kind, fields):
+    kind(**fields)
+
+
+@pytest.mark.parametrize(
+    ("record", "group"),
+    [
+        (UnliPair(**PAIR, label=1), "A dog runs."),
+        (UnliPair(**PAIR, label=1, group="page 3"), "page 3"),
+        (RelationPair(**PAIR, label="neutral", group=3), "3"),
+        (LssExample(reference="r", claim="c", annotations=[Annotation(lss="")]), "r"),
+        (Generation(topic="Ann", text="x"), "Ann"),
+        (
+            Preference(
+                prompt="p", chosen="a", rejected="b", score_chosen=1, score_rejected=0, topic="Ann"
+            ),
+            "Ann",
+        ),
+    ],
+)
+def test_what_stays_on_one_side_of_a_split(record, group):
+    assert group_of(record) == group
