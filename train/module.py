@@ -287,12 +287,13 @@ class ComponentModule(LightningModule):
         """
         loss, outputs = self.model_step(batch)
         counted = 1 if batch["counted"] else 0
-        whole = torch.stack([loss.total.detach(), torch.as_tensor(loss.count).to(loss.total)])
+        own = loss.total.detach()
+        whole = torch.stack([own, torch.as_tensor(loss.count).to(own)])
         total, count = self.trainer.strategy.reduce(whole * counted, reduce_op="sum")
         count = count.clamp(min=1e-6)
         mean = total / count
         if not math.isfinite(mean):
-            rows = batch["indices"] if not math.isfinite(loss.total) else []
+            rows = batch["indices"] if not math.isfinite(own) else []
             at = [rows[place] for place in broken_outputs(outputs)] if rows else []
             raise self._broken(float(mean), at or rows)
         self._last_rows = batch["indices"]
