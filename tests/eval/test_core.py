@@ -281,6 +281,17 @@ def test_the_cap_reaches_the_selection():
     assert model.asked[-1] == [("Ada lives.", texts[1])]
 
 
+def test_the_likeliest_of_several_bleached_claims_decides():
+    said = "Ann Lee is a person."
+    document = Document(id="d", topic="Ann Lee", text=said)
+    claim = Claim(id="0", text=said, sentence=0, source=said)
+    likely = {("Ann Lee exists.", said): 0.5, ("Ann Lee has a name.", said): 0.9}
+    model = Table(entailed=[(said, said)], likely=likely)
+    core = Core(model, model, ["{topic} exists.", "{topic} has a name."], weighting="cpmi")
+    ((chosen,),) = core([document], [[claim]])
+    assert chosen.weight == pytest.approx(-math.log(0.9))
+
+
 def test_bleached_claims_buy_budget_in_the_stage_only_if_strict():
     texts = ["Ada is.", "Ada wrote."]
     model = Table([("Ada lives.", texts[0]), ("Sentence 0.", texts[0])])
