@@ -1,0 +1,123 @@
+"""``docs/papers.md``: no row of the five papers is missing, and what a row names is there.
+
+A table of the page has the columns what, file, config, command, state. Files and configurations
+exist; a command parses against the real options of its door, with the configuration that it names.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from data_builders import __main__ as data_builders
+from eval.commands import component, core, experiment, report, score
+from train import __main__ as train
+
+ROOT = Path(__file__).parents[1]
+STATES = ("reproduced", "runs here", "needs a GPU", "needs data", "not code")
+# What each paper numbers, counted in its text.
+NUMBERED = {
+    "2407.03572": {"Figure": 10, "Table": 8, "Equation": 1},
+    "2403.11903": {"Figure": 7, "Table": 10},
+    "2402.05629": {"Figure": 3, "Table": 6},
+    "2308.12157": {"Figure": 5, "Table": 7},
+    "2502.18573": {"Figure": 10, "Table": 35},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the page; ``paper`` is the arXiv number of its section's head."""
+
+    paper: str
+    what: str
+    file: str
+    config: str
+    command: str
+    state: str
+
+    def __str__(self):
+        return f"{self.paper} {self.what[:40]}"
+
+
+def rows_of(page: str) -> list[Row]:
+    rows, paper = [], ""
+    for line in page.splitlines():
+        if line.startswith("## "):
+            (paper,) = re.findall(r"\((\d+\.\d+)\)$", line) or [""]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and paper and cells[0] != "what" and set(line) - set("|-"):
+            rows.append(Row(paper, *cells))
+    return rows
+
+
+ROWS = rows_of((ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
+COMMANDS = sorted({one for row in ROWS for one in re.findall(r"`([^`]+)`", row.command)})
+
+
+def numbers(what: str, kind: str) -> set[int]:
+    """``Tables 4 and 9–11`` of ``Table``: 4, 9, 10, 11."""
+    found = set()
+    for listed in re.findall(rf"\b{kind}s? ((?:\d+(?:–\d+)?(?:, | and )?)+)", what):
+        for first, last in re.findall(r"(\d+)(?:–(\d+))?", listed):
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def test_ranges_are_read():
+    assert numbers("Tables 4 and 9–11, F1@K", "Table") == {4, 9, 10, 11}
+    assert numbers("Figure 3, both panels of Table 2", "Table") == {2}
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_no_table_figure_or_equation_of_a_paper_is_missing(paper):
+    for kind, last in NUMBERED[paper].items():
+        found = {n for row in ROWS if row.paper == paper for n in numbers(row.what, kind)}
+        assert found == set(range(1, last + 1)), kind
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_row_has_a_state_and_names_what_is_there(row):
+    assert row.state.startswith(STATES), row.state
+    if row.state.startswith(("reproduced", "needs")):
+        assert len(row.state.partition(":")[2].strip()) > 3, "reproduced what, needs which?"
+    if row.state.startswith(("reproduced", "runs here", "needs a GPU")):
+        assert row.file.strip("–"), "a file"
+    named = re.findall(r"`([^`]+)`", f"{row.file} {row.config}")
+    named += re.findall(r"`((?:tests|docs|configs|eval|train)/[^`]+)`", row.state)
+    for path in named:
+        assert (ROOT / path).is_file(), path
+    for path in re.findall(r"`([^`]+)`", row.config):
+        assert path.startswith("configs/"), path
+
+
+def parses(words: list[str]) -> None:
+    """Parse a command of one of the doors; what is wrong with it is raised."""
+    door, name, *rest = words
+    if door == "train":
+        with pytest.raises(SystemExit) as left:
+            train.main([name, *rest, "--print_config"])
+        assert left.value.code == 0
+    elif door == "data_builders":
+        data_builders.parser_of(name).parse_args(rest)
+    elif name == "experiment":
+        experiment.build_parser(rest[0]).parse_args(rest[1:])
+    else:
+        command = {"score": score, "core": core, "component": component, "report": report}[name]
+        command.build_parser().parse_args(rest)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_parses(command, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(command)
+    while "=" in words[0]:  # OPENAI_API_KEY=…
+        words.pop(0)
+    if words[0] == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)
+        return
+    assert words[:2] == ["python", "-m"]
+    parses(words[2:])
