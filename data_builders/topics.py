@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +29,8 @@ def read_topics(paths: Sequence[str]) -> Topics:
     """Each topic once, in the files' order.
 
     Args:
-        paths: records with a ``topic`` (generations, documents, topics alone), or ``.txt`` files
-            with a topic a line.
+        paths: records with a ``topic`` (generations, documents, topics alone), ``.txt`` files with
+            a topic a line, or ``.json`` files with topics and their bins (``read_bins``).
 
     Raises:
         UserError: no such file, or a row without a topic.
@@ -42,12 +43,42 @@ def read_topics(paths: Sequence[str]) -> Topics:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
             found |= {line.strip(): Stratum() for line in lines if line.strip()}
             continue
+        if bins := _bins(path):
+            for topic, name in bins.items():
+                found.setdefault(topic, Stratum(bin=name))
+            continue
         for number, row in iter_rows(path):
             topic = row.get("topic")
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
             own = (row.get(name) for name in Stratum._fields)
             found.setdefault(topic.strip(), Stratum(*(None if v is None else str(v) for v in own)))
+    return found
+
+
+def _bins(path: str) -> dict[str, str] | None:
+    """What ``read_bins`` reads, or none where the file is of another kind."""
+    if Path(path).suffix != ".json":
+        return None
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except ValueError:
+        return None
+    texts = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return found if texts and "topic" not in found else None
+
+
+def read_bins(path: str) -> dict[str, str]:
+    """Topic to its frequency bin, of a JSON object as adversarial-factuality's frequency map.
+
+    Raises:
+        UserError: no such file, or it is no such object.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; give a JSON object of topics and their bins")
+    found = _bins(path)
+    if not found:
+        raise UserError(f'{path}: expected a JSON object {{"topic": "bin", …}} in a .json file')
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from records.foreign_documents import to_document
+from records.foreign_text import kept_of, sampled, topic_of
 from records.types import Document, Generation, LssExample, Record, RelationPair
 
 # WiCE (ryokamoi/wice): only a fully supported claim is entailed; partial support is not.
@@ -19,18 +20,13 @@ WICE_LABELS = {
 }
 
 
-_KEPT = ("kind", "generator", "group", "bin")
-
-
 def _to_generation(row: dict, number: int) -> dict:
+    """FActScore's and HALoGEN's texts (``output``, ``response``), and adversarial samples."""
     if "text" in row:
         return row
-    text = row.get("output", row.get("response"))
-    if isinstance(text, dict):  # adversarial-factuality's samples: {raw, parsed}
-        text = text.get("parsed") or text.get("raw")
-    topic = row.get("topic") or row.get("prompt") or row.get("question")
-    kept = {name: row[name] for name in _KEPT if row.get(name) is not None}
-    return row if text is None else {"topic": topic, "text": text, **kept}
+    text = sampled(row)
+    text = row.get("output", row.get("response")) if text is None else text
+    return row if text is None else {"topic": topic_of(row), "text": text, **kept_of(row)}
 
 
 def _citations(row: dict) -> list[dict]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+from records.foreign_checked import averitec, climate_fever, halogen
+from records.foreign_text import document_of, sampled
 
 
 def _factscore_labelled(row: dict, number: int) -> dict | None:
@@ -17,7 +21,7 @@ def _factscore_labelled(row: dict, number: int) -> dict | None:
         "claims": _atomic_facts(sentences, "human-atomic-facts"),
         "model_claims": _atomic_facts(sentences, "model-atomic-facts"),
     }
-    return _document(row, number, row["output"], kind="normal", **found)
+    return document_of(row, number, row["output"], kind="normal", **found)
 
 
 def _atomic_facts(sentences: list[dict], field: str) -> list[dict]:
@@ -33,11 +37,15 @@ def _atomic_facts(sentences: list[dict], field: str) -> list[dict]:
 
 
 def _response(row: dict, number: int) -> dict | None:
-    """FActScore (``output``), SAFE/LongFact and VeriScore (``response``), our generations."""
+    """FActScore (``output``), SAFE/LongFact and VeriScore (``response``), our generations.
+
+    The samples of adversarial-factuality have ``output`` twice, as ``raw`` and as ``parsed``.
+    """
     for field in ("output", "response", "text"):
         if isinstance(row.get(field), str):
-            return _document(row, number, row[field])
-    return None
+            return document_of(row, number, row[field])
+    text = sampled(row)
+    return None if text is None else document_of(row, number, text)
 
 
 def _factreasoner(row: dict, number: int) -> dict | None:
@@ -77,24 +85,32 @@ def _factreasoner(row: dict, number: int) -> dict | None:
         }
         for atom in row["atoms"]
     ]
-    return _document(row, number, row.get("output"), claims=claims, passages=passages)
+    return document_of(row, number, row.get("output"), claims=claims, passages=passages)
 
 
-_VERISCORE = {"supported": "S", "unsupported": "NS", "contradicted": "NS"}
+# A claim that its evidence does not decide counts as one that is not supported (2406.19276).
+_VERISCORE = {"supported": "S"} | dict.fromkeys(
+    ("unsupported", "contradicted", "inconclusive"), "NS"
+)
+
+
+_CLAIM_LISTS = ("claim_list", "claim_lst_lst")
+_CLAIM_HITS = ("claim_search_results", "claim_snippets_dict", "claim_srch_res_lst")
 
 
 def _veriscore(row: dict, number: int) -> dict | None:
     """VeriScore's ``claims_*.jsonl``, ``evidence_*.jsonl`` and verification files.
 
     ``claim_list`` holds the claims sentence by sentence, ``claim_search_results`` what was found
-    for each; a claim that is ``inconclusive`` has no label. A sentence without any has a line that
-    says so, or null. A search result without any text is left out.
+    for each; both have other names in some releases. A sentence without any has a line that says
+    so, or null. A search result without any text is left out. ``answer`` keeps the verdict's word.
     """
-    if not isinstance(row.get("claim_list"), list) and row.get("abstained") is not True:
+    lists = next((row[name] for name in _CLAIM_LISTS if isinstance(row.get(name), list)), None)
+    if lists is None and row.get("abstained") is not True:
         return None
-    hits = row.get("claim_search_results") or {}
+    hits = next((row[name] for name in _CLAIM_HITS if row.get(name)), {})
     results = row.get("claim_verification_result") or []
-    labels = {r["claim"]: _VERISCORE.get(r["verification_result"]) for r in results}
+    answers = {r["claim"]: r["verification_result"] for r in results}
     claims, passages, names = [], [], {}
     for text, every in hits.items():
         own = [hit for hit in every if hit.get("snippet") or hit["title"]]
@@ -103,14 +119,17 @@ def _veriscore(row: dict, number: int) -> dict | None:
             text_of = hit.get("snippet") or hit["title"]
             passages.append({"id": name, "title": hit["title"], "text": text_of})
             passages[-1]["url"] = hit.get("link")
-    for index, own in enumerate(row.get("claim_list") or []):
+    for index, own in enumerate(lists or []):
         for text in own:
             if text and text.strip() and not text.startswith("No verifiable claim"):
                 claim = {"id": f"c{len(claims)}", "text": text, "sentence": index}
-                found = {"label": labels.get(text), "contexts": names.get(text)}
-                claims.append(claim | {key: value for key, value in found.items() if value})
+                answer = answers.get(text)
+                more = {"answer": answer, "label": _VERISCORE.get(answer)} if answer else {}
+                if text in names:
+                    more["contexts"] = names[text]
+                claims.append(claim | more)
     more = {"passages": passages} if hits else {}
-    return _document(row, number, row["response"], claims=claims, **more)
+    return document_of(row, number, row["response"], claims=claims, **more)
 
 
 _SAFE = {"Supported": "S", "Not Supported": "NS", "Irrelevant": "IR"}
@@ -134,25 +153,42 @@ def _safe(row: dict, number: int) -> list[dict] | None:
         text = row.get(f"{side}_response") or data["response"]
         name = f"d{number}" if len(sides) == 1 else f"d{number}.{side}"
         found.append({"id": name, "topic": row["prompt"], "text": text})
-        found[-1]["claims"] = _checked(data) if data else None
+        claims, passages = _checked(data) if data else (None, None)
+        found[-1] |= {"claims": claims} | ({"passages": passages} if passages else {})
         found[-1]["generator"] = row.get(f"side_{side[-1]}") or side
     return found or None
 
 
-def _checked(data: dict) -> list[dict]:
-    """The claims of a side that SAFE rated."""
+def _checked(data: dict) -> tuple[list[dict], list[dict]]:
+    """The claims of a side that SAFE rated, and what it found for each where the file has it."""
     order = {fact["sentence"]: i for i, fact in enumerate(data["all_atomic_facts"])}
-    return [
-        {
-            "id": f"c{place}",
-            "text": statement["self_contained_atomic_fact"],
-            "original": statement["atomic_fact"],
-            "sentence": order.get(statement["sentence"], 0),
-            "source": statement["sentence"],
-            "label": _SAFE.get(statement["annotation"]),
-        }
-        for place, statement in enumerate(data["checked_statements"])
-    ]
+    checked, steps = data["checked_statements"], data.get("past_steps_jsonified_all") or []
+    # Some files have the steps of the rated facts only; then nobody can say whose they are.
+    told = len(steps) == len(checked)
+    claims, passages = [], []
+    for place, (fact, step) in enumerate(
+        zip(checked, steps if told else [{}] * len(checked), strict=True)
+    ):
+        searches = [s for s in step.get("google_searches") or [] if (s.get("result") or "").strip()]
+        found = [
+            {"id": f"c{place}_{index}", "text": search["result"], "source": "google"}
+            for index, search in enumerate(searches)
+        ]
+        passages += [
+            one | {"query": s.get("query")} for one, s in zip(found, searches, strict=True)
+        ]
+        claims.append(
+            {
+                "id": f"c{place}",
+                "text": fact["self_contained_atomic_fact"],
+                "original": fact["atomic_fact"],
+                "sentence": order.get(fact["sentence"], 0),
+                "source": fact["sentence"],
+                "label": _SAFE.get(fact["annotation"]),
+            }
+            | ({"contexts": [one["id"] for one in found]} if told else {})
+        )
+    return claims, passages
 
 
 def _factscore_predictions(row: dict, number: int) -> dict | None:
@@ -171,7 +207,7 @@ def _factscore_predictions(row: dict, number: int) -> dict | None:
         {"id": f"c{place}", "text": text, "label": label if label in ("S", "NS", "IR") else None}
         for place, (text, label) in enumerate(zip(row["facts"], labels, strict=True))
     ]
-    return _document(row, number, " ".join(row["facts"]), claims=claims)
+    return document_of(row, number, " ".join(row["facts"]), claims=claims)
 
 
 # AmbigBio's passages: sections of pages, one after the other, each under its page's title.
@@ -207,29 +243,25 @@ def _ambigbio(row: dict, number: int) -> dict | None:
     ]
     kept = {name: row.get(name) for name in ("atoms_independent", "atoms_grouped", "citations")}
     row = row | {"id": f"{row['generator']}-{row['qid']}", "topic": row["name"]}
-    return _document(row, number, row["output"], claims=claims, passages=passages, **kept)
+    return document_of(row, number, row["output"], claims=claims, passages=passages, **kept)
 
 
-# VeriScore's `question` tells its extraction whether a text is an answer to one.
-_KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source")
+Reader = Callable[[dict, int], dict | list[dict] | None]
 
-
-def _document(row: dict, number: int, text: str, **more: object) -> dict:
-    topic = row.get("topic") or row.get("prompt") or row.get("question") or row.get("input")
-    if not topic and "prompt_source" in row:  # VeriScore's texts that answer no question
-        topic = str(row.get("id", f"d{number}"))
-    if not topic:
-        raise ValueError("topic: field required; prompt, question or input would do")
-    kept = {k: row[k] for k in _KEPT if row.get(k) is not None}
-    if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
-        kept.setdefault("generator", row["model"])
-    return {"id": str(row.get("id", f"d{number}")), "topic": topic, "text": text, **kept, **more}
-
-
-_READERS = (
-    *(_factscore_labelled, _factreasoner, _safe, _veriscore, _factscore_predictions),
-    *(_ambigbio, _response),
-)
+# Project to its reader, which answers None to a row that is not the project's. The first that
+# knows a row reads it.
+READERS: dict[str, Reader] = {
+    "factscore": _factscore_labelled,
+    "factreasoner": _factreasoner,
+    "safe": _safe,
+    "veriscore": _veriscore,
+    "factscore_predictions": _factscore_predictions,
+    "ambigbio": _ambigbio,
+    "halogen": halogen,
+    "climate_fever": climate_fever,
+    "averitec": averitec,
+    "texts": _response,
+}
 
 
 def to_document(row: dict, number: int) -> dict | list[dict]:
@@ -240,7 +272,7 @@ def to_document(row: dict, number: int) -> dict | list[dict]:
     """
     if "id" in row and "topic" in row and "text" in row:
         return row
-    found = (reader(row, number) for reader in _READERS)
+    found = (reader(row, number) for reader in READERS.values())
     document = next((document for document in found if document is not None), None)
     if document is None:
         raise ValueError("text: field required; a text in output or response would do")

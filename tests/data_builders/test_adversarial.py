@@ -191,6 +191,15 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     assert by_seed == split_topics(["test.jsonl", "train.jsonl", "dev.txt"], (6, 1, 1), 0)
     assert by_seed != split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 1)
     assert read_topics(["train.jsonl"]) == dict.fromkeys(TOPICS[:5], Stratum("A", "rare"))
+    # The released frequency map of the test topics.
+    Path("bins.json").write_text(json.dumps({TOPICS[0]: "rare", TOPICS[1]: "frequent"}))
+    assert read_topics(["bins.json"]) == {
+        TOPICS[0]: Stratum(bin="rare"),
+        TOPICS[1]: Stratum(bin="frequent"),
+    }
+    # A file of one topic is no map, though its fields are texts, too.
+    Path("one.json").write_text(json.dumps({"topic": "Ada", "bin": "rare"}))
+    assert read_topics(["one.json"]) == {"Ada": Stratum(bin="rare")}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -73,11 +74,9 @@ def test_factscores_human_atoms_keep_sentence_and_label(tmp_path):
         ("Ada lived.", "S", 0, "Ada was a poet."),
         ("She knew.", "IR", 1, "She knew things."),
     ]
-    assert (found.group, found.generator, found.label_source) == ("rare", "ChatGPT", "human")
-    assert said["dropped"] == {
-        "s: abstention (no annotations)": 1,
-        "s: text without human atoms": 1,
-    }
+    assert (found.bin, found.group) == ("rare", "Europe/Middle East")
+    assert (found.generator, found.label_source) == ("ChatGPT", "human")
+    assert said["dropped"] == {"s: text without claims": 2}
     counts = {"rows": 1, "claims": 3, "S": 1, "NS": 1, "IR": 1, "none": 0, "passages": 0}
     assert said["config"]["counts"] == {"s/documents.jsonl": counts}
     assert (
@@ -124,7 +123,7 @@ def test_factreasoners_atoms_and_contexts_are_kept(tmp_path, name):
 
 def test_an_atom_that_names_a_context_that_is_not_there_is_an_error(tmp_path):
     atoms = [{"id": "a0", "text": "x", "contexts": ["c9"]}]
-    with pytest.raises(BadInput, match=r":1: atoms: contexts: a0 names c9"):
+    with pytest.raises(BadInput, match=r":1: atoms\.0\.contexts: 'c9' is not among"):
         build(tmp_path, [{**REASONED, "atoms": atoms}], format="factreasoner")
 
 
@@ -166,13 +165,13 @@ def test_safes_facts_searches_and_answers_are_kept(tmp_path):
     folder, said = build(tmp_path, str(path), format="safe")
     (found,) = documents(folder)
     assert [(c.text, c.label, c.sentence, c.contexts) for c in found.claims] == [
-        ("X is.", "S", 0, ["c_a0_0"]),
+        ("X is.", "S", 0, ["c0_0"]),
         ("X was.", "NS", 1, []),
         ("X so.", "IR", 1, []),
     ]
     assert [p.text for p in found.passages] == ["X is so."]
     assert (found.generator, found.label_source, found.topic) == ("gpt", "safe", "What is X?")
-    assert said["dropped"] == {"s: response that SAFE did not evaluate": 1}
+    assert said["dropped"] == {"s: text without claims": 1}
 
 
 HIT = {"title": "T", "snippet": "A snippet.", "link": "l"}
@@ -203,22 +202,106 @@ def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists
     rows = [
         row,
         {**row, "prompt_source": "ShareGPT"},
-        {**row, "abstained": True},
-        {**row, "response": ""},
+        {**row, "abstained": True, lists: None},
+        {**row, "response": "", lists: []},
     ]
     folder, said = build(tmp_path, rows, format="veriscore", where={"prompt_source": "ELI5"})
     (document,) = documents(folder)
     assert [(c.text, c.sentence, c.label, c.contexts) for c in document.claims] == [
-        ("So is A.", 1, "S", ["c_a0_0"]),
+        ("So is A.", 1, "S", ["p0_0", "p0_1"]),
         ("So is B.", 1, "NS", []),
+        ("So is A.", 2, "S", ["p0_0", "p0_1"]),
     ]
-    assert document.passages[0].text == "A snippet."
+    # A result without a snippet has its title.
+    assert [p.text for p in document.passages] == ["A snippet.", "T"]
     assert (document.generator, document.label_source) == ("gpt-4o", "veriscore")
-    assert said["dropped"] == {
-        "s: abstention": 1,
-        "s: question without a response": 1,
-        "s: row that `where` leaves out": 1,
-    }
+    assert said["dropped"] == {"s: text without claims": 2, "s: row that `where` leaves out": 1}
+
+
+def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_path):
+    table = '| Ada wrote.\tTrue |\n| She sang "La\tla".\tFalse |\n| Unjudged. |\n'
+    rows = tmp_path / "ada_7b_biographies.csv"
+    with rows.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["prompt", "response", "atoms", "hallucinated atoms"])
+        writer.writerow(["Tell me a bio of Ada B. Jr.", " Ada wrote, so.", table, "| x |"])
+        writer.writerow(["Tell me a bio of Bob", "I cannot.", "", ""])
+    folder, said = build(tmp_path, str(rows), format="halogen")
+    (found,) = documents(folder)
+    assert (found.topic, found.generator, found.label_source) == ("Ada B. Jr.", "ada_7b", "halogen")
+    assert [(c.text, c.label) for c in found.claims] == [
+        ("Ada wrote.", "S"),
+        ('She sang "La\tla".', "NS"),
+        ("Unjudged.", None),
+    ]
+    assert said["dropped"] == {"s: text without claims": 1}
+
+
+SAMPLES = [
+    {"topic": "Ada", "output": {"raw": "[Ada lives.]", "parsed": "Ada lives."}},
+    {"topic": "Ada", "output": {"raw": "Ada breathes.", "parsed": ""}},
+    {"topic": "Bo", "output": {"raw": "Bo lives.", "parsed": "Bo lives."}},
+]
+
+
+def test_adversarial_samples_get_their_kind_and_the_bins_of_the_frequency_map(tmp_path):
+    (tmp_path / "bins.json").write_text(json.dumps({"Ada": "very rare"}))
+    source = {"kind": "info", "bins": str(tmp_path / "bins.json"), "generator": "gpt"}
+    folder, said = build(tmp_path, SAMPLES, format="texts", **source)
+    found = documents(folder)
+    assert [(d.text, d.kind, d.bin) for d in found] == [
+        ("Ada lives.", "info", "very rare"),
+        ("Ada breathes.", "info", "very rare"),
+        ("Bo lives.", "info", None),
+    ]
+    (reason,) = said["dropped"]
+    assert reason.startswith("s: bin of a topic that ")
+    assert any(entry["file"] == "bins.json" for entry in said["inputs"])
+    (tmp_path / "bins.json").write_text(json.dumps(["Ada"]))
+    with pytest.raises(UserError, match=r"bins\.json: expected a JSON object"):
+        build(tmp_path, SAMPLES, format="texts", **source)
+
+
+VOTED = {"evidence_id": "Sea:1", "article": "Sea", "evidence": "It rises.", "entropy": 0.0}
+VOTED |= {"evidence_label": "SUPPORTS", "votes": ["SUPPORTS", "SUPPORTS", None, None, None]}
+
+
+def test_climate_fevers_claims_keep_the_sentences_and_the_votes(tmp_path):
+    labels = {"SUPPORTS": "S", "REFUTES": "NS", "NOT_ENOUGH_INFO": "NS", "DISPUTED": None}
+    rows = [
+        {"claim_id": str(n), "claim": f"Seas rise {n}.", "claim_label": label, "evidences": [VOTED]}
+        for n, label in enumerate(labels)
+    ]
+    folder, _ = build(tmp_path, rows, format="climate_fever")
+    found = documents(folder)
+    assert [d.claims[0].label for d in found] == list(labels.values())
+    assert [d.claim_label for d in found] == list(labels)
+    assert [d.model_extra.get("label_source") for d in found] == ["human"] * 3 + [None]
+    (passage,) = found[0].passages
+    assert (passage.title, passage.text, passage.votes[:2]) == (
+        "Sea",
+        "It rises.",
+        ["SUPPORTS"] * 2,
+    )
+    assert found[0].claims[0].contexts == [passage.id]
+
+
+def test_averitecs_answers_are_the_passages_of_its_claims(tmp_path):
+    answers = [
+        {"answer": "No", "answer_type": "Boolean", "boolean_explanation": "He was ill."},
+        {"answer": "At home.", "answer_type": "Extractive", "source_url": "http://x.example"},
+    ]
+    row = {"claim": "He came.", "label": "Refuted", "speaker": None}
+    rows = [row | {"questions": [{"question": "Was he there?", "answers": answers}]}]
+    (tmp_path / "dev.json").write_text(json.dumps(rows))
+    folder, _ = build(tmp_path, str(tmp_path / "dev.json"), format="averitec")
+    (found,) = documents(folder)
+    assert (found.text, found.claims[0].label, found.claim_label) == ("He came.", "NS", "Refuted")
+    assert [p.text for p in found.passages] == [
+        "Was he there? No He was ill.",
+        "Was he there? At home.",
+    ]
+    assert found.passages[1].url == "http://x.example"
 
 
 FACTOR = {
@@ -327,14 +410,24 @@ def test_what_cannot_be_drawn_is_said(tmp_path, source, message):
     ("row", "format", "message"),
     [
         ({"output": "x"}, "factscore", ":1: annotations: field required"),
-        ({**FACTSCORE[0], "topic": None}, "factscore", ":1: topic: field required"),
+        (
+            {**FACTSCORE[0], "topic": None, "input": None},
+            "factscore",
+            ":1: topic: field required",
+        ),
+        ({"prompt": "Who?", "response": "Ada."}, "halogen", ":1: atoms: field required"),
+        (
+            {"claim_id": 1, "claim": "x", "claim_label": "MAYBE", "evidences": []},
+            "climate_fever",
+            ":1: label: expected one of SUPPORTS",
+        ),
         (
             {
                 **FACTSCORE[0],
                 "annotations": [{"text": "x", "human-atomic-facts": [fact("y", "?")]}],
             },
             "factscore",
-            ":1: label: Input should be 'S', 'NS' or 'IR'",
+            r":1: claims\.0\.label: Input should be 'S', 'NS' or 'IR'",
         ),
         ({**FACTSCORE[0], "annotations": [3]}, "factscore", ":1: row: not as factscore writes it"),
         ({"full_prefix": "x"}, "factor", ":1: completion: field required"),

@@ -163,6 +163,34 @@ CASES = {
         {("Title: Ann\nAnn won.", "Ann won."): E, ("Title: Ann", "Ann lost."): "not_entailment"},
         {"Ann Lee"},
     ),
+    "climate_fever": (
+        [
+            {"claim_id": "7", "claim": "Seas rise.", "claim_label": "DISPUTED", "evidences": [
+                {"evidence_id": "Sea:1", "article": "Sea", "evidence": "It rises.",
+                 "evidence_label": "SUPPORTS", "votes": ["SUPPORTS", None], "entropy": 0.0},
+                {"evidence_id": "Ice:2", "article": "Ice", "evidence": "It falls.",
+                 "evidence_label": "REFUTES", "votes": ["REFUTES", None], "entropy": 0.0},
+                {"evidence_id": "Ice:3", "article": "Ice", "evidence": "It is cold.",
+                 "evidence_label": "DISPUTED", "votes": ["REFUTES", "SUPPORTS"], "entropy": 0.7},
+            ]}
+        ],
+        {("Sea. It rises.", "Seas rise."): E, ("Ice. It falls.", "Seas rise."): C},
+        {"Seas rise."},
+    ),
+    "averitec": (
+        [
+            {"claim": "Ann came.", "label": "Refuted", "questions": [
+                {"question": "Did Ann come?", "answers": [
+                    {"answer": "No", "answer_type": "Boolean",
+                     "boolean_explanation": "She was ill."},
+                    {"answer": "She stayed in.", "answer_type": "Abstractive"},
+                ]}]},
+            {"claim": "Ann left.", "label": "Conflicting Evidence/Cherrypicking", "questions": [
+                {"question": "Did Ann leave?", "answers": [{"answer": "Perhaps."}]}]},
+        ],
+        {("Did Ann come? No She was ill.\nDid Ann come? She stayed in.", "Ann came."): C},
+        {"Ann came."},
+    ),
     "ours": (
         [
             {"premise": "P one.", "hypothesis": "H one.", "label": "not_entailment", "group": "g"},
@@ -184,7 +212,9 @@ def test_each_format_is_found_by_its_fields(tmp_path, name):
     assert {r.group for r in found["train"]} == groups
     assert {r.source for r in found["train"]} == {name}
     assert manifest["config"]["sources"][0]["format"] == name
-    left_out = sum(map(len, (r.get("citations", [0]) for r in rows))) - len(pairs)
+    many = ("citations", "evidences")  # a pair each
+    of_row = [next((len(r[field]) for field in many if field in r), 1) for r in rows]
+    left_out = sum(of_row) - len(pairs)
     if name == "sick":  # both directions of a row
         left_out = 0
     assert sum(manifest["dropped"].values()) == left_out

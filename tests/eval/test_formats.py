@@ -126,7 +126,8 @@ def test_veriscore_there_and_back(scored, tmp_path):
     assert results[0]["search_results"].startswith("Search result 1\nTitle: Ann Lee\n")
     assert silent["abstained"] is True
     first, second = read_records(path, Document)
-    assert [c.label for c in first.claims] == ["S", "NS", None, None, None]
+    # What its evidence does not decide counts as not supported, as in VeriScore's own score.
+    assert [c.label for c in first.claims] == ["S", "NS", "NS", None, None]
     assert [c.sentence for c in first.claims] == [0, 1, 1, 2, 2]
     assert first.passages[0].url == "http://x.example"
     assert first.claims[0].contexts == [first.passages[0].id]

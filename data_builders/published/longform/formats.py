@@ -1,7 +1,8 @@
 """The projects' files that long texts come in, each by its published field names.
 
-One function a format: a row to a :class:`~records.Document`, or to a prompt (a dict) where the
-source has only questions; a text where there is nothing to score, which says why.
+One function a format: a row to one or more :class:`~records.Document`, or to a prompt (a dict)
+where the source has only questions; a text where there is nothing to score, which says why. Rows
+with texts are read by ``records/foreign_documents.py``, as everywhere.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from records import BadInput, Claim, Document, Passage
+from records.foreign_documents import READERS
 
-Format = Literal["factscore", "factreasoner", "safe", "veriscore", "factor", "prompts", "longfact"]
+Format = Literal[
+    *("factscore", "factreasoner", "safe", "veriscore", "factscore_predictions", "ambigbio"),
+    *("halogen", "climate_fever", "averitec", "texts", "factor", "prompts", "longfact"),
+]
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,10 @@ class Source:
         topics: how many topics are drawn.
         topic: field that holds the topic, where it is not the format's own.
         where: values that a row's fields must have.
-        generator: who wrote the texts, where the rows do not say.
+        generator: who wrote the texts, where the rows do not say; HALoGEN's files are named after
+            theirs.
+        kind: of the texts (info, repetitive, …), where the rows do not say.
+        bins: JSON file of topics and the frequency bin of each.
     """
 
     name: str
@@ -43,6 +51,8 @@ class Source:
     topic: str | None = None
     where: dict[str, str] = field(default_factory=dict)
     generator: str | None = None
+    kind: str | None = "normal"
+    bins: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class Row:
     id: str
     seed: int
     dropped: Counter[str]
+    bins: dict[str, str] = field(default_factory=dict)
 
     def topic(self, *names: str) -> str:
         """The topic: the source's field, else the first of ``names`` that holds a text."""
@@ -67,169 +78,77 @@ class Row:
         raise BadInput([f"{self.path}:{self.number}: {own[0]}: field required"])
 
 
-def factscore(row: Row) -> Document | str:
-    """FActScore's labelled biographies (2305.14251): human atoms with S, NS or IR.
+class Project(NamedTuple):
+    """A project whose rows ``records`` reads as documents.
 
-    The 157 biographies of 2502.18573 seem to be those of ``ChatGPT.jsonl`` that do not abstain:
-    that many would follow from its response rate; the file was not at hand.
+    Attributes:
+        field: that every one of its rows has; null there is a text without claims.
+        labels: whose the claims' labels are (``label_source``).
     """
-    if row.fields["annotations"] is None:
-        return "abstention (no annotations)"
-    claims = []
-    for place, sentence in enumerate(row.fields["annotations"]):
-        for fact in sentence.get("human-atomic-facts") or []:
-            label = fact["label"]
-            more = {"sentence": place, "source": sentence["text"], "label": label}
-            claims.append(Claim(id=f"a{len(claims)}", text=fact["text"], **more))
-    if not claims:
-        return "text without human atoms"
-    frequency, region = (*(row.fields.get("cat") or []), None, None)[:2]
-    return Document(
-        id=row.id,
-        topic=row.topic("topic"),
-        text=row.fields["output"],
-        claims=claims,
-        group=frequency,
-        kind="normal",
-        generator=row.source.generator,
-        region=region,
-        prompt=row.fields.get("input"),
-        label_source="human",
-    )
+
+    field: str | None
+    labels: str | None
 
 
-def factreasoner(row: Row) -> Document | str:
-    """FactReasoner's files (IBM/FactReasoner): atoms, and the contexts retrieved for each."""
-    passages = []
-    for context in row.fields["contexts"]:
-        text = context.get("text") or context.get("snippet") or ""
-        if not text.strip():
-            row.dropped[f"{row.source.name}: context without text"] += 1
-            continue
-        title = context.get("title") or ""
-        more = {"url": context.get("link"), "snippet": context.get("snippet")}
-        passages.append(Passage(id=context["id"], title=title, text=text, **more))
-    known = {passage.id for passage in passages}
-    empty = {context["id"] for context in row.fields["contexts"]} - known
-    claims = []
-    for atom in row.fields["atoms"]:
-        named = atom.get("contexts") or []
-        if lost := set(named) - known - empty:
-            where = f"{row.path}:{row.number}: atoms: contexts"
-            raise BadInput([f"{where}: {atom['id']} names {sorted(lost)[0]}, which is not there"])
-        more = {"contexts": [name for name in named if name in known], "label": atom.get("label")}
-        claims.append(Claim(id=atom["id"], text=atom["text"], source=atom.get("original"), **more))
-    if not claims:
-        return "text without atoms"
-    return Document(
-        id=row.id,
-        topic=row.topic("topic", "input"),
-        text=row.fields["output"],
-        claims=claims,
-        passages=passages,
-        kind="normal",
-        generator=row.source.generator,
-        prompt=row.fields.get("input"),
-        label_source="file" if any(c.label for c in claims) else None,
-    )
-
-
-# Answers of SAFE (2403.18802) and VeriScore (2406.19276): a model's; `label_source` says whose.
-_SAFE = {"Supported": "S", "Not Supported": "NS", "Irrelevant": "IR"}
-_VERISCORE = {
-    "supported": "S",
-    **dict.fromkeys(("unsupported", "contradicted", "inconclusive"), "NS"),
+PROJECTS = {
+    "factscore": Project("annotations", "human"),
+    "factreasoner": Project("atoms", "file"),
+    "safe": Project("side1_posthoc_eval_data", "safe"),
+    "veriscore": Project("response", "veriscore"),
+    "factscore_predictions": Project("facts", "factscore"),
+    "ambigbio": Project("atoms_independent", "factscore"),
+    "halogen": Project("atoms", "halogen"),
+    "climate_fever": Project("evidences", "human"),
+    "averitec": Project("questions", "human"),
+    "texts": Project(None, None),
 }
 
 
-def safe(row: Row) -> Document | str:
-    """SAFE's results of ``side_1``: self-contained atomic facts, their searches and answers."""
-    data = row.fields.get("side1_posthoc_eval_data")
-    if not data:
-        return "response that SAFE did not evaluate"
-    places = {found["sentence"]: i for i, found in enumerate(data["all_atomic_facts"])}
-    steps = data.get("past_steps_jsonified_all") or []
-    checked = data["checked_statements"]
-    if len(steps) != len(checked):
-        row.dropped[f"{row.source.name}: searches that do not line up with the facts"] += 1
-        steps = [{}] * len(checked)
-    claims, passages = [], []
-    for index, (fact, step) in enumerate(zip(checked, steps, strict=True)):
-        own = []
-        for number, search in enumerate(step.get("google_searches") or []):
-            if (search.get("result") or "").strip():
-                own.append(f"c_a{index}_{number}")
-                text, query = search["result"], search.get("query")
-                passages.append(Passage(id=own[-1], text=text, source="google", query=query))
-        claims.append(
-            Claim(
-                id=f"a{index}",
-                text=fact["self_contained_atomic_fact"],
-                sentence=places.get(fact["sentence"], 0),
-                source=fact["sentence"],
-                label=_SAFE.get(fact.get("annotation")),
-                contexts=own,
-                original=fact["atomic_fact"],
-            )
-        )
-    if not claims:
-        return "text without atomic facts"
-    generator = row.fields.get("side_1")
-    return Document(
-        id=row.id,
-        topic=row.topic("topic", "prompt"),
-        text=data["response"],
-        claims=claims,
-        passages=passages,
-        kind="normal",
-        generator=generator if isinstance(generator, str) else row.source.generator,
-        prompt=data["prompt"],
-        label_source="safe",
-    )
+def documents(row: Row) -> list[Document] | str:
+    """A row of one of the ``PROJECTS``: its texts, with claims and passages.
 
-
-def veriscore(row: Row) -> Document | str:
-    """VeriScore's files at any stage: texts, with claims, with snippets, with its answers.
-
-    The names of the claims and snippets differ between its releases; all are read.
+    A text without claims is left out, but for a project that has none (``texts``).
     """
-    fields = row.fields
-    if fields.get("abstained"):
-        return "abstention"
-    if not (fields.get("response") or "").strip():
-        return "question without a response"
-    lists = fields.get("claim_list") or fields.get("claim_lst_lst") or []
-    names = ("claim_search_results", "claim_snippets_dict", "claim_srch_res_lst")
-    found = next((fields[name] for name in names if fields.get(name)), {})
-    answers = {a["claim"]: a for a in fields.get("claim_verification_result") or []}
-    claims, passages, seen = [], [], set()
-    for place, own in enumerate(lists):
-        for text in own:
-            if text in seen or text.strip().rstrip(".") in {"", "No verifiable claim"}:
-                continue
-            seen.add(text)
-            index = len(claims)
-            contexts = []
-            for number, hit in enumerate(found.get(text) or []):
-                if (hit.get("snippet") or "").strip():
-                    contexts.append(f"c_a{index}_{number}")
-                    more = {"title": hit.get("title") or "", "url": hit.get("link")}
-                    passages.append(Passage(id=contexts[-1], text=hit["snippet"], **more))
-            answer = answers.get(text, {}).get("verification_result")
-            label = _VERISCORE.get(answer)
-            more = {"sentence": place, "label": label, "contexts": contexts if found else None}
-            claims.append(Claim(id=f"a{index}", text=text, **more, answer=answer))
-    return Document(
-        id=row.id,
-        topic=row.topic("topic", "question"),
-        text=fields["response"],
-        claims=claims or None,
-        passages=passages or None,
-        kind="normal",
-        generator=fields.get("model") or row.source.generator,
-        prompt=fields.get("question"),
-        label_source="veriscore" if answers else None,
-    )
+    name = row.source.format
+    project = PROJECTS[name]
+    if project.field and project.field not in row.fields:
+        raise KeyError(project.field)
+    fields = {**row.fields, "topic": row.topic()} if row.source.topic else row.fields
+    try:
+        found = READERS[name](fields, row.number)
+    except ValueError as error:
+        raise BadInput([f"{row.path}:{row.number}: {error}"]) from None
+    many = found if isinstance(found, list) else [found] if found else []
+    read = [_document(row, one, place, len(many)) for place, one in enumerate(many, 1)]
+    kept = [one for one in read if one.claims or not project.field]
+    if name == "factreasoner":
+        empty = sum(len(fields["contexts"]) - len(one.passages or []) for one in read)
+        row.dropped[f"{row.source.name}: context without text"] += empty
+    return kept or "text without claims"
+
+
+def _document(row: Row, found: dict, place: int, of: int) -> Document:
+    """A text under the source's name; the source says what its rows do not."""
+    source = row.source
+    labelled = any(claim.get("label") for claim in found.get("claims") or [])
+    own = {
+        "id": row.id if of == 1 else f"{row.id}.{place}",
+        "kind": found.get("kind") or source.kind,
+        "generator": found.get("generator") or source.generator or _named(row),
+        "prompt": row.fields.get("input") or row.fields.get("prompt"),
+        "label_source": PROJECTS[source.format].labels if labelled else None,
+    }
+    if row.bins:
+        own["bin"] = row.bins.get(found["topic"])
+        if own["bin"] is None:
+            row.dropped[f"{source.name}: bin of a topic that the map does not have"] += 1
+    return Document.model_validate(found | own)
+
+
+def _named(row: Row) -> str | None:
+    """The generator that a file of HALoGEN is named after: ``MODEL_biographies.csv``."""
+    stem, found, _ = row.path.name.rpartition("_biographies")
+    return stem if found and row.source.format == "halogen" else None
 
 
 def factor(row: Row) -> Document | str:
@@ -289,11 +208,8 @@ def longfact(row: Row) -> dict | str:
     return {"id": row.id, "topic": topic, "prompt": row.fields["prompt"].strip()}
 
 
-FORMATS: dict[str, Callable[[Row], Document | dict | str]] = {
-    "factscore": factscore,
-    "factreasoner": factreasoner,
-    "safe": safe,
-    "veriscore": veriscore,
+FORMATS: dict[str, Callable[[Row], list[Document] | Document | dict | str]] = {
+    **dict.fromkeys(PROJECTS, documents),
     "factor": factor,
     "prompts": prompts,
     "longfact": longfact,

@@ -22,6 +22,7 @@ from data_builders.dataset import Card
 from data_builders.published.longform.draw import draw
 from data_builders.published.longform.formats import FORMATS, Row, Source
 from data_builders.rows import files_of
+from data_builders.topics import read_bins
 from records import BadInput, Document, UserError, first_fault, iter_rows
 
 PROMPTS = {"prompts", "longfact"}
@@ -57,7 +58,10 @@ class LongForm(Builder):
 
     def inputs(self) -> list[str]:
         """The files of all sources, each once."""
-        return list(dict.fromkeys(str(p) for s in self.sources for p in files_of(s.files)))
+        files = (
+            p for s in self.sources for p in [*files_of(s.files), *([s.bins] if s.bins else [])]
+        )
+        return list(dict.fromkeys(map(str, files)))
 
     def plan(self) -> list[Step]:
         """The files of each source and how many rows are drawn."""
@@ -93,20 +97,21 @@ class LongForm(Builder):
         """What the rows of a source are, without those that are dropped."""
         rows = ((path, number, row) for path in files for number, row in iter_rows(path))
         rows = tqdm(islice(rows, self.limit), desc=source.name, unit=" rows", disable=None)
+        bins = read_bins(source.bins) if source.bins else {}
         for index, (path, number, fields) in enumerate(rows):
             if any(str(fields.get(name)) != value for name, value in source.where.items()):
                 dropped[f"{source.name}: row that `where` leaves out"] += 1
                 continue
             name = f"{source.name}-{index}"
-            row = Row(source, path, number, fields, name, self.seed, dropped)
+            row = Row(source, path, number, fields, name, self.seed, dropped, bins)
             found = _adapt(row)
             if isinstance(found, str):
                 dropped[f"{source.name}: {found}"] += 1
             else:
-                yield found
+                yield from found if isinstance(found, list) else [found]
 
 
-def _adapt(row: Row) -> Document | dict | str:
+def _adapt(row: Row) -> list[Document] | Document | dict | str:
     """The row by its format.
 
     Raises:
@@ -181,8 +186,9 @@ TABLE
 - `prompts.jsonl`: questions (`topic`, `prompt`) whose answers have yet to be generated.
 
 `label` is S (supported), NS (not) or IR (irrelevant); `label_source` says whose: `human`
-(FActScore's annotators), `factor` (true and false by construction), `safe` and `veriscore` (the
-answers of a language model with a search engine, **no gold labels**), `file` (as the file has it).
+(FActScore's, Climate-FEVER's and AVeriTeC's annotators), `factor` (true and false by construction),
+`safe`, `veriscore`, `factscore` and `halogen` (the answers of a language model with a source, **no
+gold labels**), `file` (as the file has it).
 
 For evaluation; do not train on it what is then compared on it. The licences are the sources'.
 """

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from records import Document, RelationPair
 from records.foreign import WICE_LABELS, adapt
+from records.foreign_documents import READERS
 
 Target = Literal["relation", "unli"]
 
@@ -37,6 +38,14 @@ LABELS: dict[str, dict[str, str | None]] = {
     },
     # u-SNLI carries the class of SNLI beside the probability, the other way round.
     "unli": {"0": CONTRADICTION, "1": NEUTRAL, "2": ENTAILMENT},
+    "climate_fever": {
+        "SUPPORTS": ENTAILMENT, "REFUTES": CONTRADICTION, "NOT_ENOUGH_INFO": NEUTRAL,
+        "DISPUTED": None,
+    },
+    "averitec": {
+        "Supported": ENTAILMENT, "Refuted": CONTRADICTION, "Not Enough Evidence": NEUTRAL,
+        "Conflicting Evidence/Cherrypicking": None,
+    },
     "wice": dict(WICE_LABELS),
     "citations": {"1": ENTAILMENT, "0": "not_entailment"},
     "atoms": {"True": ENTAILMENT, "False": "not_entailment"},
@@ -187,7 +196,41 @@ def _atoms(row: dict, target: Target) -> list[Found]:
     return found
 
 
+def _evidence(format: str) -> Reader:
+    """Claims with evidence, as ``records`` reads their documents.
+
+    Climate-FEVER's sentences are judged one by one, and each is a pair, under its article's title;
+    AVeriTeC's answers are judged together, and are one premise. A claim holds its pairs together.
+    """
+
+    def read(row: dict, target: Target) -> list[Found]:
+        try:
+            document = READERS[format](row, 0)
+            if document is None:
+                raise WrongRow(f"row: not as {format} writes it")
+            claim, passages = document["text"].strip(), document["passages"]
+            if format == "averitec":
+                texts = "\n".join(p["text"] for p in passages)
+                return [Found(texts, claim, _label(document, "claim_label", format), claim)]
+            return [
+                Found(
+                    f"{p['title']}. {p['text']}", claim, _label(p, "evidence_label", format), claim
+                )
+                for p in passages
+            ]
+        except KeyError as error:
+            raise WrongRow(f"{error.args[0]}: field required") from None
+        except WrongRow:
+            raise
+        except (TypeError, ValueError) as error:
+            raise WrongRow(str(error)) from None
+
+    return read
+
+
 FORMATS: dict[str, Reader] = {
+    "averitec": _evidence("averitec"),
+    "climate_fever": _evidence("climate_fever"),
     "anli": _fields("context", "hypothesis", "label", "anli"),
     "atoms": _atoms,
     "citations": _foreign,
@@ -221,6 +264,10 @@ def detect(row: dict, target: Target) -> str | None:
         return "fever"
     if {"context", "hypothesis"} <= fields:
         return "anli"
+    if {"claim", "evidences"} <= fields:
+        return "climate_fever"
+    if {"claim", "questions"} <= fields:
+        return "averitec"
     if {"claim", "evidence"} <= fields:
         return "wice" if row.get("label") in WICE_LABELS else "vitaminc"
     if not {"premise", "hypothesis"} <= fields:

@@ -30,8 +30,8 @@ class Source:
 
     Attributes:
         file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
-        format: anli, atoms, citations, fever, fever_hub, hub, ours, sick, snli, unli, vitaminc or
-            wice; null finds it by the field names.
+        format: anli, atoms, averitec, citations, climate_fever, fever, fever_hub, hub, ours, sick,
+            snli, unli, vitaminc or wice; null finds it by the field names.
         name: ``source`` of its records; the format by default.
         weight: of its records in training.
         take: at most so many of its pairs.

@@ -1,0 +1,61 @@
+"""What every text of another project has: a topic, who wrote it, its cell of Core's grid."""
+
+from __future__ import annotations
+
+import re
+
+# VeriScore's `question` tells its extraction whether a text is an answer to one.
+KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source")
+# FActScore's prompt, which is a sentence, and HALoGEN's, which is not.
+_BIO = re.compile(r"Tell me a (?:bio|biography) of (.+)", re.DOTALL)
+_ASKED = re.compile(r"Question: Tell me a (?:bio|biography) of (.+?)\.?", re.DOTALL)
+
+
+def topic_of(row: dict) -> str | None:
+    """Whom or what a text is about: its ``topic``, else what its prompt asks for.
+
+    The prompt of a biography (``Tell me a bio of …``) gives the name in it.
+    """
+    if row.get("topic"):
+        return row["topic"]
+    asked = row.get("prompt") or row.get("question") or row.get("input")
+    found = asked and (_ASKED.fullmatch(asked) or _BIO.fullmatch(asked))
+    return found[1].strip() if found else asked
+
+
+def kept_of(row: dict) -> dict[str, str]:
+    """The fields that a text keeps; FActScore's ``cat`` is its frequency and its group."""
+    kept = {name: row[name] for name in KEPT if row.get(name) is not None}
+    cat = row.get("cat")
+    if isinstance(cat, list) and len(cat) == 2:
+        kept = {"bin": cat[0], "group": cat[1]} | kept
+    return kept
+
+
+def document_of(row: dict, number: int, text: str, **more: object) -> dict:
+    """The fields of a document.
+
+    Args:
+        row: of the other project.
+        number: of the row in its file; names a document that has no ``id``.
+        text: the document's.
+        more: further fields.
+
+    Raises:
+        ValueError: nothing says what the text is about.
+    """
+    topic = topic_of(row)
+    if not topic and "prompt_source" in row:  # VeriScore's texts that answer no question
+        topic = str(row.get("id", f"d{number}"))
+    if not topic:
+        raise ValueError("topic: field required; prompt, question or input would do")
+    kept = kept_of(row)
+    if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
+        kept.setdefault("generator", row["model"])
+    return {"id": str(row.get("id", f"d{number}")), "topic": topic, "text": text, **kept, **more}
+
+
+def sampled(row: dict) -> str | None:
+    """The text of adversarial-factuality's samples: their ``output`` has ``raw`` and ``parsed``."""
+    output = row.get("output")
+    return (output.get("parsed") or output["raw"]) if isinstance(output, dict) else None
