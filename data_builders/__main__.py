@@ -25,6 +25,7 @@ BUILDERS = {
     "dfactscore_labels": "data_builders.annotated.dfactscore.dfactscore_labels:DFActScoreLabels",
     "dfactscore_project": "data_builders.annotated.dfactscore.dfactscore_project:DFActScoreProject",
     "distant_lss": "data_builders.written.distant_lss.distant_lss:DistantLss",
+    "generations": "data_builders.written.generations:Generations",
     "kb_conflicts": "data_builders.kb.kb_conflicts.kb_conflicts:KbConflicts",
     "kb_pairs": "data_builders.kb.kb_pairs.kb_pairs:KbPairs",
     "knowledge": "data_builders.published.knowledge.knowledge:KnowledgeFile",

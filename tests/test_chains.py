@@ -85,10 +85,15 @@ def written(tier: str) -> dict[str, str]:
 
 @cache
 def exported() -> set[str]:
-    """Folders under ``checkpoints/`` that a training's configuration names."""
+    """Folders under ``checkpoints/`` that a training's configuration names.
+
+    Others are in its comments, in lines ``… --export_to checkpoints/NAME``.
+    """
     configs = [path for path in CONFIGS if path.parent.parent.name == "train"]
     read = [yaml.safe_load(path.read_text("utf-8")) for path in configs]
-    return {config["export_to"] for config in read if "export_to" in config}  # no sweep has one
+    own = {config["export_to"] for config in read if "export_to" in config}  # no sweep has one
+    told = (re.findall(r"--export_to (checkpoints/\S+)", comments_of(path)) for path in configs)
+    return own.union(*told)
 
 
 @pytest.fixture

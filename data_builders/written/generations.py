@@ -1,0 +1,198 @@
+"""``generations``: what models write about topics, honest and adversarial, as they write it.
+
+The texts that a factuality metric is tried on (Core, arXiv 2407.03572, section 5.2 and Table 4):
+those of a model as it is, and those of adversaries that were trained to be uninformative or
+repetitive, on the same topics. Nothing is sifted: who refuses a topic has not responded, and that
+is for the metric to count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from components.checkpoint import read_component
+from components.encoding import fill_prompt
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import Card
+from data_builders.journal import write_texts
+from data_builders.topics import Topics, read_topics
+from eval.models.chat import Answer, Writer
+from records import Document, Generation, UserError
+from records.abstention import responds
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who writes, and what is asked for.
+
+    Attributes:
+        writer: the language model, by ``class_path``: a base model or an adversary's checkpoint
+            (``eval.models.local.LocalModel``), or any OpenAI-compatible server.
+        prompts: kind of text to its prompt, a template with ``{topic}``; or the folder of an
+            adversary's checkpoint, whose own template is taken.
+    """
+
+    writer: Writer
+    prompts: dict[str, str] = field(default_factory=lambda: {"normal": "Tell me a bio of {topic}."})
+
+
+@dataclass
+class Generations(Builder):
+    """Texts on topics by several models, honest and adversarial, none left out.
+
+    Args:
+        output: folder of the dataset.
+        topics: files of records with ``topic`` (their ``bin`` and ``group`` are kept), a frequency
+            map, or ``.txt`` files with a topic a line.
+        authors: name of a generator, as results will show it, to who that is.
+        per_topic: texts of each author and kind a topic.
+        temperature: of sampling; 0 takes the likeliest token.
+        top_p: share of probability of the nucleus.
+        max_new_tokens: most tokens of a text.
+        seed: of sampling.
+        limit: only the first so many topics, for a trial.
+
+    Raises:
+        UserError: a prompt without ``{topic}`` that is no checkpoint, or a kind that is no word.
+    """
+
+    topics: list[str]
+    authors: dict[str, Author]
+    per_topic: int = 1
+    temperature: float = 0.7
+    top_p: float = 0.95
+    max_new_tokens: int = 512
+
+    reads = ("topics",)
+    least: ClassVar = {"per_topic": 1, "max_new_tokens": 1, "temperature": 0}
+    probabilities = ("top_p",)
+
+    def faults(self) -> Iterable[str]:
+        """No author, kinds that name no file, prompts that take no topic."""
+        if not self.authors:
+            yield "authors: nobody writes; give at least one"
+        for name, author in self.authors.items():
+            for kind, prompt in author.prompts.items():
+                if not re.fullmatch(r"\w+", kind):
+                    yield f"authors: {name}: kind {kind!r}: use letters, digits and _ only"
+                if not prompt.strip():
+                    yield f"authors: {name}: {kind}: give a prompt with {{topic}}, or a checkpoint"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """The texts of each kind."""
+        kinds = dict.fromkeys(kind for author in self.authors.values() for kind in author.prompts)
+        return {kind: {"test": f"{kind}.jsonl"} for kind in kinds}
+
+    def plan(self) -> list[Step]:
+        """How many texts each author is to write of each kind."""
+        number = len(self._topics()) * self.per_topic
+        return [Step(f"{kind} texts", name, number, "texts") for name, kind in self._templates()]
+
+    def make(self, work: Work) -> Made:
+        """The texts, kind by kind."""
+        topics = self._topics()
+        files: dict[str, list[Generation]] = {f"{kind}.jsonl": [] for kind in self.files()}
+        figures = {}
+        for (name, kind), template in self._templates().items():
+            answers = self._answers(name, kind, template, topics, work)
+            texts = list(_texts(name, kind, topics, answers))
+            files[f"{kind}.jsonl"] += texts
+            figures[f"{name}, {kind}"] = _figures(texts)
+        pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
+        return Made(files, CARD, pages)
+
+    def _answers(
+        self, name: str, kind: str, template: str, topics: Topics, work: Work
+    ) -> dict[str, list[Answer]]:
+        """Topic to what an author wrote about it."""
+        writer = self.authors[name].writer
+        sampling = {
+            "n": self.per_topic,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_new_tokens": self.max_new_tokens,
+            "seed": self.seed,
+        }
+        prompts = {
+            topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}]
+            for topic in topics
+        }
+        journal = work.journal(kind, writer.identity, template, sampling)
+        return write_texts(writer, prompts, sampling, journal)
+
+    def _templates(self) -> dict[tuple[str, str], str]:
+        """Author and kind to the template; all are known before a model is loaded."""
+        return {
+            (name, kind): _template(name, prompt)
+            for name, author in self.authors.items()
+            for kind, prompt in author.prompts.items()
+        }
+
+    def _topics(self) -> Topics:
+        return dict(list(read_topics(self.topics).items())[: self.limit])
+
+
+def _template(name: str, prompt: str) -> str:
+    """A prompt with ``{topic}``, or that of an adversary's checkpoint folder.
+
+    Raises:
+        UserError: it is neither.
+    """
+    if "{topic}" in prompt:
+        return prompt
+    if not (Path(prompt) / "component.json").is_file():
+        raise UserError(
+            f"authors: {name}: prompt {prompt!r} has no {{topic}} and is no checkpoint's folder"
+        )
+    template = read_component(prompt, "adversary").prompt_template
+    if template is None:
+        raise UserError(f"authors: {name}: {prompt}: component.json has no prompt_template")
+    return template
+
+
+def _texts(
+    name: str, kind: str, topics: Topics, answers: dict[str, list[Answer]]
+) -> Iterator[Generation]:
+    """The records; an answer that is none is an empty text that says why."""
+    for topic, stratum in topics.items():
+        for answer in answers[topic]:
+            more = {} if answer.failed is None else {"failed": answer.failed}
+            own = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
+            yield Generation(**own, **stratum.known(), **more)
+
+
+def _figures(texts: list[Generation]) -> dict[str, object]:
+    """How many texts there are, respond, and have failed, by reason."""
+    documents = [Document(id="x", topic=text.topic, text=text.text) for text in texts]
+    failed = Counter(text.model_extra["failed"] for text in texts if "failed" in text.model_extra)
+    return {
+        "texts": len(texts),
+        "respond": sum(map(responds, documents)),
+        "failed": dict(sorted(failed.items())),
+    }
+
+
+CARD = Card(
+    pretty_name="Texts on topics by several models",
+    license="other",
+    task_categories=("text-generation",),
+    tags=("factuality", "adversarial"),
+    text="""\
+Texts that language models wrote about topics, to see how factuality metrics score them (Core,
+arXiv 2407.03572, section 5.2). `kind` says what was asked for: `normal`, or what an adversary was
+trained to write (`info`: true of anyone; `repetitive`: one thing over and over). `generator` names
+the model; `bin` and `group` are the topic's.
+
+No text is left out. An empty text with `failed` is an answer that is none, and says why; a refusal
+in words is a text that does not respond. `statistics.json` counts both.
+
+**Nobody checked the texts: they may state falsehoods about real people.** Not for training models
+that people read. The licence is that of the models' output.
+""",
+)

@@ -1,0 +1,150 @@
+"""Texts by several models: a served one, and a tiny real adversary with its own prompt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from data_builders.__main__ import main
+from data_builders.written.generations import Author, Generations
+from eval.models import openai_server
+from eval.models.local import LocalModel
+from eval.models.openai_server import OpenAIServer
+from records import Generation, UserError, read_records, write_jsonl
+from tests.eval.conftest import adversary, make_checkpoint, tiny_llama
+from tests.model_server import ModelServer
+
+__all__ = ["adversary", "make_checkpoint", "tiny_llama"]  # fixtures
+
+TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in ("Lee", "Ray")]
+
+
+def tell(body: dict) -> str:
+    asked = body["messages"][-1]["content"]
+    if asked.endswith("Eve Ray."):
+        return "I'm sorry, I have no information about her."
+    return f"{asked.removeprefix('Tell me a bio of ')} She sang {body['seed'] % 97} songs."
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    with ModelServer(tell) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def topics(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("topics.jsonl", [{"topic": t, "group": "A", "bin": "rare"} for t in TOPICS])
+
+
+def build(server, output="out", prompts=None, **options):
+    author = Author(OpenAIServer("tiny", server.url, timeout_s=5, retries=2), **(prompts or {}))
+    return Generations(output, ["topics.jsonl"], {"Tiny": author}, **options).build().parent
+
+
+def test_models_times_kinds_times_topics_and_nothing_is_left_out(server, adversary):
+    authors = {
+        "Tiny": Author(OpenAIServer("tiny", server.url)),
+        "Adversary": Author(LocalModel(str(adversary)), {"info": str(adversary)}),
+    }
+    options = {"per_topic": 2, "max_new_tokens": 20}
+    folder = Generations("out", ["topics.jsonl"], authors, **options).build().parent
+    normal = read_records(folder / "normal.jsonl", Generation)
+    info = read_records(folder / "info.jsonl", Generation)
+    assert [row.topic for row in normal] == [row.topic for row in info]
+    assert [row.topic for row in normal] == [t for t in TOPICS for _ in range(2)]
+    assert {(r.kind, r.generator, r.group, r.bin) for r in normal + info} == {
+        ("normal", "Tiny", "A", "rare"),
+        ("info", "Adversary", "A", "rare"),
+    }
+    assert normal[0].text.startswith("Ann Lee. She sang ")
+    assert normal[0].text != normal[1].text
+    # The refusals are there.
+    assert sum(row.text.startswith("I'm sorry") for row in normal) == 2
+    figures = json.loads((folder / "statistics.json").read_text())
+    assert figures["Tiny, normal"] == {"texts": 12, "respond": 10, "failed": {}}
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        ["README.md", "manifest.json", "normal.jsonl", "info.jsonl", "statistics.json"]
+    )
+
+
+def test_an_adversary_is_asked_with_its_own_prompt(adversary):
+    template = json.loads((adversary / "component.json").read_text())["prompt_template"]
+    options = {"per_topic": 1, "max_new_tokens": 20}
+    texts = {}
+    for name, prompt in {"own": str(adversary), "given": template, "other": "{topic}?"}.items():
+        author = Author(LocalModel(str(adversary)), {"info": prompt})
+        built = Generations(name, ["topics.jsonl"], {"A": author}, **options).build().parent
+        texts[name] = (built / "info.jsonl").read_bytes()
+    assert texts["own"] == texts["given"] != texts["other"]
+
+
+def test_an_answer_that_is_none_is_an_empty_text_that_says_why(server):
+    server.reply = lambda body: "" if "Bob Lee" in str(body) else tell(body)
+    folder = build(server)
+    rows = {row.topic: row for row in read_records(folder / "normal.jsonl", Generation)}
+    assert len(rows) == len(TOPICS)
+    assert rows["Bob Lee"].text == ""
+    assert rows["Bob Lee"].failed
+    assert "failed" not in rows["Ann Lee"].model_extra
+    figures = json.loads((folder / "statistics.json").read_text())["Tiny, normal"]
+    assert (figures["texts"], figures["respond"]) == (6, 4)
+    assert sum(figures["failed"].values()) == 1
+
+
+def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch):
+    monkeypatch.setattr("data_builders.journal.A_WRITE", 2)
+    whole = build(server, "whole", per_topic=2)
+
+    def dies(body: dict) -> str:
+        if len(server.answered) == 7:
+            server.faults.extend(["503"] * 100)
+        return tell(body)
+
+    server.answered.clear()
+    server.reply = dies
+    with pytest.raises(UserError, match="no answer in"):
+        build(server, "killed", per_topic=2)
+    server.faults.clear()
+    server.reply = tell
+    server.answered.clear()
+    resumed = build(server, "killed", per_topic=2)
+    assert 0 < len(server.answered) < 2 * len(TOPICS)
+    for path in whole.iterdir():
+        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
+    other = build(server, "other", per_topic=2, seed=1)
+    assert (other / "normal.jsonl").read_bytes() != (whole / "normal.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("prompts", "message"),
+    [
+        ({"normal": "Tell me of it."}, r"authors: Tiny: prompt 'Tell me of it\.' has no \{topic\}"),
+        ({"normal": "nowhere"}, "is no checkpoint's folder"),
+        ({"no rmal": "{topic}"}, "kind 'no rmal': use letters"),
+        ({"normal": " "}, "normal: give a prompt"),
+    ],
+)
+def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server, prompts, message):
+    with pytest.raises(UserError, match=message):
+        build(server, prompts={"prompts": prompts})
+    assert not server.answered
+
+
+def test_one_yaml_says_it_all(server, capsys):
+    own = {"model": "tiny", "base_url": server.url}
+    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": own}
+    config = {"output": "out", "topics": ["topics.jsonl"], "authors": {"Tiny": {"writer": writer}}}
+    Path("config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    assert main(["generations", "--config", "config.yaml", "--dry_run"]) == 0
+    shown = capsys.readouterr().out
+    assert "normal texts" in shown
+    assert "6 texts" in shown
+    assert not server.answered
+    assert main(["generations", "--config", "config.yaml", "--limit", "2"]) == 0
+    assert len(read_records("out/normal.jsonl", Generation)) == 2
