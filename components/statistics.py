@@ -61,6 +61,68 @@ def bootstrap(
     return result
 
 
+class Ratio(NamedTuple):
+    """A value, its 95 % interval and the number of groups; ``None`` where there is none."""
+
+    value: float | None
+    ci95: tuple[float, float] | None
+    n: int
+
+
+def ratio(
+    parts: np.ndarray,
+    wholes: np.ndarray,
+    groups: Sequence[object],
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Ratio:
+    """Σ parts / Σ wholes with the interval that :func:`bootstrap` gives, a hundred times sooner.
+
+    Args:
+        parts, wholes: one a row; of a mean the values and ones.
+        groups: group of each row; whole groups are drawn with replacement.
+    """
+    names, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+    if not len(parts) or not np.sum(wholes):
+        return Ratio(None, None, len(names))
+    value = float(np.sum(parts) / np.sum(wholes))
+    if len(names) < 2 or not resamples:
+        return Ratio(value, None, len(names))
+    above = np.bincount(inverse, parts)  # sums of each group
+    below = np.bincount(inverse, wholes)
+    drawn = np.random.default_rng(seed).integers(0, len(names), (resamples, len(names)))
+    totals = below[drawn].sum(axis=1)
+    found = above[drawn].sum(axis=1)[totals != 0] / totals[totals != 0]
+    low, high = np.percentile(found, [2.5, 97.5]).tolist()
+    return Ratio(value, (low, high), len(names))
+
+
+def difference(
+    first: np.ndarray,
+    second: np.ndarray,
+    first_groups: Sequence[object],
+    second_groups: Sequence[object],
+    seed: int = 0,
+) -> Ratio:
+    """The mean of ``first`` minus that of ``second``, whose groups are others.
+
+    The interval is of draws of both sides' groups, each with replacement.
+    """
+    draws = []
+    generator = np.random.default_rng(seed)
+    for values, groups in ((first, first_groups), (second, second_groups)):
+        names, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+        if not len(values):
+            return Ratio(None, None, 0)
+        drawn = generator.integers(0, len(names), (RESAMPLES, len(names)))
+        sums, sizes = np.bincount(inverse, values), np.bincount(inverse)
+        draws.append((sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), len(names)))
+    (one, n), (other, m) = draws
+    low, high = np.percentile(one - other, [2.5, 97.5]).tolist()
+    interval = (low, high) if min(n, m) > 1 else None
+    return Ratio(float(np.mean(first) - np.mean(second)), interval, n + m)
+
+
 def average(values: Sequence[float]) -> float | None:
     """The mean of some numbers; ``None`` of none."""
     return sum(values) / len(values) if values else None

@@ -63,14 +63,11 @@ class Pipeline:
         Returns:
             One :class:`Scored` a document, in order.
         """
-        every = self.decompose(documents)
-        claims = _usable(every)
-        if self.revise is not None:
-            every = _updated(every, self.revise(documents, claims))
-            claims = _usable(every)
+        every = self.claims(documents)
+        claims = usable(every)
         selections = self.select(documents, claims) if self.select else [[] for _ in documents]
         claims, passages = self.retrieve(documents, claims)
-        every = _updated(every, claims)
+        every = updated(every, claims)
         verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
         return [
             Scored(
@@ -87,6 +84,13 @@ class Pipeline:
             for row, document in enumerate(documents)
         ]
 
+    def claims(self, documents: Sequence[Document]) -> list[list[Claim]]:
+        """Decompose and revise; what failed on the way is among them."""
+        every = self.decompose(documents)
+        if self.revise is None:
+            return [list(own) for own in every]
+        return updated(every, self.revise(documents, usable(every)))
+
     def _judge(
         self,
         documents: Sequence[Document],
@@ -99,11 +103,7 @@ class Pipeline:
         Raises:
             UserError: two verdicts on a claim have the same name.
         """
-        chosen = [{s.claim for s in own if s.selected} for own in selections]
-        kept = [
-            [claim for claim in own if claim.id in ids]
-            for own, ids in zip(claims, chosen, strict=True)
-        ]
+        kept = kept_of(claims, selections)
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         core_verdicts: list[list[Verdict]] = [[] for _ in documents]
         for verifier in self.verify:
@@ -112,8 +112,7 @@ class Pipeline:
             if self.select is not None and verifier.judges_sets:
                 for row, found in enumerate(verifier(documents, kept, passages)):
                     core_verdicts[row].extend(found)
-        for own in verdicts:
-            _check_names(own)
+        check_names(verdicts)
         return verdicts, core_verdicts
 
     def _scores(
@@ -124,17 +123,94 @@ class Pipeline:
         verdicts: list[Verdict],
         core_verdicts: list[Verdict],
     ) -> list[DocumentScore]:
-        selected = {s.claim for s in selections if s.selected} if self.select else None
         scores = []
-        for group in _by_name(verdicts):
+        for group in by_name(verdicts):
             scores.append(score_document(document, claims, group, None, self.gamma))
-            if selected is None:
-                continue
-            key = (group[0].assessor, group[0].name) if group else ("", "default")
-            own = [v for v in core_verdicts if (v.assessor, v.name) == key] or group
-            unjudged = sum(selection.reason == "failed" for selection in selections)
-            scores.append(score_document(document, claims, own, selected, self.gamma, unjudged))
+            if self.select is not None:
+                own = again(group, core_verdicts)
+                scores.append(score_selected(document, claims, own, selections, self.gamma))
         return scores
+
+
+# What the pipeline does between its stages, for whoever runs them with several selectors
+
+
+def usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
+    """The claims that have not failed."""
+    return [[claim for claim in own if claim.failed is None] for own in claims]
+
+
+def updated(
+    every: Sequence[Sequence[Claim]], changed: Sequence[Sequence[Claim]]
+) -> list[list[Claim]]:
+    """All claims, those that a stage gave back in their new form."""
+    rows = []
+    for own, new in zip(every, changed, strict=True):
+        by_id = {claim.id: claim for claim in new}
+        rows.append([by_id.get(claim.id, claim) for claim in own])
+    return rows
+
+
+def kept_of(
+    claims: Sequence[Sequence[Claim]], selections: Sequence[Sequence[Selection]]
+) -> list[list[Claim]]:
+    """The claims that were selected."""
+    chosen = [{s.claim for s in own if s.selected} for own in selections]
+    return [
+        [claim for claim in own if claim.id in ids] for own, ids in zip(claims, chosen, strict=True)
+    ]
+
+
+def check_names(verdicts: Sequence[Sequence[Verdict]]) -> None:
+    """Of two verifiers of the same name a claim would count twice.
+
+    Raises:
+        UserError: two verdicts on a claim have the same name.
+    """
+    for own in verdicts:
+        times = Counter((v.claim, v.assessor, v.name) for v in own)
+        (_, assessor, name), most = (times.most_common(1) or [(("", "", ""), 0)])[0]
+        if most > 1:
+            raise UserError(
+                f"verify: two verifiers give verdicts named {assessor}.{name}; score with each in "
+                "a run of its own"
+            )
+
+
+def by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
+    """Verdicts grouped by assessor and name, in order; one empty group for a text without any."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((verdict.assessor, verdict.name), []).append(verdict)
+    return list(groups.values()) or [[]]
+
+
+def again(group: Sequence[Verdict], selected: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts that score the selected claims.
+
+    Args:
+        group: one assessor's verdicts of one name, on all claims.
+        selected: verdicts of assessors that judged the selected claims as a set.
+
+    Returns:
+        Those among ``selected`` of the same assessor and name, else ``group``.
+    """
+    key = (group[0].assessor, group[0].name) if group else ("", "default")
+    return [v for v in selected if (v.assessor, v.name) == key] or list(group)
+
+
+def score_selected(
+    document: Document,
+    claims: Sequence[Claim],
+    verdicts: Sequence[Verdict],
+    selections: Sequence[Selection],
+    gamma: float,
+    selection: str = "core",
+) -> DocumentScore:
+    """A document's score by the claims that a selector kept."""
+    selected = {s.claim for s in selections if s.selected}
+    unjudged = sum(s.reason == "failed" for s in selections)
+    return score_document(document, claims, verdicts, selected, gamma, unjudged, selection)
 
 
 def read_pipeline(path: str) -> tuple[Pipeline, dict]:
@@ -155,38 +231,3 @@ def read_pipeline(path: str) -> tuple[Pipeline, dict]:
     known = parser.parse_object({"pipeline": given["pipeline"]})
     shown = json.loads(parser.dump(known, format="json", skip_unset=False))["pipeline"]
     return parser.instantiate(known).pipeline, shown
-
-
-def _usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
-    """The claims that have not failed."""
-    return [[claim for claim in own if claim.failed is None] for own in claims]
-
-
-def _check_names(verdicts: Sequence[Verdict]) -> None:
-    """Of two verifiers of the same name a claim would count twice."""
-    times = Counter((v.claim, v.assessor, v.name) for v in verdicts)
-    (_, assessor, name), most = (times.most_common(1) or [(("", "", ""), 0)])[0]
-    if most > 1:
-        raise UserError(
-            f"verify: two verifiers give verdicts named {assessor}.{name}; score with each in a "
-            "run of its own"
-        )
-
-
-def _updated(
-    every: Sequence[Sequence[Claim]], changed: Sequence[Sequence[Claim]]
-) -> list[list[Claim]]:
-    """All claims, those that a stage gave back in their new form."""
-    rows = []
-    for own, new in zip(every, changed, strict=True):
-        by_id = {claim.id: claim for claim in new}
-        rows.append([by_id.get(claim.id, claim) for claim in own])
-    return rows
-
-
-def _by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
-    """Verdicts grouped by assessor and name, in order; one empty group for a text without any."""
-    groups: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        groups.setdefault((verdict.assessor, verdict.name), []).append(verdict)
-    return list(groups.values()) or [[]]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from components.statistics import bootstrap
+from components.statistics import ratio
 from eval.metrics.document import DocumentScore, Scored, f1_at_k, named, recall_at_k
 from eval.metrics.probabilities import labelled_precision, posterior_measures
 from records import Claim, Result, UserError, Verdict
@@ -220,12 +220,4 @@ def _value(
     parts: np.ndarray, wholes: np.ndarray, topics: np.ndarray, seed: int
 ) -> tuple[float | None, tuple[float, float] | None, int]:
     """Σ parts / Σ wholes, its interval over topics, and their number; no value of nothing."""
-
-    def ratio(rows: np.ndarray) -> dict[str, float]:
-        total = wholes[rows].sum()
-        return {"ratio": float(parts[rows].sum() / total) if total else math.nan}
-
-    if not len(parts) or not wholes.sum():
-        return None, None, len(set(topics.tolist()))
-    found = bootstrap(ratio, topics.tolist(), seed=seed)["ratio"]
-    return found["value"], found["ci95"], len(set(topics.tolist()))
+    return tuple(ratio(parts, wholes, topics.tolist(), seed))

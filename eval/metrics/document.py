@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,8 +25,9 @@ class DocumentScore(BaseModel):
     """One document's score by one assessor, with or without Core.
 
     Attributes:
-        claims: number of subclaims before Core; what failed to become one is none.
-        kept: number of subclaims that were scored (after Core where it ran).
+        selection: ``none``, or the selector's name; of a pipeline's own selector ``core``.
+        claims: number of subclaims before selection; what failed to become one is none.
+        kept: number of subclaims that were scored (after selection).
         failed: claims without a verdict, and sentences without claims because their decomposition
             failed; never inside the score.
         irrelevant: claims that the assessor finds beside the point; not judged.
@@ -42,7 +43,7 @@ class DocumentScore(BaseModel):
 
     assessor: str
     name: str
-    selection: Literal["none", "core"]
+    selection: str
     responded: bool
     claims: int
     kept: int
@@ -78,25 +79,42 @@ class Scored(BaseModel):
     core_verdicts: list[Verdict] = []
     scores: list[DocumentScore]
 
-    def judged(
-        self, assessor: str, name: str, selection: Literal["none", "core"]
-    ) -> list[tuple[Claim, Verdict]]:
+    def judged(self, assessor: str, name: str, selection: str) -> list[tuple[Claim, Verdict]]:
         """The claims that one assessor judged, or failed to, each with its verdict.
 
         With Core the selected ones, with the verdicts of a verifier that judges the set on them.
         """
-        own = [v for v in self.verdicts if (v.assessor, v.name) == (assessor, name)]
-        kept = {claim.id for claim in self.claims}
-        if selection == "core":
+        kept, again = None, []
+        if selection != "none":
             kept = {selection.claim for selection in self.selections if selection.selected}
-            again = [v for v in self.core_verdicts if (v.assessor, v.name) == (assessor, name)]
-            own = again or own
-        by_claim = {verdict.claim: verdict for verdict in own}
-        return [
-            (claim, by_claim[claim.id])
-            for claim in self.claims
-            if claim.id in kept and claim.id in by_claim
-        ]
+            again = self.core_verdicts
+        return judged_of(self.claims, self.verdicts, again, kept, (assessor, name))
+
+
+def judged_of(
+    claims: Sequence[Claim],
+    verdicts: Sequence[Verdict],
+    again: Sequence[Verdict],
+    kept: set[str] | None,
+    named: tuple[str, str],
+) -> list[tuple[Claim, Verdict]]:
+    """The claims that one assessor judged, each with its verdict.
+
+    Args:
+        claims: all of them.
+        verdicts: of all assessors, on all claims.
+        again: of those that judge sets, on the claims that were kept.
+        kept: ids of these; ``None`` where all count.
+        named: the assessor and the name of its verdict.
+    """
+    own = [v for v in again if (v.assessor, v.name) == named]
+    own = own or [v for v in verdicts if (v.assessor, v.name) == named]
+    by_claim = {verdict.claim: verdict for verdict in own}
+    return [
+        (claim, by_claim[claim.id])
+        for claim in claims
+        if claim.id in by_claim and (kept is None or claim.id in kept)
+    ]
 
 
 def named(assessor: str, name: str) -> str:
@@ -148,6 +166,7 @@ def score_document(
     selected: set[str] | None,
     gamma: float = DEFAULT_GAMMA,
     unselectable: int = 0,
+    selection: str = "core",
 ) -> DocumentScore:
     """Score one document by the verdicts of one assessor.
 
@@ -158,6 +177,7 @@ def score_document(
         selected: ids of the claims that Core kept, or ``None`` without Core.
         gamma: the length penalty's threshold; 0 for none.
         unselectable: number of claims that Core could not judge; counted as failed.
+        selection: name of what kept the selected claims.
     """
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
@@ -179,7 +199,7 @@ def score_document(
     return DocumentScore(
         assessor=verdicts[0].assessor if verdicts else "",
         name=verdicts[0].name if verdicts else "default",
-        selection="none" if selected is None else "core",
+        selection="none" if selected is None else selection,
         responded=responded,
         claims=usable,
         kept=len(scored),

@@ -1,87 +1,78 @@
-"""Can the metric be gamed? Core's robustness experiment (2407.03572, sections 5.2 and 5.3).
+"""Can a metric be gamed, and does a defence hold? Core's experiment (2407.03572, section 5).
 
-Scores normal, uninformative and repetitive generations with and without Core; then appends
-adversarial sentences, sampled from a LoRA adversary, to texts with false facts and follows the
-precision (section 5.3). A control pipeline with untrained components runs the same table.
+A grid: every metric (a pipeline) on every text, without and with every defence (a selector). Texts
+are honest or adversarial by their ``kind``; curves are texts with false facts and more and more
+adversarial sentences behind them, beside their clean twins. Nothing is written here: the texts come
+from ``data_builders`` (``generations``, ``adversarial``, ``corruption``) or from anywhere else.
 """
 
 from __future__ import annotations
 
+import random
 import shutil
+import sys
 from collections import Counter
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict
 
-from components.sentences import split_sentences
-from eval.experiments.experiment import Experiment, Found
+from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.robustness.grid import Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
-from eval.metrics.corpus import summarise
-from eval.metrics.document import Scored
+from eval.experiments.robustness.values import (
+    By,
+    agreement,
+    cells_of,
+    costs,
+    curve,
+    gains,
+    of_texts,
+    twin_of,
+)
 from eval.pipeline import Pipeline
 from eval.run.run import Run
-from records import Document, Generation, UserError, read_records
-
-SAMPLED = "sampled"
-
-# The engine groups prompts of equal length: many at a time are faster, few lose less to a kill.
-SAMPLES_A_WRITE = 128
+from eval.stages import Selector
+from records import BadInput, Document, UserError, read_records
 
 
 class Target(BaseModel):
-    """A bound on the mean share of subclaims that Core keeps of one kind of text."""
+    """A bound on the mean share of subclaims that a defence keeps of one kind of text."""
 
     model_config = ConfigDict(extra="forbid")
 
     kind: str
     metric: Literal["kept_share"] = "kept_share"
+    selection: str = "core"
     at_most: float | None = None
     at_least: float | None = None
-
-
-class KindedText(Generation):
-    """A generation that says of which kind it is."""
-
-    kind: str | None = Field(default=None, validate_default=True)
-
-    @field_validator("kind")
-    @classmethod
-    def _named(cls, kind: str | None) -> str | None:
-        if not kind:
-            mend = "give one, e.g. normal, or say it for all such texts: --experiment.unnamed_kind"
-            raise PydanticCustomError("missing", f"field required; {mend}")
-        return kind
-
-
-class _Topic(NamedTuple):
-    id: str
 
 
 class Robustness(Experiment):
     """The experiment.
 
     Args:
-        generations: files of generation records; ``kind`` tells normal from adversarial ones.
-        unnamed_kind: kind of the records that name none, e.g. ``normal`` for a model's answers as
-            another project keeps them; without it such a record is an error.
-        pipeline: the pipeline with Core and trained components.
-        control: the same with untrained components; none for no control.
-        adversary: LoRA checkpoint whose samples are the appended sentences and a kind of their own
-            (``sampled``); none leaves both out.
+        metrics: name to a pipeline without a selector; a metric is the whole of it.
+        texts: kind of text to the files of it; or files whose rows say their ``kind``.
+        defences: name to a selector; ``none`` is always there.
+        curves: name to files of corrupted texts and their clean twins, as ``data_builders
+            corruption`` writes them: of these rows ``clean`` names the twin and ``k`` says how many
+            sentences are appended.
+        against: kind of the honest texts, which the others are compared with.
+        controls: metrics and defences with untrained components, shown apart: a table that they
+            pass as well shows nothing.
         kinds: the kinds to score; empty for all.
-        base_kind: kind of the texts that adversarial sentences are appended to.
-        per_topic: at most this many texts of a kind and generator a topic, the first ones; 0 for
-            all.
-        appended: numbers of adversarial sentences to append (section 5.3: 0 to 20).
-        temperature, top_p, max_new_tokens: how the adversary is sampled.
+        generators: the generators whose texts are scored; empty for all.
+        per_topic: at most so many texts of a kind and generator a topic, the first ones; 0 for all.
+        topics: at most so many topics, drawn by the seed among those with honest texts; 0 for all.
+        half: only one half of the topics, drawn by the seed: settings chosen on ``tuning`` are
+            reported on ``test``.
+        by: what results are also given by, one value of it at a time.
         targets: bounds on the kept share, shown in the report.
         training_logs: name to folder of a training run, for the report's training curves.
         domain: named in the results.
-        seed: seed of sampling and bootstrap.
+        seed: seed of the draws and of the bootstrap.
     """
 
     name = "robustness"
@@ -89,143 +80,154 @@ class Robustness(Experiment):
 
     def __init__(
         self,
-        generations: list[str],
-        pipeline: Pipeline,
-        control: Pipeline | None = None,
-        adversary: str | None = None,
-        kinds: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        base_kind: str = "normal",
+        metrics: dict[str, Pipeline],
+        texts: dict[str, list[str]] | list[str],
+        defences: dict[str, Selector] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        curves: dict[str, list[str]] = {},  # noqa: B006
+        against: str = "normal",
+        controls: list[str] = [],  # noqa: B006
+        kinds: list[str] = [],  # noqa: B006
+        generators: list[str] = [],  # noqa: B006
         per_topic: int = 0,
-        appended: list[int] = [0, 2, 4, 8, 12, 16, 20],  # noqa: B006
-        temperature: float = 0.8,
-        top_p: float = 0.95,
-        max_new_tokens: int = 256,
+        topics: int = 0,
+        half: Literal["tuning", "test"] | None = None,
+        by: list[By] = ["generator", "bin", "group"],  # noqa: B006
         targets: list[Target] = [],  # noqa: B006
         training_logs: dict[str, str] = {},  # noqa: B006
         domain: str = "biographies",
         seed: int = 0,
-        unnamed_kind: str | None = None,
     ):
-        self.generations = generations
-        self.pipeline = pipeline
-        self.control = control
-        self.adversary = adversary
+        at_least_one(metrics=metrics, texts=texts)
+        natural(per_topic=per_topic, topics=topics)
+        unknown = sorted({*controls} - {*metrics, *defences})
+        if unknown:
+            raise UserError(f"controls: {unknown[0]!r} is neither a metric nor a defence")
+        self.metrics = metrics
+        self.texts = texts
+        self.defences = defences
+        self.curves = curves
+        self.against = against
+        self.controls = controls
         self.kinds = kinds
-        self.base_kind = base_kind
-        self.unnamed_kind = unnamed_kind
+        self.generators = generators
         self.per_topic = per_topic
-        self.appended = appended
-        self.sampling = {
-            "temperature": temperature,
-            "top_p": top_p,
-            "max_new_tokens": max_new_tokens,
-        }
+        self.topics = topics
+        self.half = half
+        self.by = by
         self.targets = targets
         self.training_logs = training_logs
         self.domain = domain
         self.seed = seed
 
     def holds(self) -> list[object]:
-        """Both pipelines."""
-        return [self.pipeline, self.control]
+        """All metrics and defences."""
+        return [*self.metrics.values(), *self.defences.values()]
 
     def measure(self, run: Run) -> Found:
-        """Score the given texts, the adversary's samples, and texts with sentences appended.
+        """Score all texts under all metrics and defences.
 
-        Beside the results ``selections.jsonl``, ``samples.jsonl`` and ``training/*.csv``.
+        Beside the results ``texts.jsonl``: every text with its claims, verdicts and selections.
         """
-        documents = self._documents()
-        samples = self._sample(_strata(documents), run)
-        sampled = [_document(row, SAMPLED, index) for index, row in enumerate(samples)]
-        curve = self._curve([d for d in documents if d.kind == self.base_kind], samples)
-        values, rows = [], []
-        # The control answers whether the table can fail; the given texts are enough for that.
-        runs = [("trained", self.pipeline, documents + sampled)]
-        runs += [("untrained", self.control, documents)] if self.control else []
-        for variant, pipeline, texts in runs:
-            scored = run.documents(variant, pipeline.score, texts, Scored)
-            values += summarise(scored, run.key, self.domain, variant, self.seed)
-            rows += [_selection_row(one, variant) for one in scored]
-        for count, texts in curve.items():
-            scored = run.documents(f"appended{count}", self.pipeline.score, texts, Scored)
-            values += summarise(scored, run.key, self.domain, count, self.seed, strata=False)
+        grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
+        documents = self.documents()
+        curves = {name: self._curve(name, files) for name, files in self.curves.items()}
+        rows = run.documents("texts", grid, documents, Row)
+        cells = cells_of(rows)
+        values = [
+            *of_texts(cells, self.by, self.seed),
+            *gains(cells, self.against, self.by, self.seed),
+            *costs(cells, self.against, self.by, self.seed),
+            *agreement(cells, self.against),
+        ]
+        for name, texts in curves.items():
+            own = run.documents(f"curve {name}", grid, texts, Row)
+            values += curve(name, cells_of(own), self.seed)
         self._training_curves(run.output)
-        targets = [target.model_dump(exclude_none=True) for target in self.targets]
-        files = {"selections.jsonl": rows}
-        files |= {"samples.jsonl": samples} if self.adversary else {}
-        return Found(values, files, {"targets": targets})
+        told = {
+            "targets": [target.model_dump(exclude_none=True) for target in self.targets],
+            "controls": self.controls,
+            "against": self.against,
+            "texts": dict(sorted(Counter(d.kind for d in documents).items())),
+        }
+        return Found(values, {"texts.jsonl": rows}, told)
 
-    def _documents(self) -> list[Document]:
-        """The first ``per_topic`` texts of every kind, generator and topic.
+    def documents(self) -> list[Document]:
+        """The texts that are scored, each with a kind and an id of its own.
 
         Raises:
-            BadInput: a record without a kind, and no ``unnamed_kind``.
-            UserError: a kind that is to be scored has no text.
+            BadInput: a row without a kind, or of another one than its file is given for.
+            UserError: a kind or a generator that is asked for has no text.
         """
-        found: dict[str, list[Document]] = {}
+        files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
+        read = [self._read(path, kind) for kind, paths in files for path in paths]
+        every = [document for own in _told_apart(read) for document in own]
+        for name in ("kind", "generator"):
+            wanted = getattr(self, f"{name}s")
+            missing = [one for one in wanted if one not in {getattr(d, name) for d in every}]
+            if missing:
+                raise UserError(f"{name}s: the texts have no {name} {missing[0]!r}")
+            every = [d for d in every if not wanted or getattr(d, name) in wanted]
         seen: Counter[tuple] = Counter()
-        for path in self.generations:
-            for record in read_records(path, Generation if self.unnamed_kind else KindedText):
-                kind = record.kind or self.unnamed_kind
-                own = found.setdefault(kind, [])
-                cell = (kind, record.generator, record.topic)
-                seen[cell] += 1
-                wanted = not self.kinds or kind in self.kinds
-                if wanted and (not self.per_topic or seen[cell] <= self.per_topic):
-                    own.append(_document(record, kind, len(own)))
-        missing = [kind for kind in self.kinds if not found.get(kind)]
-        if missing:
-            raise UserError(f"{', '.join(self.generations)}: no generation of kind {missing[0]!r}")
-        return [document for own in found.values() for document in own]
+        kept = []
+        topics = self._drawn(every)
+        for document in every:
+            cell = (document.kind, document.generator, document.topic)
+            seen[cell] += 1
+            if document.topic in topics and (not self.per_topic or seen[cell] <= self.per_topic):
+                kept.append(document)
+        if not any(document.kind == self.against for document in kept):
+            raise UserError(
+                f"against: no text of kind {self.against!r} to compare with; the texts have "
+                f"{', '.join(sorted({d.kind for d in kept})) or 'none'}"
+            )
+        return kept
 
-    def _sample(self, strata: dict[str, dict[str, str]], run: Run) -> list[Generation]:
-        """One text a topic from the adversary.
+    def _read(self, path: str, kind: str | None) -> list[Document]:
+        found = []
+        for place, document in enumerate(read_records(path, Document), 1):
+            own = document.kind or kind
+            if own is None:
+                say = "say it for the file, as texts: {normal: [FILE]}"
+                raise BadInput([f"{path}:{place}: kind: field required; {say}"])
+            if kind is not None and own != kind:
+                said = f"{own!r}, but the file is given for {kind!r}"
+                raise BadInput([f"{path}:{place}: kind: {said}; give it as a list of files"])
+            generator = document.generator or "given"
+            found.append(document.model_copy(update={"kind": own, "generator": generator}))
+        return found
 
-        Args:
-            strata: topic to its group and its bin of frequency.
+    def _drawn(self, documents: Sequence[Document]) -> set[str]:
+        """The topics that are scored."""
+        every = {d.topic for d in documents}
+        if self.half is None and not self.topics:
+            return every
+        # Where honest texts have it, an attack can be compared with them on it.
+        honest = sorted({d.topic for d in documents if d.kind == self.against})
+        if self.half is not None:
+            shuffled = random.Random(f"half:{self.seed}").sample(honest, len(honest))
+            middle = len(honest) // 2
+            honest = shuffled[:middle] if self.half == "tuning" else shuffled[middle:]
+        return drawn(honest, self.topics, random.Random(self.seed))
+
+    def _curve(self, name: str, files: Sequence[str]) -> list[Document]:
+        """Corrupted texts and their twins.
+
+        Raises:
+            UserError: a twin is missing, or nothing is corrupted.
         """
-        if self.adversary is None:
-            return []
-        from eval.models.causal import CausalLM  # PyTorch, which --help does without
-
-        adversary = cache(lambda: CausalLM(self.adversary))  # loaded where one is left to sample
-
-        def sampled(own: Sequence[_Topic]) -> list[Generation]:
-            topics = [topic.id for topic in own]
-            texts = adversary().sample(topics, n=1, seed=self.seed, **self.sampling)
-            shared = {"kind": SAMPLED, "generator": "adversary"}
-            return [
-                Generation(topic=topic, text=found[0], **shared, **strata[topic])
-                for topic, found in zip(topics, texts, strict=True)
-            ]
-
-        topics = [*map(_Topic, sorted(strata))]
-        return run.documents("samples", sampled, topics, Generation, SAMPLES_A_WRITE)
-
-    def _curve(
-        self, base: Sequence[Document], samples: Sequence[Generation]
-    ) -> dict[int, list[Document]]:
-        """For each number k, the base texts with k of their topic's sampled sentences behind."""
-        if not samples:
-            return {}
-        sentences = {sample.topic: split_sentences(sample.text) for sample in samples}
-        most = max(self.appended)
-        # A topic whose sample is shorter repeats it: appending must not change who is measured.
-        supply = {t: (own * (most // len(own) + 1))[:most] for t, own in sentences.items() if own}
-        return {
-            count: [
-                document.model_copy(
-                    update={
-                        "id": f"{document.id}+{count}",
-                        "kind": "corrupted",
-                        "text": " ".join([document.text, *supply[document.topic][:count]]),
-                    }
-                )
-                for document in base
-                if document.topic in supply
-            ]
-            for count in self.appended
-        }
+        every = [d for path in files for d in read_records(path, Document)]
+        topics = self._drawn(every) if self.half or self.topics else None
+        found = [d for d in every if topics is None or d.topic in topics]
+        twins = {d.id for d in found if twin_of(d)[1] is None}
+        lost = sorted({twin_of(d)[0] for d in found} - twins)
+        if lost:
+            raise UserError(
+                f"curves: {name}: no clean twin {lost[0]!r} in {', '.join(files)}; "
+                "`data_builders corruption` writes them"
+            )
+        if len(found) == len(twins):
+            raise UserError(f"curves: {name}: no row has `clean` and `k`; give corrupted texts")
+        return found
 
     def _training_curves(self, output: Path) -> None:
         """Copy the CSV logs of the training runs beside the results."""
@@ -234,49 +236,15 @@ class Robustness(Experiment):
             logs = sorted(Path(folder).rglob("metrics.csv"), key=lambda path: path.stat().st_mtime)
             if logs:
                 shutil.copyfile(logs[-1], output / "training" / f"{name}.csv")
+            else:
+                print(f"training_logs: {name}: {folder} has no metrics.csv", file=sys.stderr)
 
 
-def _strata(documents: Sequence[Document]) -> dict[str, dict[str, str]]:
-    """Topic to its group and its bin of frequency, of the first text that names them."""
-    found: dict[str, dict[str, str]] = {document.topic: {} for document in documents}
-    for document in reversed(documents):
-        own = (("group", document.group), ("bin", document.bin))
-        found[document.topic] |= {name: value for name, value in own if value is not None}
-    return found
-
-
-def _document(record: Generation, kind: str, index: int) -> Document:
-    return Document(
-        id=f"{kind}-{index}",
-        topic=record.topic,
-        text=record.text,
-        kind=kind,
-        generator=record.generator or "given",
-        group=record.group,
-        bin=record.bin,
-    )
-
-
-def _selection_row(scored: Scored, components: str) -> dict:
-    """A document's claims with what Core and the verifier said, for the report."""
-    verdicts = {verdict.claim: verdict.label for verdict in scored.verdicts}
-    texts = {claim.id: claim.text for claim in scored.claims}
-    chosen = {selection.claim: selection for selection in scored.selections}
-    document = scored.document
-    return {
-        "id": document.id,
-        "topic": document.topic,
-        "kind": document.kind,
-        "generator": document.generator,
-        "components": components,
-        "claims": [
-            {
-                "text": claim.text,
-                "label": verdicts.get(claim.id),
-                **chosen[claim.id].model_dump(mode="json", exclude={"claim", "duplicate_of"}),
-                "duplicate_of": texts.get(chosen[claim.id].duplicate_of or ""),
-            }
-            for claim in scored.claims
-            if claim.id in chosen
-        ],
-    }
+def _told_apart(files: Iterable[list[Document]]) -> list[list[Document]]:
+    """The same with ids that no two files share: behind the number of the file, where they do."""
+    every = list(files)
+    times = Counter(document.id for own in every for document in own)
+    return [
+        [d.model_copy(update={"id": f"{place}:{d.id}"}) if times[d.id] > 1 else d for d in own]
+        for place, own in enumerate(every)
+    ]

@@ -1,0 +1,365 @@
+"""What a grid of metrics and defences says about gaming: gain, cost, curve, agreement.
+
+Source: Core (2407.03572), sections 5.2 and 5.3, Tables 2 and 4, Figure 4. All values are means over
+texts of factual precision under one metric and one defence; intervals are over topics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from components.statistics import Ratio, difference, pearson, ratio, spearman
+from eval.experiments.robustness.grid import NONE, Row, Under
+from eval.metrics.document import DocumentScore
+from eval.metrics.probabilities import labelled_precision
+from records import Document
+
+Value = dict[str, Any]
+By = Literal["generator", "bin", "group"]
+ALL = "all"
+
+
+class Text(NamedTuple):
+    """A text with its score by one metric under one defence."""
+
+    document: Document
+    score: DocumentScore
+
+    @property
+    def precision(self) -> float:
+        """NaN where the text does not respond or nothing could be judged."""
+        return math.nan if self.score.precision is None else self.score.precision
+
+
+# Metric (with the name of its verdict, where it has several) and defence to the texts' scores.
+Cells = dict[tuple[str, str], list[Text]]
+
+
+def cells_of(rows: Sequence[Row]) -> Cells:
+    """The scores of all texts by metric and defence; a text without verdicts is in all of them."""
+    found: Cells = defaultdict(list)
+    for metric in rows[0].metrics if rows else ():
+        under = [Under(row.document, row.metrics[metric]) for row in rows]
+        names = list(dict.fromkeys((s.assessor, s.name) for u in under for s in u.scores if s.kept))
+        for one in under:
+            for score in one.scores:
+                own = (score.assessor, score.name)
+                for name in [own] if own in names or not names else names:
+                    label = _label(metric, name, names)
+                    found[label, score.selection].append(Text(one.document, score))
+    return dict(found)
+
+
+def _label(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
+    """The metric's name; of a metric with several verdicts with theirs."""
+    if len(names) < 2:
+        return metric
+    several = len({assessor for assessor, _ in names}) > 1
+    return ".".join([metric, *([own[0]] if several else []), own[1]])
+
+
+def strata(texts: Sequence[Text], by: Sequence[By]) -> Iterator[tuple[Value, list[Text]]]:
+    """All texts, and those of each generator, bin and group that there are several of."""
+    yield {"generator": ALL}, list(texts)
+    for field in by:
+        own: dict[str, list[Text]] = defaultdict(list)
+        for text in texts:
+            if (name := getattr(text.document, field)) is not None:
+                own[name].append(text)
+        if len(own) > 1:
+            for name in sorted(own):
+                yield {"generator": ALL} | {field: name}, own[name]
+
+
+# Texts by kind
+
+
+def of_texts(cells: Cells, by: Sequence[By], seed: int) -> Iterator[Value]:
+    """``factual_precision`` and ``claims``, ``respond_ratio``, with a defence ``kept_share``.
+
+    Beside each precision its bounds, as ``variant``: what it would be if every claim that could not
+    be judged were supported, or none.
+    """
+    for (metric, defence), texts in cells.items():
+        for kind, own in by_kind(texts).items():
+            for stratum, some in strata(own, by):
+                shared = {"assessor": metric, "selection": defence, "kind": kind} | stratum
+                shared["failed"] = sum(text.score.failed for text in some)
+                for name, (variant, column) in _columns(some, defence).items():
+                    yield (
+                        shared
+                        | {"metric": name.split(":")[0], "variant": variant}
+                        | _mean(column, some, seed)
+                    )
+
+
+def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None, np.ndarray]]:
+    scores = [text.score for text in texts]
+    found = {
+        "factual_precision": (None, np.array([text.precision for text in texts])),
+        "claims": (None, _column(s.kept if s.responded else None for s in scores)),
+    }
+    if any(score.failed for score in scores):
+        for variant, share in (("failed_supported", 1), ("failed_not_supported", 0)):
+            column = _column(_bound(score, share) for score in scores)
+            found[f"factual_precision:{variant}"] = (variant, column)
+    if defence == NONE:
+        found["respond_ratio"] = (None, _column(float(s.responded) for s in scores))
+    else:
+        found["kept_share"] = (
+            None,
+            _column(s.kept / s.claims if s.claims else None for s in scores),
+        )
+    return found
+
+
+def _bound(score: DocumentScore, share: float) -> float | None:
+    """The precision if ``share`` of the failed claims were supported."""
+    total = score.judged + score.failed
+    if not score.responded or not total:
+        return score.precision
+    return (score.supported + share * score.failed) / total
+
+
+# Gain and cost
+
+
+def gains(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
+    """``gain`` of each kind of text against ``against``, and whether the metric is ``gamed`` by it.
+
+    The mean over topics of the difference of the two kinds' means on a topic, where at least two
+    topics have both; else the difference of the means of all (``variant`` is ``unpaired``). The
+    metric is gamed (1) where the interval is above 0. A stratum of generators is that of the
+    attack; a stratum of topics is that of both sides.
+    """
+    for (metric, defence), texts in cells.items():
+        kinds = by_kind(texts)
+        honest = kinds.pop(against, [])
+        for kind, own in kinds.items():
+            for stratum, some in strata(own, by):
+                field = next((f for f in ("bin", "group") if f in stratum), None)
+                base = [t for t in honest if _is(t, field, stratum)]
+                paired, (value, ci95, n) = gain(some, base, seed)
+                shared = {"assessor": metric, "selection": defence, "kind": kind} | stratum
+                shared |= {"against": against, "variant": None if paired else "unpaired", "n": n}
+                shared["failed"] = sum(text.score.failed for text in (*some, *base))
+                yield shared | {"metric": "gain", "value": value, "ci95": ci95}
+                gamed = None if ci95 is None else float(ci95[0] > 0)
+                yield shared | {"metric": "gamed", "value": gamed, "ci95": None}
+
+
+def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[bool, Ratio]:
+    """Whether topics were paired, and the mean difference of precision."""
+    first, second = _by_topic(attack), _by_topic(honest)
+    shared = sorted(first.keys() & second.keys())
+    if len(shared) > 1:
+        differences = np.array([np.mean(first[t]) - np.mean(second[t]) for t in shared])
+        return True, ratio(differences, np.ones(len(shared)), shared, seed)
+    sides = [[(t, v) for t, own in side.items() for v in own] for side in (first, second)]
+    values = [np.array([v for _, v in side]) for side in sides]
+    return False, difference(*values, *([t for t, _ in side] for side in sides), seed)
+
+
+def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
+    """What each defence does to honest texts.
+
+    - ``cost``: mean over texts of precision without it minus precision with it;
+    - ``label_correlation``: Pearson's correlation of the texts' precision with that of their labels
+      (S against NS), where they have any, also without a defence;
+    - ``generator_order``: Spearman's correlation of the generators' mean precision with and without
+      it, of three generators or more.
+    """
+    for (metric, defence), texts in cells.items():
+        own = by_kind(texts).get(against, [])
+        shared = {"assessor": metric, "selection": defence, "kind": against}
+        yield from _label_correlation(own, shared, seed)
+        if defence == NONE or not own:
+            continue
+        without = {t.document.id: t for t in by_kind(cells[metric, NONE]).get(against, [])}
+        for stratum, some in strata(own, by):
+            column = np.array([without[t.document.id].precision - t.precision for t in some])
+            row = shared | stratum | {"metric": "cost", "against": NONE}
+            yield row | {"failed": sum(t.score.failed for t in some)} | _mean(column, some, seed)
+        yield from _order(own, without, shared)
+
+
+def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Iterator[Value]:
+    pairs = [(t, t.precision, labelled_precision(t.document.claims or [])) for t in texts]
+    pairs = [(t, one, other) for t, one, other in pairs if other is not None and one == one]
+    if len(pairs) < 3:
+        return
+    found = _correlation([(one, other) for _, one, other in pairs])
+    topics = len({t.document.topic for t, _, _ in pairs})
+    yield shared | {
+        "metric": "label_correlation",
+        "against": "labels",
+        "generator": ALL,
+        "n": topics,
+        "failed": sum(t.score.failed for t, _, _ in pairs),
+        "value": found,
+        "ci95": _fisher(found, topics),
+    }
+
+
+def _order(texts: Sequence[Text], without: Mapping[str, Text], shared: Value) -> Iterator[Value]:
+    means: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for text in texts:
+        pair = (without[text.document.id].precision, text.precision)
+        if text.document.generator is not None and not any(map(math.isnan, pair)):
+            means[text.document.generator].append(pair)
+    if len(means) > 2:
+        columns = np.array([np.mean(own, axis=0) for own in means.values()])
+        value = float(spearman(columns[:, 0], columns[:, 1]))
+        yield shared | {
+            "metric": "generator_order",
+            "against": NONE,
+            "generator": ALL,
+            "n": len({text.document.topic for text in texts}),
+            "failed": sum(text.score.failed for text in texts),
+            "value": None if math.isnan(value) else value,
+            "ci95": None,
+        }
+
+
+# The curve
+
+
+def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
+    """Corrupted texts with k adversarial sentences behind, against their clean twins (section 5.3).
+
+    Documents count whose clean twin and whose text at every k have a precision.
+
+    - ``factual_precision`` by ``variant``: ``clean``, or k;
+    - ``gain`` at k against ``clean``;
+    - ``break_even``: the least k at which the corrupted texts are above the clean ones in the mean;
+      no value where none is.
+    """
+    for (metric, defence), texts in cells.items():
+        by_document: dict[str, dict[object, Text]] = defaultdict(dict)
+        for text in texts:
+            twin, k = twin_of(text.document)
+            by_document[twin][k] = text
+        every = sorted({k for own in by_document.values() for k in own if k is not None})
+        whole = [
+            own
+            for own in by_document.values()
+            if all(k in own and not math.isnan(own[k].precision) for k in (None, *every))
+        ]
+        shared = {"assessor": metric, "selection": defence, "kind": name, "generator": ALL}
+        shared["failed"] = sum(t.score.failed for own in whole for t in own.values())
+        clean = np.array([own[None].precision for own in whole])
+        least = None
+        for k in (None, *every):
+            told = [own[k] for own in whole]
+            column = np.array([text.precision for text in told])
+            row = shared | {"variant": "clean" if k is None else k}
+            yield row | {"metric": "factual_precision"} | _mean(column, told, seed)
+            if k is not None:
+                own = _mean(column - clean, told, seed)
+                yield row | {"metric": "gain", "against": "clean"} | own
+                if least is None and own["value"] is not None and own["value"] > 0:
+                    least = k
+        topics = len({own[None].document.topic for own in whole})
+        row = shared | {"metric": "break_even", "against": "clean", "n": topics}
+        yield row | {"value": least, "ci95": None}
+
+
+def twin_of(document: Document) -> tuple[str, int | None]:
+    """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
+    more = document.model_extra or {}
+    return (more["clean"], more["k"]) if "clean" in more else (document.id, None)
+
+
+# Agreement
+
+
+def agreement(cells: Cells, kind: str) -> Iterator[Value]:
+    """``pearson`` of the texts' precision between any two metrics, and any two defences.
+
+    Defences that differ in their entailment model alone give Table 2.
+    """
+    scored = {
+        place: {t.document.id: t for t in by_kind(texts).get(kind, [])}
+        for place, texts in cells.items()
+    }
+    places = list(scored)
+    for index, (metric, defence) in enumerate(places):
+        for other_metric, other in places[index + 1 :]:
+            if (metric == other_metric) == (defence == other):
+                continue  # both differ, or neither
+            pairs = _paired(scored[metric, defence], scored[other_metric, other])
+            if len(pairs) < 3:
+                continue
+            value = _correlation([(one.precision, two.precision) for one, two in pairs])
+            topics = len({one.document.topic for one, _ in pairs})
+            yield {
+                "metric": "pearson",
+                "assessor": metric,
+                "selection": defence,
+                "against": other if metric == other_metric else other_metric,
+                "kind": kind,
+                "generator": ALL,
+                "n": topics,
+                "failed": sum(one.score.failed + two.score.failed for one, two in pairs),
+                "value": value,
+                "ci95": _fisher(value, topics),
+            }
+
+
+def _paired(first: Mapping[str, Text], second: Mapping[str, Text]) -> list[tuple[Text, Text]]:
+    pairs = [(first[i], second[i]) for i in first if i in second]
+    return [(a, b) for a, b in pairs if not math.isnan(a.precision + b.precision)]
+
+
+# Small steps
+
+
+def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
+    """Kind to its texts, in the texts' order."""
+    found: dict[str, list[Text]] = defaultdict(list)
+    for text in texts:
+        found[text.document.kind or "normal"].append(text)
+    return dict(found)
+
+
+def _is(text: Text, field: str | None, stratum: Value) -> bool:
+    return field is None or getattr(text.document, field) == stratum[field]
+
+
+def _by_topic(texts: Sequence[Text]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for text in texts:
+        if not math.isnan(text.precision):
+            found[text.document.topic].append(text.precision)
+    return found
+
+
+def _column(values: Iterable[float | None]) -> np.ndarray:
+    return np.array([math.nan if value is None else float(value) for value in values])
+
+
+def _mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
+    """Value, interval and number of topics, of the rows that have a value."""
+    there = ~np.isnan(column)
+    topics = [text.document.topic for text, known in zip(texts, there, strict=True) if known]
+    value, ci95, n = ratio(column[there], np.ones(there.sum()), topics, seed)
+    return {"value": value, "ci95": ci95, "n": n}
+
+
+def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    columns = np.array(pairs)
+    value = float(pearson(columns[:, 0], columns[:, 1]))
+    return None if math.isnan(value) else value
+
+
+def _fisher(value: float | None, n: int) -> tuple[float, float] | None:
+    """Fisher's interval of a correlation of ``n`` topics."""
+    if value is None or n < 4 or abs(value) >= 1:
+        return None
+    middle, half = math.atanh(value), 1.959964 / math.sqrt(n - 3)
+    return math.tanh(middle - half), math.tanh(middle + half)
