@@ -37,10 +37,11 @@ Points = Sequence[tuple[float, float]]
 
 
 class Drawing(NamedTuple):
-    """A figure of a run."""
+    """A figure of a run, with the numbers that it shows, a mark each."""
 
     title: str
     svg: str
+    rows: Sequence[Mapping[str, object]] = ()
 
 
 class Line(NamedTuple):

@@ -50,12 +50,12 @@ def cells_of(rows: Sequence[Row]) -> Cells:
             for score in one.scores:
                 own = (score.assessor, score.name)
                 for name in [own] if own in names or not names else names:
-                    label = _label(metric, name, names)
+                    label = label_of(metric, name, names)
                     found[label, score.selection].append(Text(one.document, score))
     return dict(found)
 
 
-def _label(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
+def label_of(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
     """The metric's name; of a metric with several verdicts with theirs."""
     if len(names) < 2:
         return metric
