@@ -18,9 +18,9 @@ from eval.report.figures import (
     MARKERS,
     Hints,
     Line,
-    as_svg,
     drawing,
     plain_label,
+    written,
 )
 
 COLUMNS = 3
@@ -67,17 +67,20 @@ def curve_panels(
     """A plot a name, a line a series; levels dashed in the line's colour."""
     told = Hints()
     with drawing():
-        figure, plots = _grid(list(panels), width=3.4, height=2.7)
+        columns = 1 if len(panels) <= COLUMNS else 2
+        figure, plots = _grid(list(panels), columns, width=4.4, height=2.0)
         for axes, own in zip(plots, panels.values(), strict=True):
             looks = zip(own.items(), cycle(COLOURS), cycle(MARKERS), strict=False)
             for (name, curve), colour, marker in looks:
                 _draw(axes, name, curve, (colour, marker), told)
             axes.set_ylim(0, 1.02)
             axes.set_xticks(ticks)
+        for axes in plots[-columns:]:
             axes.set_xlabel(plain_label(xlabel))
-        for place in range(0, len(plots), COLUMNS):
-            plots[place].set_ylabel(plain_label(ylabel))
-        return as_svg(figure, plots[min(len(plots), COLUMNS) - 1], hints=told)
+        for axes in plots[::columns]:
+            axes.set_ylabel(plain_label(ylabel))
+        _legend(figure, plots)
+        return written(figure, told)
 
 
 def _draw(axes: Axes, name: str, curve: Curve, look: tuple[str, str], told: Hints) -> None:
@@ -109,8 +112,8 @@ def box_panels(
     told = Hints()
     series = max((len(own) for own in panels.values()), default=1)
     with drawing():
-        height = 0.7 + len(groups) * (0.22 * series + 0.12)
-        figure, plots = _grid(list(panels), width=3.2, height=height)
+        height = 1.1 + len(groups) * (0.22 * series + 0.12)
+        figure, plots = _grid(list(panels), COLUMNS, width=3.2, height=height)
         for axes, own in zip(plots, panels.values(), strict=True):
             looks = zip(own.items(), cycle(COLOURS), cycle(HATCHES), strict=False)
             for place, ((name, boxes), colour, hatch) in enumerate(looks):
@@ -119,7 +122,8 @@ def box_panels(
             axes.set_ylim(len(groups) - 0.45, -0.55)
             axes.set_xlim(-0.02, 1.02)
             axes.set_xlabel(plain_label(xlabel))
-        return as_svg(figure, plots[min(len(plots), COLUMNS) - 1], hints=told)
+        _legend(figure, plots)
+        return written(figure, told)
 
 
 def _boxes(
@@ -164,9 +168,22 @@ def _boxes(
     axes.barh([0], [0], color=look[0], hatch=look[1], label=plain_label(name))
 
 
-def _grid(titles: Sequence[str], width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Plots in rows of at most ``COLUMNS``."""
-    columns = min(len(titles), COLUMNS)
+def _legend(figure: Figure, plots: Sequence[Axes]) -> None:
+    """One for all plots, below them; of a single series none."""
+    marks = {}
+    for axes in plots:
+        for mark, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            marks.setdefault(name, mark)
+    if len(marks) > 1:
+        place = {"loc": "outside lower center", "ncols": min(len(marks), 4)}
+        figure.legend(marks.values(), marks.keys(), frameon=False, fontsize=8, **place)
+
+
+def _grid(
+    titles: Sequence[str], most: int, width: float, height: float
+) -> tuple[Figure, list[Axes]]:
+    """Plots in rows of at most so many."""
+    columns = min(len(titles), most)
     rows = math.ceil(len(titles) / columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharey=True).flatten()

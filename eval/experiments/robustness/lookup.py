@@ -43,8 +43,9 @@ class Lookup:
 
     def __post_init__(self):
         self._found = {_key(row): row for row in self.rows}
-        self.metrics = _distinct(row.assessor for row in self.rows)
-        self.defences = sorted(_distinct(r.selection for r in self.rows), key=lambda d: d != NONE)
+        scored = [row for row in self.rows if row.metric == "factual_precision"]
+        self.metrics = _distinct(row.assessor for row in scored)
+        self.defences = sorted(_distinct(r.selection for r in scored), key=lambda d: d != NONE)
         curves = [row for row in self.rows if row.metric == "break_even"]
         self.curves = {
             name: sorted({r.variant for r in self.rows if of_curve(r) and r.kind == name})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.lookup import CLEAN, UNPAIRED, WHOLE, Lookup, Stratum
@@ -42,50 +43,64 @@ _NOTE = (
 
 
 def _gains(own: Lookup, title: str, note: str, figures: Sequence[str] = ()) -> TextTable:
-    rows: list[list[Cell | str]] = []
+    texts = f"{own.against} texts"
+    lines = [(f"gain of {attack} texts", "gain", attack, _short_gain) for attack in own.attacks]
+    lines.append((f"precision of {texts}", "factual_precision", own.against, _short))
+    lines.append((f"cost on {texts}", "cost", own.against, _short_signed))
+    lines += [(f"break-even of {curve}", "break_even", curve, _break_even) for curve in own.curves]
+    rows = []
     for metric in own.metrics:
-        lines: list[tuple[str, Callable[[str], Cell]]] = [
-            (f"gain of {a} texts", lambda d, m=metric, a=a: _gain_cell(own, (m, d), a))
-            for a in own.attacks
-        ]
-        lines.append((f"precision of {own.against} texts", _mean_of(own, metric)))
-        lines.append((f"cost on {own.against} texts", _cost_of(own, metric)))
-        lines += [
-            (f"break-even of {c}", lambda d, m=metric, c=c: _break_even(own, (m, d), c))
-            for c in own.curves
-        ]
-        for name, cell_of in lines:
-            cells = [cell_of(defence) for defence in own.defences]
-            if any(cell.value != "–" for cell in cells):
-                rows.append([metric, name, *cells])
-    return TextTable(title, note, ["Metric", "What", *_heads(own)], rows, figures)
+        for name, what, kind, cell_of in lines:
+            found = [own.get(what, (metric, defence), kind) for defence in own.defences]
+            if any(row is not None and (row.n or row.failed) for row in found):
+                cells = [replace(cell_of(row), note="") for row in found]
+                rows.append([metric, name, *cells, _sizes(found)])
+    head = ["Metric", "What", *_heads(own), "n (not judged)"]
+    return TextTable(title, note, head, rows, figures)
+
+
+def _sizes(rows: Sequence[Result | None]) -> str:
+    """Topics, and behind them what failed; a range where the defences differ."""
+    known = [row for row in rows if row is not None]
+    topics = _range([row.n for row in known])
+    failed = _range([row.failed for row in known])
+    unpaired = any(row.variant == UNPAIRED for row in known)
+    return topics + f" ({failed})" * (failed != "0") + ", unpaired" * unpaired
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _short(row: Result | None) -> Cell:
+    return shown(row, ".2f")
+
+
+def _short_signed(row: Result | None) -> Cell:
+    return shown(row, "+.2f")
+
+
+def _short_gain(row: Result | None) -> Cell:
+    return gain_cell(row, "+.2f")
 
 
 def _heads(own: Lookup) -> list[str]:
     return [NO_DEFENCE if defence == NONE else defence for defence in own.defences]
 
 
-def _mean_of(own: Lookup, metric: str) -> Callable[[str], Cell]:
-    return lambda d: shown(own.get("factual_precision", (metric, d), own.against))
-
-
-def _cost_of(own: Lookup, metric: str) -> Callable[[str], Cell]:
-    return lambda d: shown(own.get("cost", (metric, d), own.against), signed=True)
-
-
-def _gain_cell(own: Lookup, place: tuple[str, str], attack: str, at: Stratum = WHOLE) -> Cell:
-    row = own.get("gain", place, attack, stratum=at)
+def gain_cell(row: Result | None, as_: str = "+.3f") -> Cell:
+    """A gain with its mark: gamed where its interval is above 0."""
     if row is None:
         return Cell("–")
     gamed = None if row.ci95 is None else row.ci95[0] > 0
     mark = {True: "gamed", False: "not gamed", None: "no interval"}[gamed]
-    found = shown(row, signed=True)
+    found = shown(row, as_)
     note = "unpaired, " * (row.variant == UNPAIRED) + found.note
     return Cell(found.value, found.interval, note, mark, None if gamed is None else not gamed)
 
 
-def _break_even(own: Lookup, place: tuple[str, str], curve: str) -> Cell:
-    row = own.get("break_even", place, curve)
+def _break_even(row: Result | None) -> Cell:
     if row is None:
         return Cell("–")
     if not row.n:
@@ -99,15 +114,19 @@ def _note(row: Result) -> str:
     return f"n = {row.n}" + f", {row.failed:,} not judged" * bool(row.failed)
 
 
-def shown(row: Result | None, signed: bool = False) -> Cell:
-    """A result in a cell; a difference with its sign."""
+def shown(row: Result | None, as_: str = "") -> Cell:
+    """A result in a cell.
+
+    Args:
+        as_: a format, e.g. ``+.3f`` for a difference; without it that of the metric.
+    """
     if row is None:
         return Cell("–")
     if row.value is None:
         return Cell("–", note=_note(row))
-    if signed:
-        ends = "" if row.ci95 is None else f"[{row.ci95[0]:+.3f}, {row.ci95[1]:+.3f}]"
-        return Cell(f"{row.value:+.3f}", ends, _note(row))
+    if as_:
+        ends = "" if row.ci95 is None else f"[{row.ci95[0]:{as_}}, {row.ci95[1]:{as_}}]"
+        return Cell(f"{row.value:{as_}}", ends, _note(row))
     unit = unit_of(row.metric)
     return Cell(number(row.value, unit), interval(row, unit), _note(row))
 
@@ -119,9 +138,9 @@ def terminal_table(own: Lookup) -> str:
     for metric in own.metrics:
         for attack in own.attacks:
             for defence in own.defences:
-                cell = _gain_cell(own, (metric, defence), attack)
                 row = own.get("gain", (metric, defence), attack)
                 if row is not None:
+                    cell = gain_cell(row)
                     n = f"n={row.n} failed={row.failed}"
                     line = [metric, attack, defence, cell.value, cell.interval, cell.mark, n]
                     rows.append(line)
@@ -261,7 +280,7 @@ def _curve_cell(own: Lookup, place: tuple[str, str], curve: str, variant: str | 
     gain = own.get("gain", place, curve, variant)
     if variant == CLEAN or gain is None or gain.value is None:
         return found
-    more = shown(gain, signed=True)
+    more = shown(gain, "+.3f")
     above = gain.ci95 is not None and gain.ci95[0] > 0
     mark = f"{more.value} {more.interval}".strip()
     return Cell(found.value, found.interval, found.note, mark, False if above else None)
@@ -343,7 +362,7 @@ def _of_stratum(own: Lookup, at: Stratum) -> list[list[Cell | str]]:
             cells = [_bounded(own, place, kind, at) for place in places]
             if all(cell.value == "–" and not cell.note for cell in cells):
                 continue
-            cells += [_gain_cell(own, place, kind, at) for place in places]
+            cells += [gain_cell(own.get("gain", p, kind, stratum=at)) for p in places]
             cells += [shown(own.get("kept_share", p, kind, stratum=at)) for p in places[1:]]
             rows.append([name, metric, kind, *cells])
     return rows

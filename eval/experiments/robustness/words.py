@@ -104,15 +104,7 @@ def _dearest(own: Lookup, defence: str) -> str:
 
 
 def _of_metric(own: Lookup, metric: str) -> str:
-    parts = [_gains(own, metric)]
-    honest = own.get("factual_precision", (metric, NONE), own.against)
-    if honest is not None and honest.value is not None:
-        room = f", above {ROOM}: no room for a gain" if own.without_room(metric) else ""
-        parts.append(f"{own.against} texts score {honest.value:.2f}{room}")
-    costs = [(d, own.get("cost", (metric, d), own.against)) for d in own.defences[1:]]
-    told = [f"{d} {_signed(row)}" for d, row in costs if row is not None and row.value is not None]
-    if told:
-        parts.append(f"what a defence costs on {own.against} texts: {_list(told)}")
+    parts = [_gains(own, metric), _honest(own, metric)]
     parts += [_of_curve(own, metric, name) for name in own.curves]
     return "; ".join(filter(None, parts)) + "."
 
@@ -125,41 +117,48 @@ def _gains(own: Lookup, metric: str) -> str:
     gamed = [a for a in known if own.gamed((metric, NONE), a)]
     told = _list([f"{a} texts ({_signed(known[a])})" for a in gamed or known])
     text = f"{'gamed' if gamed else 'not gamed'} by {told} without a defence"
-    for defence in own.defences[1:]:
-        text += _with(own, (metric, defence), gamed)
-    return text
+    return text + "".join(_with(own, (metric, d), gamed) for d in own.defences[1:])
 
 
 def _with(own: Lookup, place: tuple[str, str], gamed: list[str]) -> str:
-    """What a defence makes of the attacks that game a metric, or games it only with it."""
-    others = [a for a in own.attacks if a not in gamed and own.gamed(place, a)]
-    found = [(a, own.get("gain", place, a)) for a in [*gamed, *others]]
-    told = [
-        f"{a} {'still ' if a in gamed else 'now '}{_signed(row)}"
-        if own.gamed(place, a)
-        else f"{a} not gamed ({_signed(row)})"
-        for a, row in found
-        if row is not None and row.value is not None
-    ]
-    return f", with {place[1]}: {_list(told)}" if told else ""
+    """What a defence makes of the attacks that game a metric, or that game it only with it."""
+    rows = [(a, own.get("gain", place, a)) for a in own.attacks]
+    known = [(a, row) for a, row in rows if row is not None and row.value is not None]
+    still = [f"{a} ({r.value:+.2f})" for a, r in known if a in gamed and own.gamed(place, a)]
+    held = [f"{a} ({r.value:+.2f})" for a, r in known if a in gamed and not own.gamed(place, a)]
+    new = [f"{a} ({r.value:+.2f})" for a, r in known if a not in gamed and own.gamed(place, a)]
+    parts = [f"stops {_list(held)}" * bool(held), f"does not stop {_list(still)}" * bool(still)]
+    parts.append(f"is gamed by {_list(new)}" * bool(new))
+    told = _list([part for part in parts if part])
+    return f", {place[1]} {told}" if told else ""
+
+
+def _honest(own: Lookup, metric: str) -> str:
+    row = own.get("factual_precision", (metric, NONE), own.against)
+    if row is None or row.value is None:
+        return ""
+    text = f"{own.against} texts score {row.value:.2f}"
+    if own.without_room(metric):
+        text += f", which is above {ROOM} and leaves no room for a gain"
+    costs = [(d, own.get("cost", (metric, d), own.against)) for d in own.defences[1:]]
+    told = [f"{d} {r.value:+.2f}" for d, r in costs if r is not None and r.value is not None]
+    return text + (f", cost of {_list(told)}" if told else "")
 
 
 def _of_curve(own: Lookup, metric: str, name: str) -> str:
-    every = own.curves[name]
     told = []
     for defence in own.defences:
-        rows = [own.get("factual_precision", (metric, defence), name, k) for k in every]
-        clean = own.get("factual_precision", (metric, defence), name, CLEAN)
         row = own.get("break_even", (metric, defence), name)
-        if not rows or clean is None or clean.value is None or row is None:
+        clean = own.get("factual_precision", (metric, defence), name, CLEAN)
+        if row is None or clean is None or clean.value is None:
             continue
-        ends = [r.value for r in (rows[0], rows[-1]) if r is not None and r.value is not None]
-        path = " to ".join(f"{value:.2f}" for value in ends)
-        when = "never" if row.value is None else f"at k = {row.value:g}"
         how = "without a defence" if defence == NONE else f"with {defence}"
-        told.append(f"{how} {path}, overtaking the clean line ({clean.value:.2f}) {when}")
-    most = f" up to {every[-1]} sentences behind" if every else ""
-    return f"corrupted texts with{most} ({name}): {', '.join(told)}" if told else ""
+        when = "never" if row.value is None else f"at k = {row.value:g}"
+        told.append(f"{when} {how}")
+    if not told:
+        return ""
+    most = max(own.curves[name], default=0)
+    return f"corrupted texts overtake clean ones ({name}, k up to {most}) {_list(told)}"
 
 
 # Controls
