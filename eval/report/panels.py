@@ -68,7 +68,7 @@ def curve_panels(
     told = Hints()
     with drawing():
         columns = 1 if len(panels) <= COLUMNS else 2
-        figure, plots = _grid(list(panels), columns, width=4.4, height=2.0)
+        figure, plots = _grid(list(panels), columns, width=2.9, height=1.7)
         for axes, own in zip(plots, panels.values(), strict=True):
             looks = zip(own.items(), cycle(COLOURS), cycle(MARKERS), strict=False)
             for (name, curve), colour, marker in looks:
