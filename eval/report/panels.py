@@ -25,6 +25,7 @@ from eval.report.figures import (
 
 COLUMNS = 3
 MAX_GROUPS = 40  # rows of boxes in a drawing
+MAX_LABEL = 36  # characters; hints have names in full
 
 
 class Curve(NamedTuple):
@@ -86,7 +87,7 @@ def curve_panels(
 def _draw(axes: Axes, name: str, curve: Curve, look: tuple[str, str], told: Hints) -> None:
     colour, marker = look
     x, y = ([point[side] for point in curve.line.points] for side in (0, 1))
-    axes.plot(x, y, label=plain_label(name), color=colour, marker=marker, markersize=4)
+    axes.plot(x, y, label=_label(name), color=colour, marker=marker, markersize=4)
     if curve.line.band:
         at, low, high = zip(*curve.line.band, strict=True)
         axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
@@ -118,7 +119,7 @@ def box_panels(
             looks = zip(own.items(), cycle(COLOURS), cycle(HATCHES), strict=False)
             for place, ((name, boxes), colour, hatch) in enumerate(looks):
                 _boxes(axes, (name, boxes), (place, series), (colour, hatch), told)
-            axes.set_yticks(range(len(groups)), [plain_label(group) for group in groups])
+            axes.set_yticks(range(len(groups)), [_label(group) for group in groups])
             axes.set_ylim(len(groups) - 0.45, -0.55)
             axes.set_xlim(-0.02, 1.02)
             axes.set_xlabel(plain_label(xlabel))
@@ -165,7 +166,11 @@ def _boxes(
     )
     for mark, (_, box) in zip(drawn["boxes"], there, strict=True):
         told.put(mark, f"{name}: mean {box.mean:.3f}, median {box.median:.3f}, {box.n} texts")
-    axes.barh([0], [0], color=look[0], hatch=look[1], label=plain_label(name))
+    axes.barh([0], [0], color=look[0], hatch=look[1], label=_label(name))
+
+
+def _label(text: str) -> str:
+    return plain_label(text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…")
 
 
 def _legend(figure: Figure, plots: Sequence[Axes]) -> None:
@@ -190,6 +195,6 @@ def _grid(
     for axes in grid[len(titles) :]:
         axes.remove()
     for axes, title in zip(grid, titles, strict=False):
-        axes.set_title(plain_label(title), fontsize=10)
+        axes.set_title(_label(title), fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     return figure, list(grid[: len(titles)])
