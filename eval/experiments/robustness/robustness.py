@@ -29,6 +29,7 @@ from eval.experiments.robustness.values import (
     curve,
     gains,
     of_texts,
+    truth,
     twin_of,
 )
 from eval.pipeline import Pipeline
@@ -138,6 +139,7 @@ class Robustness(Experiment):
             *gains(cells, self.against, self.by, self.seed),
             *costs(cells, self.against, self.by, self.seed),
             *agreement(cells, self.against),
+            *truth(rows, self.seed),
         ]
         for name, texts in curves.items():
             own = run.documents(f"curve {name}", grid, texts, Row)

@@ -45,7 +45,7 @@ def cells_of(rows: Sequence[Row]) -> Cells:
     found: Cells = defaultdict(list)
     for metric in rows[0].metrics if rows else ():
         under = [Under(row.document, row.metrics[metric]) for row in rows]
-        names = list(dict.fromkeys((s.assessor, s.name) for u in under for s in u.scores if s.kept))
+        names = _names(under)
         for one in under:
             for score in one.scores:
                 own = (score.assessor, score.name)
@@ -53,6 +53,11 @@ def cells_of(rows: Sequence[Row]) -> Cells:
                     label = _label(metric, name, names)
                     found[label, score.selection].append(Text(one.document, score))
     return dict(found)
+
+
+def _names(under: Sequence[Under]) -> list[tuple[str, str]]:
+    """The assessors and their named verdicts that a metric gives."""
+    return list(dict.fromkeys((s.assessor, s.name) for u in under for s in u.scores if s.kept))
 
 
 def _label(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
@@ -273,6 +278,41 @@ def twin_of(document: Document) -> tuple[str, int | None]:
     """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
     more = document.model_extra or {}
     return (more["clean"], more["k"]) if "clean" in more else (document.id, None)
+
+
+# Verdicts and what is known
+
+
+def truth(rows: Sequence[Row], seed: int) -> Iterator[Value]:
+    """``supported_if_true`` and ``supported_if_false``: how a metric's verdicts fit known labels.
+
+    The share of the claims of that label, of all texts of a kind, that are called supported. A
+    claim has the label of the claim of its text that has the same words; others do not count.
+    """
+    for metric in rows[0].metrics if rows else ():
+        names = _names([Under(row.document, row.metrics[metric]) for row in rows])
+        for name in names:
+            found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+            for row in rows:
+                labels = {claim.text: claim.label for claim in row.document.claims or []}
+                for claim, verdict in Under(row.document, row.metrics[metric]).judged(*name, NONE):
+                    if (label := labels.get(claim.text)) in ("S", "NS"):
+                        kind = row.document.kind or "normal"
+                        found[kind, label].append((row.document.topic, verdict.label))
+            for (kind, label), own in found.items():
+                judged = [(topic, said) for topic, said in own if said != "failed"]
+                parts = np.array([float(said == "supported") for _, said in judged])
+                value, ci95, n = ratio(parts, np.ones(len(parts)), [t for t, _ in judged], seed)
+                yield {
+                    "metric": "supported_if_true" if label == "S" else "supported_if_false",
+                    "assessor": _label(metric, name, names),
+                    "kind": kind,
+                    "generator": ALL,
+                    "n": n,
+                    "failed": len(own) - len(judged),
+                    "value": value,
+                    "ci95": ci95,
+                }
 
 
 # Agreement
