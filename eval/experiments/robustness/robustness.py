@@ -19,17 +19,16 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.robustness.agreement import agreement, truth
 from eval.experiments.robustness.grid import Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
 from eval.experiments.robustness.values import (
     By,
-    agreement,
     cells_of,
     costs,
     curve,
     gains,
     of_texts,
-    truth,
     twin_of,
 )
 from eval.pipeline import Pipeline
