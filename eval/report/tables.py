@@ -14,6 +14,7 @@ from records import Result
 _DIGITS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
 _UNITS = {
     **dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share"),
+    **dict.fromkeys(("supported_if_true", "supported_if_false"), "share"),
     **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
     "claims": "tenth",
 }

@@ -1,9 +1,10 @@
-"""Passages cut to a number of characters, whatever found them."""
+"""Passages cut to a number of characters, or into their sentences, whatever found them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.sentences import split_sentences
 from eval.stages import Retriever
 from records import Claim, Document, Passage, UserError
 
@@ -45,3 +46,47 @@ class Cut:
             return passage
         end = text.rfind(" ", self.max_characters * 4 // 5, self.max_characters + 1)
         return passage.model_copy(update={"text": text[: end if end > 0 else self.max_characters]})
+
+
+class InSentences:
+    """Another retriever's passages, each sentence a passage of its own under the same title.
+
+    For relation models that were trained on single sentences: of a whole page they read overlap as
+    entailment. A sentence's id is its passage's with its number behind ``#``.
+
+    Args:
+        retrieve: finds the passages.
+    """
+
+    def __init__(self, retrieve: Retriever):
+        self.retrieve = retrieve
+
+    def holds(self) -> list[object]:
+        """The retriever."""
+        return [self.retrieve]
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        """The other retriever's claims and passages, by sentences."""
+        found, passages = self.retrieve(documents, claims)
+        parts = [{one.id: _sentences(one) for one in own} for own in passages]
+        claims_found = [
+            [_with_sentences(claim, by_id) for claim in own]
+            for own, by_id in zip(found, parts, strict=True)
+        ]
+        return claims_found, [[one for own in by_id.values() for one in own] for by_id in parts]
+
+
+def _sentences(passage: Passage) -> list[Passage]:
+    return [
+        passage.model_copy(update={"id": f"{passage.id}#{number}", "text": sentence})
+        for number, sentence in enumerate(split_sentences(passage.text))
+    ]
+
+
+def _with_sentences(claim: Claim, parts: dict[str, list[Passage]]) -> Claim:
+    if claim.contexts is None:
+        return claim
+    names = [one.id for name in claim.contexts for one in parts.get(name, [])]
+    return claim.model_copy(update={"contexts": names})

@@ -232,14 +232,15 @@ def test_a_text_of_no_kind_is_not_silently_a_normal_one(here):
     assert (found.kind, found.text) == ("normal", "Ann won.")
 
 
-def test_a_row_of_another_kind_than_its_file_is_refused(here):
-    write_jsonl("a.jsonl", [{"topic": "Ann", "kind": "normal", "text": "x"}])
-    write_jsonl("b.jsonl", [{"topic": "Ann", "kind": "repetitive", "text": "x"}])
-    with pytest.raises(BadInput) as refused:
-        robustness({"normal": ["a.jsonl"], "info": ["b.jsonl"]}).documents()
-    (line,) = str(refused.value).splitlines()
-    said = "kind: 'repetitive', but the file is given for 'info'; give it as a list of files"
-    assert line == f"b.jsonl:1: {said}"
+def test_rows_of_another_kind_than_their_file_are_left_out_and_told(here, capsys):
+    rows = [{"topic": "Ann", "kind": kind, "text": kind} for kind in ("normal", "repetitive")]
+    write_jsonl("a.jsonl", [*rows, {"topic": "Bob", "kind": "repetitive", "text": "x"}])
+    found = robustness({"normal": ["a.jsonl"]}).documents()
+    assert [(d.kind, d.text) for d in found] == [("normal", "normal")]
+    said = "a.jsonl: left out, since it is given for normal: 2 repetitive\n"
+    assert capsys.readouterr().err == said
+    with pytest.raises(UserError, match=r"a\.jsonl: no text of kind 'info'"):
+        robustness({"normal": ["a.jsonl"], "info": ["a.jsonl"]}).documents()
 
 
 def test_files_that_share_ids_are_told_apart(here):

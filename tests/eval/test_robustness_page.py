@@ -269,12 +269,15 @@ def test_bounds_and_strata_and_agreement_and_labels(tmp_path):
     for name, value in (("failed_supported", 0.6), ("failed_not_supported", 0.45)):
         results.append(row("factual_precision", value, variant=name))
     results += [row("pearson", 0.9, against="core"), row("label_correlation", 0.8)]
+    results += [row("supported_if_true", 0.9), row("supported_if_false", 0.2)]
     results += [r.model_copy(update={"bin": "rare"}) for r in rows_of(gains=(0.4, 0.1))]
     found = words_of(results, tmp_path)
     assert "nli normal 0.500 [0.450, 0.550] bounds 0.450 to 0.600; n = 24, 3 not judged" in found
     assert "By frequency (2)" in found
     assert "rare nli info 0.900 [0.850, 0.950]" in found
     assert "nli No defence core 0.900 [0.850, 0.950]" in found
+    assert "nli normal 90.0 % [85.0, 95.0] n = 24, 3 not judged 20.0 % [15.0, 25.0]" in found
+    assert "normal texts score 0.50 and 20 % of their false claims are called supported" in found
     assert "nli correlation with labelled precision 0.800 [0.750, 0.850]" in found
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from eval.experiments.robustness.agreement import agreement, truth
 from eval.experiments.robustness.grid import NONE, Judged, Row
 from eval.experiments.robustness.values import (
     Text,
-    agreement,
     cells_of,
     costs,
     curve,
@@ -14,7 +14,7 @@ from eval.experiments.robustness.values import (
     of_texts,
 )
 from eval.metrics.document import DocumentScore
-from records import Claim, Document
+from records import Claim, Document, Verdict
 
 
 def score(precision, defence=NONE, judged=10, failed=0, kept=None, claims=10):
@@ -200,3 +200,29 @@ def test_a_metric_of_two_verdicts_has_two_cells():
     judged = Judged(claims=[], selections={}, verdicts=[], again={}, scores=scores)
     row = Row(document=document("A"), metrics={"m": judged})
     assert set(cells_of([row])) == {("m.default", NONE), ("m.grouped", NONE)}
+
+
+def test_verdicts_against_known_labels():
+    def told(topic, **by_label):
+        """Claims labelled S and NS, and what is said of each."""
+        pairs = [(label, said) for label, own in by_label.items() for said in own.split()]
+        claims = [Claim(id=f"c{n}", text=f"x{n}", label=own) for n, (own, _) in enumerate(pairs)]
+        of = {"assessor": "a"}
+        verdicts = [
+            Verdict(claim=f"c{n}", label=said, **of, reason="x")
+            for n, (_, said) in enumerate(pairs)
+        ]
+        judged = Judged(
+            claims=claims, selections={}, verdicts=verdicts, again={}, scores=[score(0.5)]
+        )
+        own = Document(id=topic, topic=topic, text="x", kind="normal", claims=claims)
+        return Row(document=own, metrics={"m": judged})
+
+    rows = [
+        told("A", S="supported supported not_supported", NS="supported"),
+        told("B", S="supported failed", NS="not_supported not_supported"),
+    ]
+    found = list(truth(rows, 0))
+    true = only(found, metric="supported_if_true")
+    assert (true["value"], true["failed"], true["n"]) == (pytest.approx(3 / 4), 1, 2)
+    assert only(found, metric="supported_if_false")["value"] == pytest.approx(1 / 3)

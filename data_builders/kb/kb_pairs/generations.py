@@ -8,13 +8,13 @@ value is put in the place of another of the same property, and the sentence is m
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact
 from data_builders.kb.language.wording import Voice, bank, bleached
-from records import Generation
+from records import Claim, Document, Generation
 
 GENERATOR = "kb_pairs"
 LEAST_WORDINGS = 14
@@ -110,3 +110,69 @@ def _repetitive(rng: random.Random, world: World, person: Person) -> Iterator[tu
         if text not in seen:
             seen.add(text)
             yield text, True
+
+
+# Of one property, so that a text is not about occupations alone.
+MOST_OF_A_PROPERTY = 4
+
+
+def profiles(worlds: Sequence[World], false_share: float, least: int, seed: int) -> list[Document]:
+    """A long biography of every person of whom enough is known, a share of its facts made false.
+
+    Args:
+        worlds: of one set of people, each with the properties and wordings of a split: so many
+            different facts no split has by itself. The people are of none that was trained on.
+        false_share: share of a text's claims that are made false.
+        least: claims that a text needs.
+        seed: of all choices.
+
+    Returns:
+        Documents whose ``claims`` are their sentences, with the labels S and NS.
+    """
+    people = {person.iri: person for world in worlds for person in world.people}
+    found = []
+    for iri, person in sorted(people.items()):
+        rng = random.Random(f"{seed}:profile:{iri}")
+        known = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
+        if len(known) >= least:
+            told = list(_profile(rng, person, known, false_share))
+            found.append(_profile_document(person, told))
+    return found
+
+
+def _finest(rng: random.Random, known: dict[str, list[Fact]]) -> Iterator[Fact]:
+    """Facts of which none follows from another: of a date the day."""
+    for facts in known.values():
+        finest = [f for f in facts if not any(f in other.coarser for other in facts)]
+        keep = rng.sample(finest, min(len(finest), MOST_OF_A_PROPERTY))
+        yield from (fact for fact in finest if fact in keep)
+
+
+def _profile(
+    rng: random.Random, person: Person, known: list[tuple[World, Fact]], false_share: float
+) -> Iterator[tuple[str, bool]]:
+    """Each fact in a sentence, and whether it is true."""
+    others = [world.other_value(rng, person, fact) for world, fact in known]
+    can = [place for place, other in enumerate(others) if other is not None]
+    false = set(rng.sample(can, min(len(can), round(false_share * len(known)))))
+    for place, (world, fact) in enumerate(known):
+        told = others[place] if place in false else fact
+        # The full name throughout: a claim is read without the sentence before it.
+        yield world.say(rng, person, told, Voice("full", True)), place not in false
+
+
+def _profile_document(person: Person, told: list[tuple[str, bool]]) -> Document:
+    return Document(
+        id=person.iri.rsplit("/", 1)[-1],
+        topic=person.name,
+        text=" ".join(text for text, _ in told),
+        claims=[
+            Claim(id=f"c{n}", text=text, sentence=n, source=text, label="S" if true else "NS")
+            for n, (text, true) in enumerate(told)
+        ],
+        kind="normal",
+        generator=GENERATOR,
+        group=person.group,
+        bin=person.frequency_name,
+        person=person.iri,
+    )

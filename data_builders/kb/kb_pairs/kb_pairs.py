@@ -13,7 +13,7 @@ from data_builders.dataset import Card
 from data_builders.kb.facts import Person, load_people
 from data_builders.kb.kb_pairs.articles import article_pairs
 from data_builders.kb.kb_pairs.claims import class_claims
-from data_builders.kb.kb_pairs.generations import generations
+from data_builders.kb.kb_pairs.generations import generations, profiles
 from data_builders.kb.kb_pairs.lss import lss_examples
 from data_builders.kb.kb_pairs.pages import passages
 from data_builders.kb.kb_pairs.relation import relation_pairs
@@ -54,6 +54,8 @@ class KbPairs(AskingBuilder):
         claims_per_person: claims of each class (bleached, common, specific, unlisted) in the files
             that judge a UNLI model.
         corrupted: probability that a sentence of a normal biography is made false.
+        profile_false: share of the claims of a long biography (``profiles.jsonl``) made false.
+        profile_least: claims that it needs; people of whom less is known have none.
         least_given: a premise whose share is counted must hold for at least this many people.
         limit: only the first so many people, for a trial.
 
@@ -71,22 +73,25 @@ class KbPairs(AskingBuilder):
     generations_per_person: int = 2
     claims_per_person: int = 6
     corrupted: float = 0.3
+    profile_false: float = 0.5
+    profile_least: int = 10
     least_given: int = 8
 
     least: ClassVar = dict.fromkeys(
         (
             *("shares", "unli", "relation", "articles", "lss"),
-            *("generations_per_person", "claims_per_person", "least_given"),
+            *("generations_per_person", "claims_per_person", "least_given", "profile_least"),
         ),
         1,
     )
-    probabilities = ("corrupted",)
+    probabilities = ("corrupted", "profile_false")
 
     def files(self) -> dict[str, dict[str, str]]:
         """Each kind by split; claims judge a model, so there are none to train on."""
         kinds = {kind: by_split(kind) for kind in KINDS}
         claims = by_split("claims", SPLITS[1:])
-        return kinds | {"claims": claims, "passages": {"train": "passages.jsonl"}}
+        pages = {"profiles": {"test": "profiles.jsonl"}, "passages": {"train": "passages.jsonl"}}
+        return kinds | {"claims": claims} | pages
 
     def plan(self) -> list[Step]:
         """What a build would ask; how much depends on how many people the population has."""
@@ -131,6 +136,11 @@ class KbPairs(AskingBuilder):
                 files[f"claims_{split}.jsonl"] = class_claims(
                     world, shares, self.claims_per_person, self.seed
                 )
+        held_out = [*members["dev"], *members["test"]]
+        worlds = [World(held_out, people, split) for split in SPLITS]
+        files["profiles.jsonl"] = profiles(
+            worlds, self.profile_false, self.profile_least, self.seed
+        )
         files["passages.jsonl"] = passages(people, self.seed)
         return files
 
@@ -166,6 +176,9 @@ scoring where there are no human labels.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
   texts; `sentences` keeps each sentence's truth. `group` is the continent group A to
   D and `bin` the frequency, by which Core's people are drawn.
+- `profiles.jsonl`: documents about people of dev and test with at least ten `claims`, half of them
+  made false (`label`), in the properties and wordings of all splits; to try whether a metric can be
+  gamed. The people are new to a model trained on `*_train`, the wordings are not.
 - `claims_*`: claims about the people of dev and test by how many people they hold for:
   `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
   `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.

@@ -19,11 +19,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.robustness.agreement import agreement, truth
 from eval.experiments.robustness.grid import Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
 from eval.experiments.robustness.values import (
     By,
-    agreement,
     cells_of,
     costs,
     curve,
@@ -54,7 +54,8 @@ class Robustness(Experiment):
 
     Args:
         metrics: name to a pipeline without a selector; a metric is the whole of it.
-        texts: kind of text to the files of it; or files whose rows say their ``kind``.
+        texts: kind of text to the files of it, whose rows of other kinds are left out; or files
+            whose rows say their ``kind``.
         defences: name to a selector; ``none`` is always there.
         curves: name to files of corrupted texts and their clean twins, as ``data_builders
             corruption`` writes them: of these rows ``clean`` names the twin and ``k`` says how many
@@ -138,6 +139,7 @@ class Robustness(Experiment):
             *gains(cells, self.against, self.by, self.seed),
             *costs(cells, self.against, self.by, self.seed),
             *agreement(cells, self.against),
+            *truth(rows, self.seed),
         ]
         for name, texts in curves.items():
             own = run.documents(f"curve {name}", grid, texts, Row)
@@ -155,8 +157,8 @@ class Robustness(Experiment):
         """The texts that are scored, each with a kind and an id of its own.
 
         Raises:
-            BadInput: a row without a kind, or of another one than its file is given for.
-            UserError: a kind or a generator that is asked for has no text.
+            BadInput: a row without a kind.
+            UserError: a file, a kind or a generator that is asked for has no text.
         """
         files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
         read = [self._read(path, kind) for kind, paths in files for path in paths]
@@ -183,17 +185,23 @@ class Robustness(Experiment):
         return kept
 
     def _read(self, path: str, kind: str | None) -> list[Document]:
-        found = []
+        """The texts of a file; of one that is given for a kind those of this kind."""
+        found, others = [], Counter()
         for place, document in enumerate(read_records(path, Document), 1):
             own = document.kind or kind
             if own is None:
                 say = "say it for the file, as texts: {normal: [FILE]}"
                 raise BadInput([f"{path}:{place}: kind: field required; {say}"])
             if kind is not None and own != kind:
-                said = f"{own!r}, but the file is given for {kind!r}"
-                raise BadInput([f"{path}:{place}: kind: {said}; give it as a list of files"])
+                others[own] += 1
+                continue
             generator = document.generator or "given"
             found.append(document.model_copy(update={"kind": own, "generator": generator}))
+        if others:
+            told = ", ".join(f"{number} {name}" for name, number in sorted(others.items()))
+            print(f"{path}: left out, since it is given for {kind}: {told}", file=sys.stderr)
+        if not found:
+            raise UserError(f"{path}: no text of kind {kind!r}")
         return found
 
     def _drawn(self, documents: Sequence[Document]) -> set[str]:

@@ -21,7 +21,7 @@ def tables_of(own: Lookup, controls: Lookup, targets: Sequence[dict]) -> list[Te
     found = [_gains(own, "Gain, cost and break-even", _NOTE, curves), _controls(controls)]
     found += [_kept(own, controls, targets), _precision(own)]
     found += [_curves(own, curve) for curve in own.curves]
-    found += [_labels(own), _agreement(own), *_strata(own)]
+    found += [_truth(own, controls), _labels(own), _agreement(own), *_strata(own)]
     return found
 
 
@@ -287,6 +287,26 @@ def _curve_cell(own: Lookup, place: tuple[str, str], curve: str, variant: str | 
 
 
 # Against labels, and each other
+
+
+def _truth(own: Lookup, controls: Lookup) -> TextTable:
+    title = "Verdicts against known labels"
+    rows = []
+    for found in (own, controls):
+        for metric in found.metrics:
+            for kind in own.kinds:
+                names = ("supported_if_true", "supported_if_false")
+                cells = [shown(found.get(name, (metric, NONE), kind)) for name in names]
+                if any(cell.value != "–" for cell in cells):
+                    rows.append([metric, kind, *cells])
+    if not rows:
+        return TextTable(title, "Left out: no claim of the texts has a label (S or NS).")
+    note = (
+        "Share of claims that are called supported, of those labelled true and of those labelled "
+        "false, over the claims of all texts of a kind. A metric that does not tell false from "
+        "true shows nothing about gaming."
+    )
+    return TextTable(title, note, ["Metric", "Kind of text", "True claims", "False claims"], rows)
 
 
 def _labels(own: Lookup) -> TextTable:

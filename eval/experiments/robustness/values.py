@@ -45,7 +45,7 @@ def cells_of(rows: Sequence[Row]) -> Cells:
     found: Cells = defaultdict(list)
     for metric in rows[0].metrics if rows else ():
         under = [Under(row.document, row.metrics[metric]) for row in rows]
-        names = list(dict.fromkeys((s.assessor, s.name) for u in under for s in u.scores if s.kept))
+        names = names_of(under)
         for one in under:
             for score in one.scores:
                 own = (score.assessor, score.name)
@@ -53,6 +53,11 @@ def cells_of(rows: Sequence[Row]) -> Cells:
                     label = label_of(metric, name, names)
                     found[label, score.selection].append(Text(one.document, score))
     return dict(found)
+
+
+def names_of(under: Sequence[Under]) -> list[tuple[str, str]]:
+    """The assessors and their named verdicts that a metric gives."""
+    return list(dict.fromkeys((s.assessor, s.name) for u in under for s in u.scores if s.kept))
 
 
 def label_of(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
@@ -94,7 +99,7 @@ def of_texts(cells: Cells, by: Sequence[By], seed: int) -> Iterator[Value]:
                     yield (
                         shared
                         | {"metric": name.split(":")[0], "variant": variant}
-                        | _mean(column, some, seed)
+                        | mean(column, some, seed)
                     )
 
 
@@ -184,7 +189,7 @@ def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[V
         for stratum, some in strata(own, by):
             column = np.array([without[t.document.id].precision - t.precision for t in some])
             row = shared | stratum | {"metric": "cost", "against": NONE}
-            yield row | {"failed": sum(t.score.failed for t in some)} | _mean(column, some, seed)
+            yield row | {"failed": sum(t.score.failed for t in some)} | mean(column, some, seed)
         yield from _order(own, without, shared)
 
 
@@ -193,7 +198,7 @@ def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Itera
     pairs = [(t, one, other) for t, one, other in pairs if other is not None and one == one]
     if len(pairs) < 3:
         return
-    found = _correlation([(one, other) for _, one, other in pairs])
+    found = correlation([(one, other) for _, one, other in pairs])
     topics = len({t.document.topic for t, _, _ in pairs})
     yield shared | {
         "metric": "label_correlation",
@@ -202,7 +207,7 @@ def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Itera
         "n": topics,
         "failed": sum(t.score.failed for t, _, _ in pairs),
         "value": found,
-        "ci95": _fisher(found, topics),
+        "ci95": fisher(found, topics),
     }
 
 
@@ -258,9 +263,9 @@ def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
             told = [own[k] for own in whole]
             column = np.array([text.precision for text in told])
             row = shared | {"variant": "clean" if k is None else k}
-            yield row | {"metric": "factual_precision"} | _mean(column, told, seed)
+            yield row | {"metric": "factual_precision"} | mean(column, told, seed)
             if k is not None:
-                own = _mean(column - clean, told, seed)
+                own = mean(column - clean, told, seed)
                 yield row | {"metric": "gain", "against": "clean"} | own
                 if least is None and own["value"] is not None and own["value"] > 0:
                     least = k
@@ -273,47 +278,6 @@ def twin_of(document: Document) -> tuple[str, int | None]:
     """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
     more = document.model_extra or {}
     return (more["clean"], more["k"]) if "clean" in more else (document.id, None)
-
-
-# Agreement
-
-
-def agreement(cells: Cells, kind: str) -> Iterator[Value]:
-    """``pearson`` of the texts' precision between any two metrics, and any two defences.
-
-    Defences that differ in their entailment model alone give Table 2.
-    """
-    scored = {
-        place: {t.document.id: t for t in by_kind(texts).get(kind, [])}
-        for place, texts in cells.items()
-    }
-    places = list(scored)
-    for index, (metric, defence) in enumerate(places):
-        for other_metric, other in places[index + 1 :]:
-            if (metric == other_metric) == (defence == other):
-                continue  # both differ, or neither
-            pairs = _paired(scored[metric, defence], scored[other_metric, other])
-            if len(pairs) < 3:
-                continue
-            value = _correlation([(one.precision, two.precision) for one, two in pairs])
-            topics = len({one.document.topic for one, _ in pairs})
-            yield {
-                "metric": "pearson",
-                "assessor": metric,
-                "selection": defence,
-                "against": other if metric == other_metric else other_metric,
-                "kind": kind,
-                "generator": ALL,
-                "n": topics,
-                "failed": sum(one.score.failed + two.score.failed for one, two in pairs),
-                "value": value,
-                "ci95": _fisher(value, topics),
-            }
-
-
-def _paired(first: Mapping[str, Text], second: Mapping[str, Text]) -> list[tuple[Text, Text]]:
-    pairs = [(first[i], second[i]) for i in first if i in second]
-    return [(a, b) for a, b in pairs if not math.isnan(a.precision + b.precision)]
 
 
 # Small steps
@@ -343,7 +307,7 @@ def _column(values: Iterable[float | None]) -> np.ndarray:
     return np.array([math.nan if value is None else float(value) for value in values])
 
 
-def _mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
+def mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
     """Value, interval and number of topics, of the rows that have a value."""
     there = ~np.isnan(column)
     topics = [text.document.topic for text, known in zip(texts, there, strict=True) if known]
@@ -351,13 +315,13 @@ def _mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
     return {"value": value, "ci95": ci95, "n": n}
 
 
-def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     columns = np.array(pairs)
     value = float(pearson(columns[:, 0], columns[:, 1]))
     return None if math.isnan(value) else value
 
 
-def _fisher(value: float | None, n: int) -> tuple[float, float] | None:
+def fisher(value: float | None, n: int) -> tuple[float, float] | None:
     """Fisher's interval of a correlation of ``n`` topics."""
     if value is None or n < 4 or abs(value) >= 1:
         return None

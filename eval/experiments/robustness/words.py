@@ -140,6 +140,9 @@ def _honest(own: Lookup, metric: str) -> str:
     text = f"{own.against} texts score {row.value:.2f}"
     if own.without_room(metric):
         text += f", which is above {ROOM} and leaves no room for a gain"
+    false = own.get("supported_if_false", (metric, NONE), own.against)
+    if false is not None and false.value is not None:
+        text += f" and {100 * false.value:.0f} % of their false claims are called supported"
     costs = [(d, own.get("cost", (metric, d), own.against)) for d in own.defences[1:]]
     told = [f"{d} {r.value:+.2f}" for d, r in costs if r is not None and r.value is not None]
     return text + (f", cost of {_list(told)}" if told else "")
