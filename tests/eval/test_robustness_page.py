@@ -12,9 +12,9 @@ import pytest
 from eval.commands.report import build_comparison, build_report
 from eval.experiments.robustness.figures import read_training
 from eval.experiments.robustness.grid import Judged, Row
+from eval.experiments.robustness.kept import reached
 from eval.experiments.robustness.lookup import lookups_of
 from eval.experiments.robustness.page import RobustnessPage
-from eval.experiments.robustness.tables import reached
 from eval.experiments.robustness.texts import MAX_CLAIMS, MAX_PACKED, packed
 from eval.experiments.robustness.words import absent
 from eval.metrics.document import score_document
@@ -248,6 +248,15 @@ def test_kept_shares_are_held_against_their_targets(whole_run):
     assert "nli normal 70.0 % [65.0, 75.0] missed: at least 80 %" in found
     assert "1 of 3 targets are reached under every metric." in found
     assert "The target for other texts under core (at least 80 %) has no value" in found
+
+
+def test_targets_that_a_control_reaches_as_well_show_nothing(tmp_path):
+    control = [r for r in rows_of(defences=("none", "bad")) if r.selection == "bad"]
+    found = words_of([*rows_of(), *control], tmp_path, controls=["bad"])
+    assert "The control bad reaches 1 of them, so they show nothing." in found
+    kept = [r.model_copy(update={"value": 0.5}) if r.metric == "kept_share" else r for r in control]
+    found = words_of([*rows_of(), *kept], tmp_path, controls=["bad"])
+    assert "The control bad reaches 0 of them." in found
 
 
 @pytest.mark.parametrize(

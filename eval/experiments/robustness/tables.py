@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eval.experiments.robustness.cells import note_of, shown
 from eval.experiments.robustness.grid import NONE
+from eval.experiments.robustness.kept import kept_table
 from eval.experiments.robustness.lookup import CLEAN, UNPAIRED, WHOLE, Lookup, Stratum
 from eval.report.table_files import named_apart
-from eval.report.tables import Cell, TextTable, interval, number, plain_table, unit_of
+from eval.report.tables import Cell, TextTable, number, plain_table
 from records import Result
 
 NO_DEFENCE = "No defence"
@@ -19,7 +21,7 @@ def tables_of(own: Lookup, controls: Lookup, targets: Sequence[dict]) -> list[Te
     """All tables, in reading order."""
     curves = curve_names(own)
     found = [_gains(own, "Gain, cost and break-even", _NOTE, curves), _controls(controls)]
-    found += [_kept(own, controls, targets), _precision(own)]
+    found += [kept_table(own, controls, targets), _precision(own)]
     found += [_curves(own, curve) for curve in own.curves]
     found += [_truth(own, controls), _labels(own), _agreement(own), *_strata(own)]
     return found
@@ -104,31 +106,10 @@ def _break_even(row: Result | None) -> Cell:
     if row is None:
         return Cell("–")
     if not row.n:
-        return Cell("–", note=_note(row))
+        return Cell("–", note=note_of(row))
     if row.value is None:
-        return Cell("∞", note=_note(row), mark="never", good=True)
-    return Cell(f"{row.value:g}", note=_note(row), mark="overtaken", good=False)
-
-
-def _note(row: Result) -> str:
-    return f"n = {row.n}" + f", {row.failed:,} not judged" * bool(row.failed)
-
-
-def shown(row: Result | None, as_: str = "") -> Cell:
-    """A result in a cell.
-
-    Args:
-        as_: a format, e.g. ``+.3f`` for a difference; without it that of the metric.
-    """
-    if row is None:
-        return Cell("–")
-    if row.value is None:
-        return Cell("–", note=_note(row))
-    if as_:
-        ends = "" if row.ci95 is None else f"[{row.ci95[0]:{as_}}, {row.ci95[1]:{as_}}]"
-        return Cell(f"{row.value:{as_}}", ends, _note(row))
-    unit = unit_of(row.metric)
-    return Cell(number(row.value, unit), interval(row, unit), _note(row))
+        return Cell("∞", note=note_of(row), mark="never", good=True)
+    return Cell(f"{row.value:g}", note=note_of(row), mark="overtaken", good=False)
 
 
 def terminal_table(own: Lookup) -> str:
@@ -162,73 +143,6 @@ def _controls(controls: Lookup) -> TextTable:
 
 
 # Texts by kind
-
-
-def _kept(own: Lookup, controls: Lookup, targets: Sequence[dict]) -> TextTable:
-    title = "What a defence keeps"
-    both = [(own, d) for d in own.defences[1:]]
-    both += [(controls, d) for d in controls.defences if d not in own.defences]
-    metrics = [*own.metrics, *(m for m in controls.metrics if m not in own.metrics)]
-    rows, met = [], {}
-    for metric in metrics:
-        for kind in own.kinds:
-            cells = []
-            for found, defence in both:
-                aimed = [t for t in targets if (t["kind"], t["selection"]) == (kind, defence)]
-                row = (found if metric in own.metrics else controls).get(
-                    "kept_share", (metric, defence), kind
-                )
-                cells.append(_kept_cell(row, aimed))
-                for number_, target in enumerate(targets):
-                    if target in aimed and metric in own.metrics:
-                        met.setdefault(number_, []).append(reached(target, row))
-            if any(cell.value != "–" for cell in cells):
-                rows.append([metric, kind, *cells])
-    if not rows:
-        return TextTable(title, "Left out: the run has no defence.")
-    head = ["Metric", "Kind of text", *(d if f is own else f"{d} (control)" for f, d in both)]
-    note = "Mean share of a text’s subclaims that a defence selects." + _told(targets, met)
-    return TextTable(title, note, head, rows)
-
-
-def _told(targets: Sequence[dict], met: dict[int, list[bool | None]]) -> str:
-    if not targets:
-        return " No target was set."
-    whole = sum(all(met.get(n, [False])) for n in range(len(targets)))
-    text = f" {whole} of {len(targets)} targets are reached under every metric."
-    for number_, target in enumerate(targets):
-        if not any(said is not None for said in met.get(number_, [])):
-            text += (
-                f" The target for {target['kind']} texts under {target['selection']} "
-                f"({bound(target)}) has no value: the run has no such text or defence."
-            )
-    return text
-
-
-def _kept_cell(row: Result | None, targets: Sequence[dict]) -> Cell:
-    found = shown(row)
-    if not targets or row is None or row.value is None:
-        return found
-    said = all(reached(target, row) for target in targets)
-    bounds = "; ".join(bound(target) for target in targets)
-    mark = f"{'reached' if said else 'missed'}: {bounds}"
-    return Cell(found.value, found.interval, found.note, mark, said)
-
-
-def bound(target: dict) -> str:
-    """A target in words, e.g. ``at most 10 %``."""
-    words = {"at_most": "at most", "at_least": "at least"}
-    return ", ".join(
-        f"{words[k]} {100 * target[k]:g} %" for k in words if target.get(k) is not None
-    )
-
-
-def reached(target: dict, row: Result | None) -> bool | None:
-    """Whether a value lies within a target's bounds; ``None`` of no value."""
-    if row is None or row.value is None:
-        return None
-    low, high = target.get("at_least"), target.get("at_most")
-    return (low is None or row.value >= low) and (high is None or row.value <= high)
 
 
 def _precision(own: Lookup) -> TextTable:

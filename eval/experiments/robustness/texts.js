@@ -89,7 +89,7 @@
     const letter = column[2][claim];
     const label = letter === "-" ? "–" : said(head.labels[letter]);
     cell.append(make("b", label, { 0: "yes", 1: "no", 2: "no" }[letter] || ""));
-    if (column[3] && column[3][claim] !== null) cell.append(make("span", ` p = ${(column[3][claim] / 100).toFixed(2)}`, "note"));
+    if (column[3] && column[3][claim] !== null) cell.append(make("span", ` p\u00a0=\u00a0${(column[3][claim] / 100).toFixed(2)}`, "note"));
     if (claim in column[4]) cell.append(make("span", ` (${column[4][claim]})`, "note"));
     for (const [name, letters] of Object.entries(column[6])) {
       if (letters[claim] !== "-") cell.append(make("span", ` with ${head.defences[name]}: ${said(head.labels[letters[claim]])}`, "n"));
@@ -107,10 +107,10 @@
     }
     cell.append(make("b", letter === "0" ? "✓ kept" : `✗ ${head.reasons[letter]}`, letter === "0" ? "yes" : "no"));
     const sign = weights[claim] < 0 ? "" : "+";
-    cell.append(make("span", `weight ${sign}${weights[claim].toFixed(2)}, entailed ${(entailed[claim] / 100).toFixed(2)}`, "n"));
+    cell.append(make("span", ` weight ${sign}${weights[claim].toFixed(2)}, entailed ${(entailed[claim] / 100).toFixed(2)}`, "n"));
     if (letter !== "0") {
       const again = claim in other ? `: “${set.c[other[claim]]}”` : "";
-      cell.append(make("span", `${head.why[letter]}${again}`, "note"));
+      cell.append(make("span", ` ${head.why[letter]}${again}`, "note"));
     }
     return cell;
   };
