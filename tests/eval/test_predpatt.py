@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.commands.dry_run import dry_run
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
@@ -16,9 +17,13 @@ from eval.decompose.predpatt.rules import RULES
 from eval.decompose.predpatt.show import flat, pattern, show
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.predpatt.structures import Options
+from eval.decompose.predpatt.verbalise import WAYS
 from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
 from eval.models.chat import Answer
+from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
 from eval.run.held import prompts
+from eval.verify.factscore import FActScore
 from records import Document
 
 ALL = Options()
@@ -623,3 +628,15 @@ def test_equal_statements_of_a_sentence_count_once_and_failures_all():
     assert stage.subclaims(place) == [["It is so."]]
     writer.said = {"sold": None, "dark": None}
     assert stage.subclaims(place) == [[Failed("cut"), Failed("cut")]]
+
+
+def test_a_dry_run_counts_each_structure_and_its_claim_once():
+    writer = OpenAIServer("m", "http://localhost:1/v1")
+    stages = {way: PredPatt(Parses(), writer=writer, verbalise=way) for way in WAYS}
+    calls = {}
+    for way, stage in stages.items():
+        table = dry_run(Pipeline(stage, [FActScore(writer, retrieval=False)]), [DOCUMENT])
+        rows = {line.split()[0]: int(line.split()[2]) for line in table.splitlines()[1:3]}
+        calls[way] = (rows["decompose"], rows["FActScore"])
+    # Two sentences of two predicates each, and one without a parse, which counts as four claims.
+    assert calls == {"one_by_one": (4, 4 + 4), "together": (2, 4 + 4 + 4)}
