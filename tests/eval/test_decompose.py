@@ -282,6 +282,19 @@ def test_sampling_depends_on_the_seed_and_on_nothing_else():
         assert server.asked[0]["temperature"] == 0.7
 
 
+def test_a_model_that_goes_on_with_the_prompt_is_read_up_to_its_next_example():
+    def goes_on(body):
+        assert body["prompt"].endswith("Ada sang and danced.")
+        more = "Please breakdown the following sentence into independent facts: Bob ate."
+        return f"\n- Ada sang.\n- Ada danced.\n\n{more}\n- Bob ate."
+
+    with ModelServer(goes_on) as server:
+        writer = OpenAIServer("gpt-3.5-turbo-instruct", server.url, endpoint="completions")
+        (claims,) = Prompted(writer, "factscore")([document("Ada sang and danced.")])
+    assert [(c.text, c.failed) for c in claims] == [("Ada sang.", None), ("Ada danced.", None)]
+    assert server.paths == ["/v1/completions"]
+
+
 def test_windows_show_neighbours_and_the_question():
     text = [f"S{i}." for i in range(7)]
 
