@@ -412,12 +412,6 @@ def test_the_correlations_of_table_7_from_its_columns():
     # The table says 0.9821; its columns give this.
     assert found["subclaims"]["value"] == pytest.approx(0.9846, abs=5e-5)
     assert {(r["generator"], r["n"]) for r in found.values()} == {("all", 12)}
-    with pytest.raises(
-        UserError, match="reported: recall: none of this run's values; they are sub"
-    ):
-        decomposition_values.values_of({"x": run}, 0, {"recall": {}})
-    with pytest.raises(UserError, match="reported: subclaims: has 1 of the generators g0, g1"):
-        decomposition_values.values_of({"x": run}, 0, {"subclaims": {"g0": 1.0, "GPT-4": 2.0}})
 
 
 def dying(stage):
@@ -574,6 +568,14 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     assert value_of(file, "sentences", "decomp_score", "given", "nli") == (1, 1, 0)
 
 
+def test_what_cannot_be_compared_is_refused_before_anything_is_judged(passages):
+    cut = Cut()
+    run = experiment(passages, decomposers={"cut": cut}, reported={"subclaims": {}})
+    with pytest.raises(UserError, match="reported: subclaims: has 0 of the generators"):
+        run.run(Path("run"), {})
+    assert cut.seen == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -583,6 +585,8 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
         ({"gamma": -1.0}, "gamma: -1; give 0 for no length penalty"),
         ({"gamma": 10.0, "verify": []}, "gamma: 10; give 0 for no length penalty, or a number abo"),
         ({"reported": {"subclaims": {}}}, "reported: subclaims: has 0 of the generators one, two"),
+        ({"reported": {"coherence": {"one": 1.0, "GPT-4": 2.0}}}, "coherence: has 1 of the genera"),
+        ({"reported": {"factscore": {}}}, "factscore: this run can be compared in subclaims, deco"),
         ({"entail_threshold": 2.0}, "entail_threshold: 2.0"),
         ({"documents": {"macro": "one.jsonl"}}, "no generator can be called 'macro'"),
         ({"documents": {"one": "gone.jsonl"}}, "gone.jsonl: no such file"),

@@ -27,7 +27,14 @@ from pydantic import BaseModel
 
 from eval.decompose.given import Given
 from eval.experiments.decomposition.page import DecompositionPage
-from eval.experiments.decomposition.values import ALL, MACRO, Passages, values_of
+from eval.experiments.decomposition.values import (
+    ALL,
+    MACRO,
+    SUPPORTED,
+    Passages,
+    check_reported,
+    values_of,
+)
 from eval.experiments.experiment import (
     Experiment,
     Found,
@@ -151,6 +158,9 @@ class Decomposition(Experiment):
         ``sentences.jsonl`` (empty without ``sentences``).
         """
         documents, left_out = self._read()
+        metrics = ["subclaims", *SUPPORTED, *(["factual_precision"] if self.verify else [])]
+        names = list(dict.fromkeys(document.generator for document in documents))
+        check_reported(self.reported, [*metrics, *(["factscore"] if self.gamma else [])], names)
         judged = {
             name: run.documents(name, partial(self._judge, own, self.verify), documents, Judged)
             for name, own in self.decomposers.items()

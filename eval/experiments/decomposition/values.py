@@ -13,7 +13,7 @@ as in Table 6 of 2403.11903 (its ChatGPT row has 93.0 % for R-ND, where Tables 2
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from eval.metrics.document import FAILED, DocumentScore, Tally, named, tally
 from records import UserError
 
 MACRO, ALL = "macro", "all"
-_SUPPORTED = ("decomp_score", "coherence", "coherence_per_passage")
+SUPPORTED = ("decomp_score", "coherence", "coherence_per_passage")
 
 
 class Passages(NamedTuple):
@@ -79,10 +79,7 @@ def values_of(
     Args:
         by_decomposer: the same passages in the same order for every decomposer.
         seed: of the bootstrap.
-        reported: metric to generator to its value in another setup.
-
-    Raises:
-        UserError: a reported metric is none of the run's, or fewer than three generators have both.
+        reported: metric to generator to its value in another setup (:func:`check_reported`).
     """
     rows = []
     for name, own in by_decomposer.items():
@@ -106,7 +103,7 @@ def columns_of(own: Passages) -> dict[Quantity, Column]:
         found[Quantity("subclaims_distinct")] = Column(distinct, np.asarray(whole), lost)
     for judge, decisions in own.decisions.items():
         scores = _supported(decisions, lost)
-        for metric, column in zip(_SUPPORTED, scores, strict=True):
+        for metric, column in zip(SUPPORTED, scores, strict=True):
             found[Quantity(metric, judge)] = column
         if own.classes is not None:
             once = [one_of_each(d, c) for d, c in zip(decisions, own.classes, strict=True)]
@@ -226,21 +223,39 @@ def _compared(
     found = {}
     for metric, theirs in reported.items():
         rows = [place for place, name in enumerate(names) if name in theirs]
-        own = [(place, q) for place, q in enumerate(columns) if q.metric == metric]
-        if not own:
-            known = ", ".join(dict.fromkeys(quantity.metric for quantity in columns))
-            raise UserError(f"reported: {metric}: none of this run's values; they are {known}")
-        if len(rows) < 3:
+        values = np.asarray([theirs[names[row]] for row in rows])
+        for place, quantity in enumerate(columns):
+            if quantity.metric == metric:
+                key = quantity._replace(metric="pearson_with_reported", variant=metric)
+                found[key] = (place, np.asarray(rows), values)
+    return found
+
+
+def check_reported(
+    reported: Mapping[str, Mapping[str, float]], known: Collection[str], names: Sequence[str]
+) -> None:
+    """Refuse, before anything is judged, what no value could be correlated with.
+
+    Args:
+        reported: metric to generator to its value in another setup.
+        known: the metrics that the run will have.
+        names: its generators.
+
+    Raises:
+        UserError: a metric is none of the run's, or fewer than three generators have both.
+    """
+    for metric, theirs in reported.items():
+        if metric not in known:
             raise UserError(
-                f"reported: {metric}: has {len(rows)} of the generators {', '.join(names)}; a "
+                f"reported: {metric}: this run can be compared in {', '.join(known)}; factual "
+                "precision needs `verify`, and factscore `gamma` as well"
+            )
+        found = [name for name in names if name in theirs]
+        if len(found) < 3:
+            raise UserError(
+                f"reported: {metric}: has {len(found)} of the generators {', '.join(names)}; a "
                 "correlation needs 3, under the names that `documents` gives them"
             )
-        values = np.asarray([theirs[names[row]] for row in rows])
-        for place, quantity in own:
-            variant = ":".join(filter(None, (metric, quantity.variant)))
-            key = quantity._replace(metric="pearson_with_reported", variant=variant)
-            found[key] = (place, np.asarray(rows), values)
-    return found
 
 
 # How far two judges agree
