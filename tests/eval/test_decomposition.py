@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import evaluate
 import numpy as np
 import pytest
+import yaml
 
 from components.statistics import bootstrap
 from eval.commands.report import build_report
@@ -566,6 +567,23 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     assert file.provenance["left_out"] == {"no response": 0, "no given claims": 1}
     assert value_of(file, "model", "decomp_score", "given", "nli") == (1, 1, 0)
     assert value_of(file, "sentences", "decomp_score", "given", "nli") == (1, 1, 0)
+
+
+def test_the_papers_configuration_has_its_settings(pytestconfig):
+    path = pytestconfig.rootpath / "configs/experiments/paper/decomposition.yaml"
+    own = yaml.safe_load(path.read_text("utf-8"))["experiment"]
+    assert (own["abstentions"], own["gamma"], len(own["documents"])) == ("keep", 10, 12)
+    reported = own["reported"]
+    for metric, (_, theirs) in TABLE_7.items():
+        assert list(reported[metric]) == list(own["documents"])
+        assert list(reported[metric].values()) == theirs
+    decomposers = {name: part["init_args"] for name, part in own["decomposers"].items()}
+    methods = {part.get("method", "predpatt") for part in decomposers.values()}
+    assert methods == {"rnd", "chen", "wice", "factscore", "fs2", "conllu", "predpatt"}
+    assert decomposers["PredPatt"]["verbalise"] == "one_by_one"
+    judge = own["judges"]["llm"]["init_args"]["writer"]
+    for writer in [judge, *(part["writer"] for part in decomposers.values())]:
+        assert writer["init_args"]["endpoint"] == "completions"
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_judged(passages):
