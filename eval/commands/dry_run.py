@@ -7,6 +7,7 @@ estimates, and those of methods that ask in several steps an upper bound.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple, TypeVar
@@ -80,17 +81,24 @@ def _counted(stage: object, name: str, run: Callable[[], T], rows: list[_Row]) -
 
 
 def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
-    """For a sentence that nobody decomposed as many texts as it is likely to have claims."""
+    """For a sentence that nobody decomposed as many texts as it is likely to have claims.
+
+    Where each of its claims was to be asked for alone, their number is known.
+    """
     found = []
+    asked = Counter(claim.sentence for claim in claims if claim.failed is not None)
+    done: Counter[int] = Counter()
     for claim in claims:
         if claim.failed is None:
             found.append(claim)
             continue
         words = claim.text.split()
-        for number in range(CLAIMS_A_SENTENCE):
+        times = CLAIMS_A_SENTENCE if asked[claim.sentence] == 1 else 1
+        for number in range(done[claim.sentence], done[claim.sentence] + times):
             text = f"{' '.join(words[number:] + words[:number])} {number}"
             update = {"id": f"{claim.id}.{number}", "text": text, "failed": None}
             found.append(claim.model_copy(update=update))
+        done[claim.sentence] += times
     return found
 
 
