@@ -158,7 +158,7 @@ def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, floa
     return [_of_words(kept, gold) for gold in golds]
 
 
-def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
+def bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
     """Precision, recall and F1 over two texts' words without their order, one a reference."""
     bag = Counter(word.text.lower() for word in split_words(text))
     golds = [Counter(word.text.lower() for word in split_words(gold)) for gold in references]
@@ -176,7 +176,7 @@ def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     """The measures of one prediction, NaN where the record has no reference for them."""
     texts = [a.lss_star if star else a.lss for a in record.annotations]
     references = [reference for reference in texts if reference is not None]
-    scores = _bag_scores(references, text) if star else _word_scores(record, text)
+    scores = bag_scores(references, text) if star else _word_scores(record, text)
     columns = zip(*scores, strict=True) if scores else [()] * 3
     found = dict(zip(("word_precision", "word_recall", "word_f1"), columns, strict=True))
     row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}

@@ -27,13 +27,19 @@ ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not re
 _TABLES = {
     "lss": (
         "Human and found LSS",
-        "Words: over the claim’s words, the mean over its human LSS that are subsequences. Best: "
-        "against the closest human LSS; mean: over all. Exact: the same words as one of them. "
+        "Words: over the claim’s words, the mean over its human LSS that are subsequences; a text "
+        "with another word has 0. Bags: over the words of both texts without their order, as the "
+        "paper’s Table 2; the mean over all human LSS, as ROUGE-1 and ROUGE-2. Best: against the closest human LSS; mean: over all. Exact: the same words as one of them. "
         "Subsequences: share of texts that are one of their claim; of a language model’s answers "
         "the share that is none is counted before anything is done about it.",
         {
             ("exact_match", False): "Exact",
             ("word_f1", False): "Word F1",
+            ("bag_precision", False): "Precision, bags",
+            ("bag_recall", False): "Recall, bags",
+            ("bag_f1", False): "F1, bags",
+            ("rouge_1_mean", False): "ROUGE-1, mean",
+            ("rouge_2_mean", False): "ROUGE-2, mean",
             ("pearson_bleu_rating", False): "Pearson of BLEU(claim, LSS) and rating",
             ("word_precision", False): "Word precision",
             ("word_recall", False): "Word recall",
