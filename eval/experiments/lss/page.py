@@ -29,7 +29,8 @@ _TABLES = {
         "Human and found LSS",
         "Words: over the claim’s words, the mean over its human LSS that are subsequences; a text "
         "with another word has 0. Bags: over the words of both texts without their order, as the "
-        "paper’s Table 2; the mean over all human LSS, as ROUGE-1 and ROUGE-2. Best: against the closest human LSS; mean: over all. Exact: the same words as one of them. "
+        "paper’s Table 2; the mean over all human LSS, as ROUGE-1 and ROUGE-2. Best: "
+        "against the closest human LSS; mean: over all. Exact: the same words as one of them. "
         "Subsequences: share of texts that are one of their claim; of a language model’s answers "
         "the share that is none is counted before anything is done about it.",
         {
