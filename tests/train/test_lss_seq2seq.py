@@ -185,18 +185,22 @@ def test_balance(tiny_t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PL_GLOBAL_SEED", "3")
     records = [example(CLAIM)] * 7 + [example("ada was a poet"), example("")]
 
-    def rows(balance: str) -> list[int]:
-        items = LssSeq2Seq(tiny_t5, balance=balance).encode(records, train=True)
-        return [item.row for item in items]
+    def rows(balance: str, eliminated: int = 0) -> list[int]:
+        module = LssSeq2Seq(tiny_t5, balance=balance, eliminated=eliminated)
+        return [item.row for item in module.encode(records, train=True)]
 
     assert rows("none") == list(range(9))
     dropped = rows("drop")
     assert len(dropped) == 4
     assert dropped[2:] == [7, 8]
     assert dropped == rows("drop")
-    repeated = rows("repeat")
-    assert repeated[:7] == list(range(7))
-    assert sorted((repeated.count(7), repeated.count(8))) == [3, 4]
+    # Section 4.2's is a number, whatever is left.
+    assert len(rows("drop", 3)) == 6
+    assert rows("drop", 7) == [7, 8]
+    with pytest.raises(UserError, match="8 are to be eliminated, and 7 are the whole claim"):
+        rows("drop", 8)
+    # A.5's: all, a third and nothing of the claim are three tenths, each as full as the fullest.
+    assert rows("repeat") == [*range(7), *[7] * 7, *[8] * 7]
     # Dev is judged as it is.
     items = LssSeq2Seq(tiny_t5, balance="drop").encode(records, train=False)
     assert len(items) == 9
@@ -231,6 +235,8 @@ def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
     ({"decoding": {"beams": 3}}, "has no beams"),
     ({"decoding": {"num_beams": 0}}, "at least 1"),
     ({"decoding": {"constrained": True}, "star": True}, "is free"),
+    ({"eliminated": 3}, "with --model.balance drop"),
+    ({"eliminated": -1, "balance": "drop"}, "from 0 on"),
 ])  # fmt: skip
 def test_mistakes_are_named(tiny_t5: str, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
