@@ -124,14 +124,19 @@ def _base(model: str) -> dict:
     return {"id": Path(model).name, "sha256": {file.name: sha256_file(file) for file in weights}}
 
 
-def main(arguments: Sequence[str]) -> int:
-    """``python -m train convert``."""
+def build_parser() -> ArgumentParser:
+    """The options of ``python -m train convert``."""
     parser = ArgumentParser(
         prog="python -m train convert",
         description="Make a checkpoint folder of a published T5 that writes LSS.",
         exit_on_error=False,
     )
     parser.add_class_arguments(Conversion)
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``python -m train convert``."""
+    given = build_parser().parse_args(arguments)
     print(f"checkpoint: {convert(Conversion(**given.as_dict()))}")
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from transformers import AutoModelForSeq2SeqLM
 
 from components.base import random_t5
@@ -18,6 +19,7 @@ from tests.train.conftest import lss_rows
 from train.__main__ import main
 from train.lss_seq2seq import LssSeq2Seq
 
+ROOT = Path(__file__).parents[2]
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "dropout_rate": 0}
 DECODING = '{"num_beams": 2, "max_new_tokens": 16}'
 CLAIM = "ada lovelace was a mathematician and poet born in paris ."
@@ -128,6 +130,15 @@ def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> N
     config = AutoModelForSeq2SeqLM.from_pretrained(folder).config
     assert (config.d_model, config.decoder_start_token_id, config.eos_token_id) == (32, 0, 3)
     assert judge(str(folder), str(tmp_path / "lss.jsonl"))["n"] == 10
+
+
+def test_the_optimizer_of_one_gpu_takes_steps(run: Callable, tmp_path: Path) -> None:
+    own = yaml.safe_load((ROOT / "configs/train/paper/lss_t5_one_gpu.yaml").read_text("utf-8"))
+    own = own["model"]["init_args"]
+    options = ["--model.optimizer", json.dumps(own["optimizer"])]
+    options += ["--model.lr", str(own["lr"])]
+    main(run("--trainer.max_steps", "4", *options))
+    assert read_component(tmp_path / "checkpoints/run", "lss").metrics["perplexity"] > 1
 
 
 def test_a_crash_changes_nothing(run: Callable, tmp_path: Path) -> None:
