@@ -20,6 +20,7 @@ from records.types import Annotation, Record
 
 # Shown with what every engine keeps: in all, and of one generator.
 MAX_CLAIMS, MAX_OF_GENERATOR = 60, 30
+LENGTH = "length_share"
 ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not references
 
 # Variant to title, what it shows, and its columns: metric and whether it is a difference to the
@@ -191,11 +192,27 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
         lines = [[*who, *map(_counted, cells)] for who, cells in rows]
         head, figures = ["LSS of", *heads], [f"rating_{metric}"]
         found.append(TextTable(f"{title}, by human rating", "", head, lines, figures))
+    found.append(_lengths([row for row in results if row.variant == LENGTH]))
     return [table for table in found if table.rows]
 
 
 def _rated(results: Sequence[Result], metric: str) -> list[Result]:
     return [row for row in results if (row.variant, row.metric) == ("rating", metric)]
+
+
+def _lengths(own: Sequence[Result]) -> TextTable:
+    """Figures 2, 4 and 5: a row a file, a column a class of length."""
+    heads, rows = pivot(own, ["kind"], ["group"], {(row.group,): row.group for row in own})
+    heads = ["mean" if head == "all" else head for head in heads]
+    lines = [[*who, str(max(c.n for c in cells if c)), *map(cell, cells)] for who, cells in rows]
+    note = (
+        "Words in the LSS by words in the claim: share of the claims in each class, and the mean. "
+        "0 is an empty LSS, 1 the whole claim. drop: LSS that are the whole claim eliminated; "
+        "repeat: pairs repeated until the tenths are equally full."
+    )
+    return TextTable(
+        "Length of LSS", note, ["file", "references", *heads], lines, ["lengths"] if lines else []
+    )
 
 
 def _counted(row: Result | None) -> str:
@@ -244,6 +261,11 @@ def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
             groups = list(dict.fromkeys(row.group for row in own))
             svg = bars(_bars(own, groups, "kind", "group"), groups, title)
             found[f"rating_{metric}"] = Drawing(f"{title}, by human rating", svg)
+    own = [row for row in results if (row.variant, row.metric) == (LENGTH, LENGTH)]
+    if own:
+        groups = list(dict.fromkeys(row.group for row in own))
+        svg = bars(_bars(own, groups, "kind", "group"), groups, "share of the claims")
+        found["lengths"] = Drawing("Words in the LSS by words in the claim", svg)
     own = [row for row in results if row.variant == "claims" and row.against is None]
     if own:
         groups = list(dict.fromkeys(row.generator for row in own))
