@@ -69,9 +69,9 @@ class LssMetrics(Experiment):
         lss_star: name to what writes LSS*; an engine of the same name as one of ``lss`` shares its
             rows.
         target: what scores are correlated with: ``rating``, the mean rating of the claim; or
-            ``kept_words``, the mean share of its words that people keep, where nobody gave ratings
-            (XSum's summaries, WiCE); people's own LSS are then no engine, for they would be
-            compared with themselves.
+            ``factual``, the share of raters who judged it true (XSum's summaries, section 6.2); or
+            ``kept_words``, the mean share of its words that people keep, where nobody gave either
+            (WiCE); people's own LSS are then no engine, for they would be compared with themselves.
         control: also take the words of the claim that the reference has for an LSS, as
             ``shared words`` (:class:`eval.models.lss.SharedWords`).
         references: at most this many references, drawn at random; 0 for all.
@@ -91,7 +91,7 @@ class LssMetrics(Experiment):
         metrics: dict[str, Measure],
         lss: dict[str, LssModel] = {},  # noqa: B006 (jsonargparse shows it in --help)
         lss_star: dict[str, LssModel] = {},  # noqa: B006
-        target: Literal["rating", "kept_words"] = "rating",
+        target: Literal["rating", "factual", "kept_words"] = "rating",
         control: bool = True,
         references: int = 0,
         domain: str = "wafer",
@@ -124,8 +124,8 @@ class LssMetrics(Experiment):
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
             raise UserError(
-                f"target: no pair has a {self.target}; take rating or kept_words, whichever people "
-                "gave, or experiment lss_generation for means without either"
+                f"target: no pair has a {self.target}; take rating, factual or kept_words, "
+                "whichever people gave, or experiment lss_generation for means without any"
             )
         measured = run.documents("pairs", self._measure, pairs, Measured, CHUNK)
         found = values_of(
@@ -147,7 +147,7 @@ class LssMetrics(Experiment):
         """All engines, then every metric over all of their answers in one call."""
         found: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
         for own, pair in zip(found, pairs, strict=True):
-            if pair.annotations and self.target == "rating":
+            if pair.annotations and self.target != "kept_words":
                 own[HUMAN] = by_people(pair)
         questions = [(pair.claim, pair.reference) for pair in pairs]
         for name, engine in self._engines.items():
@@ -214,6 +214,8 @@ def _target(pair: ClaimPair, target: str) -> float:
     """What the scores of a pair are correlated with; NaN where nobody said."""
     if target == "rating":
         found = [a.rating for a in pair.annotations if a.rating is not None]
+    elif target == "factual":
+        found = [] if pair.factual is None else [pair.factual]
     else:
         words, kept, _ = keep_targets(pair.example()) if pair.annotations else ([], [], 0)
         found = [share for keep in kept if not math.isnan(share := kept_share(words, keep))]

@@ -253,18 +253,16 @@ def _wide(name: str, own: Sequence[Result]) -> TextTable:
 
 
 def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
-    """What is kept at each rating, and of each generator's claims."""
+    """What is kept at each rating, lengths, and generators side by side (Table 5, Figure 3)."""
     found = {}
     for metric, title in _RATINGS.items():
         own = _rated(results, metric)
         if own:
-            groups = list(dict.fromkeys(row.group for row in own))
-            svg = bars(_bars(own, groups, "kind", "group"), groups, title)
+            svg = _drawn(own, "kind", "group", title)
             found[f"rating_{metric}"] = Drawing(f"{title}, by human rating", svg)
     own = [row for row in results if (row.variant, row.metric) == (LENGTH, LENGTH)]
     if own:
-        groups = list(dict.fromkeys(row.group for row in own))
-        svg = bars(_bars(own, groups, "kind", "group"), groups, "share of the claims")
+        svg = _drawn(own, "kind", "group", "share of the claims")
         found["lengths"] = Drawing("Words in the LSS by words in the claim", svg)
     own = [row for row in results if row.variant == "claims" and row.against is None]
     if own:
@@ -273,7 +271,32 @@ def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
         drawn = _bars(own, groups, "metric", "generator")
         values = {columns[metric, False]: row for metric, row in drawn.items()}
         found["generators"] = Drawing("Generators", bars(values, groups, "mean over references"))
+    own = [r for r in results if (r.metric, r.against) == ("pearson", None) and r.generator != ALL]
+    if own:
+        title = "Highest correlation with people, by generator"
+        found["generators_pearson"] = Drawing(title, _highest(own))
     return found
+
+
+def _drawn(own: Sequence[Result], name: str, group: str, label: str) -> str:
+    groups = list(dict.fromkeys(getattr(row, group) for row in own))
+    return bars(_bars(own, groups, name, group), groups, label)
+
+
+def _highest(own: Sequence[Result]) -> str:
+    """Figure 3: of each form and engine the metric that agrees best with people."""
+    groups = list(dict.fromkeys(row.generator for row in own))
+    values: dict[str, list[Value]] = {}
+    hints: dict[str, list[str]] = {}
+    for form, engine in dict.fromkeys((row.variant, row.kind) for row in own):
+        name = form if form == REFERENCE else f"{form}, {engine}"
+        for group in groups:
+            mine = [r for r in own if (r.variant, r.kind, r.generator) == (form, engine, group)]
+            known = [row for row in mine if row.value is not None]
+            best = max(known, key=lambda row: row.value, default=None)
+            values.setdefault(name, []).append((best.value, best.ci95) if best else (None, None))
+            hints.setdefault(name, []).append(f"{best.assessor}: {cell(best)}" if best else "")
+    return bars(values, groups, "Pearson with people, best metric", hints)
 
 
 def _bars(
