@@ -252,6 +252,13 @@ def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
     assert f"<title>{named}: {best:.3f}" in svg
 
 
+def test_null_leaves_out_what_a_configuration_names() -> None:
+    own = LssMetrics(["x.jsonl"], {"bleu": Bleu(), "qa": None}, {"t5": None, "shy": Shy()})
+    assert (list(own.metrics), list(own.lss)) == (["bleu"], ["shy"])
+    with pytest.raises(UserError, match="metrics: none"):
+        LssMetrics(["x.jsonl"], {"qa": None})
+
+
 class Stars:
     """Writes the reference for an LSS*."""
 

@@ -98,7 +98,7 @@ def _words(text: str) -> list[str]:
     return [word.text.lower() for word in split_words(text) if word.text[0].isalnum()]
 
 
-# Figures 2 to 4
+# By rating, which the paper does not have
 
 
 def by_rating(
@@ -155,7 +155,7 @@ def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarra
     return table
 
 
-# Table 5 and Figure 5
+# Table 5
 
 
 def by_generator(

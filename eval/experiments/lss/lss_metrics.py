@@ -26,6 +26,7 @@ from eval.experiments.experiment import (
     at_least_one,
     by_generator,
     drawn,
+    given,
     natural,
 )
 from eval.experiments.lss.lss_metrics_values import (
@@ -63,7 +64,8 @@ class LssMetrics(Experiment):
         pairs: generator to its file of references and claims; or files whose rows may name their
             ``generator`` (or ``system``) themselves. LSS records, WiCE's token rows, or rows of
             ``reference`` and ``claim`` alone.
-        metrics: name to metric, e.g. eval.similarity.bleu.Bleu.
+        metrics: name to metric, e.g. eval.similarity.bleu.Bleu; here and below null leaves out one
+            that a configuration names.
         lss: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint. People's
             own LSS, where the files have them, are ``human``.
         lss_star: name to what writes LSS*; an engine of the same name as one of ``lss`` shares its
@@ -88,15 +90,16 @@ class LssMetrics(Experiment):
     def __init__(
         self,
         pairs: dict[str, str] | list[str],
-        metrics: dict[str, Measure],
-        lss: dict[str, LssModel] = {},  # noqa: B006 (jsonargparse shows it in --help)
-        lss_star: dict[str, LssModel] = {},  # noqa: B006
+        metrics: dict[str, Measure | None],
+        lss: dict[str, LssModel | None] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        lss_star: dict[str, LssModel | None] = {},  # noqa: B006
         target: Literal["rating", "factual", "kept_words"] = "rating",
         control: bool = True,
         references: int = 0,
         domain: str = "wafer",
         seed: int = 0,
     ):
+        metrics, lss, lss_star = given(metrics), given(lss), given(lss_star)
         at_least_one(pairs=pairs, metrics=metrics)
         natural(references=references)
         for name in sorted({*lss, *lss_star} & {NO_LSS, HUMAN, SHARED}):
