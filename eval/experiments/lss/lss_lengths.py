@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,16 @@ from eval.experiments.experiment import Experiment, Found, at_least_one
 from eval.experiments.lss.page import LENGTH, LssPage
 from eval.run.run import Run
 from records import LssExample, UserError, read_records
+
+
+class _Row(NamedTuple):
+    """An annotation: its reference, length ratio, share of its claim, whether it is the claim."""
+
+    reference: str
+    ratio: float
+    weight: float
+    whole: bool
+
 
 # Nothing and all of the claim stand by themselves.
 CLASSES = ["0", *[f"to {place / TENTHS:g}" for place in range(1, TENTHS)], "below 1", "1"]
@@ -80,25 +91,23 @@ class LssLengths(Experiment):
         for name, path in self.files.items():
             rows = _rows(read_records(path, LssExample), path)
             values += self._shares(name, rows)
-            ratios = [row[1] for row in rows]
             # The same seed for each way: neither depends on whether the other is asked for.
             if name in self.drop:
                 draw = np.random.default_rng(self.seed)
                 try:
-                    kept = without_whole([r == 1 for r in ratios], self.drop[name], draw)
+                    kept = without_whole([row.whole for row in rows], self.drop[name], draw)
                 except ValueError as error:
                     raise UserError(f"drop: {name}: {error}; give fewer, or 0") from None
                 values += self._shares(f"{name}, drop", [rows[place] for place in kept])
             if name in self.repeat:
-                kept = repeated(ratios, np.random.default_rng(self.seed))
+                kept = repeated([row.ratio for row in rows], np.random.default_rng(self.seed))
                 values += self._shares(f"{name}, repeat", [rows[place] for place in kept])
         return Found(values)
 
-    def _shares(self, name: str, rows: Sequence[tuple[str, float, float]]) -> list[dict]:
+    def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
         """Rows of results: the share of each class, and the mean ratio."""
-        references = [reference for reference, _, _ in rows]
-        ratio = np.asarray([own for _, own, _ in rows])
-        weight = np.asarray([own for _, _, own in rows])
+        references = [row.reference for row in rows]
+        ratio, weight = (np.asarray(own) for own in zip(*[row[1:3] for row in rows], strict=True))
         classes = np.asarray([CLASSES.index(class_of(own)) for own in ratio])
 
         def statistics(chosen: np.ndarray) -> dict[str, float]:
@@ -114,13 +123,17 @@ class LssLengths(Experiment):
         ]
 
 
-def _rows(examples: Sequence[LssExample], path: str) -> list[tuple[str, float, float]]:
-    """Reference, ratio and weight of each annotation."""
+def _rows(examples: Sequence[LssExample], path: str) -> list[_Row]:
+    """A row an annotation."""
     if not examples:
         raise UserError(f"{path}: no rows; give a file with some")
     return [
-        (example.reference, length_ratio(example.claim, annotation.lss), 1 / len(own))
+        _Row(
+            example.reference,
+            length_ratio(example.claim, annotation.lss),
+            1 / len(example.annotations),
+            annotation.lss.split() == example.claim.split(),
+        )
         for example in examples
-        for own in [example.annotations]
-        for annotation in own
+        for annotation in example.annotations
     ]
