@@ -38,13 +38,15 @@ def without_whole(
         generator: which ones go.
 
     Raises:
-        ValueError: there are not so many.
+        ValueError: there are not so many, or nothing would be left.
     """
     places = np.flatnonzero(whole)
     surplus = max(0, 2 * len(places) - len(whole)) if len(places) < len(whole) else 0
     count = eliminated or surplus
     if count > len(places):
         raise ValueError(f"{count} are to be eliminated, and {len(places)} are the whole claim")
+    if count and count == len(whole):
+        raise ValueError(f"{count} are to be eliminated, and there are no more")
     gone = set(generator.choice(places, count, replace=False).tolist())
     return [place for place in range(len(whole)) if place not in gone]
 

@@ -66,6 +66,8 @@ def test_balanced_as_the_training_does(tmp_path) -> None:
     assert without_whole([True, True, False], 0, draw(0)) in ([0, 2], [1, 2])
     assert without_whole([True, False, False], 0, draw(0)) == [0, 1, 2]
     assert without_whole([True, True], 0, draw(0)) == [0, 1]  # nothing to be as many as
+    with pytest.raises(ValueError, match="there are no more"):
+        without_whole([True, True], 2, draw(0))
     assert repeated([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
     assert repeated([], draw(0)) == []
 
