@@ -11,8 +11,10 @@ import torch
 from components.base import random_t5
 from components.checkpoint import read_component
 from components.words import is_subsequence
+from eval.commands.component import judge
 from eval.models.seq2seq import LssSeq2Seq
 from records import UserError
+from tests.train.conftest import lss_rows
 from train.__main__ import main
 from train.lss_seq2seq import TEMPLATE as TRAINED
 
@@ -49,6 +51,19 @@ def test_it_becomes_a_checkpoint_that_is_used_like_a_trained_one(published: Path
     (found,) = LssSeq2Seq(to).subsequences([(CLAIM, "Ada wrote.")])
     assert is_subsequence(found.text, CLAIM)
     assert "not\nmeasured here" in (to / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_is_judged_like_a_trained_one(
+    published: Path, write: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    to, file = convert(published, "--max_new_tokens", "6"), write("lss", lss_rows())
+    found = judge(str(to), file)
+    assert (found["n"], found["failed"]) == (10, 0)
+    runs = ["--runs", str(published.parent / "runs"), "--trainer.accelerator", "cpu"]
+    main(["test", "--ckpt_path", str(to), "--data.test", file, *runs])
+    told = capsys.readouterr().out
+    assert f"word_f1 {found['metrics']['word_f1']['value']:.4f}" in told
+    assert "these are the measures of component.json" not in told
 
 
 def test_a_star_and_a_free_one_write_what_they_will(published: Path) -> None:
