@@ -284,7 +284,7 @@ def test_every_command_of_the_readme_exists(command):
         return
     door, name = words[2], words[3]
     known = {
-        "train": {"fit", "validate", "test", "predict", "sweep", "push"},
+        "train": {"fit", "validate", "test", "predict", "sweep", "push", "convert"},
         "data_builders": set(data_builders.BUILDERS),
         "eval": set(evaluation.COMMANDS),
     }

@@ -38,6 +38,11 @@ EXPERIMENTS = {
         "lss.page.LssPage",
         "LSS by tagger, T5 and prompt; generators compared (2308.12157, Tables 2, 5 and 6)",
     ),
+    "lss_lengths": (
+        "lss.lss_lengths.LssLengths",
+        "lss.page.LssPage",
+        "length of LSS by length of claim, without a model (2308.12157, Figures 2, 4 and 5)",
+    ),
     "lss_metrics": (
         "lss.lss_metrics.LssMetrics",
         "lss.page.LssPage",
