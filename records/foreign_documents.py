@@ -40,10 +40,26 @@ def _response(row: dict, number: int) -> dict | None:
     return None
 
 
+# The bins of frequency of FActScore's ``cat``, which stands before the region.
+_FREQUENCIES = ("very rare", "rare", "medium", "frequent", "very frequent", "freq", "very freq")
+# What FactReasoner's assessors call a claim in ``predictions``.
+_PREDICTED = {
+    "S": "supported",
+    "NS": "not_supported",
+    "C": "contradicted",
+    "U": "undecided",
+}
+
+
 def _factreasoner(row: dict, number: int) -> dict | None:
     """FactReasoner's ``atoms`` and ``contexts`` beside ``input`` and ``output``.
 
-    An atom's ``original`` is its text before revision. A context without any text is left out.
+    Its inputs, with labels and ``cat`` (our ``bin`` and ``group``), and its assessors' outputs,
+    whose ``results`` are kept and give each claim ``recorded``: what
+    ``eval.verify.recorded.Recorded`` takes for a verdict. An atom's ``original`` is its text before
+    revision. An empty ``output``, as in its Conflicts, is the atoms one after the other. A context
+    is read by its text, else its snippet, summary or title; how many have none of them is kept as
+    ``contexts_left_out``.
 
     Raises:
         ValueError: an atom names a context that the row does not have.
@@ -55,18 +71,10 @@ def _factreasoner(row: dict, number: int) -> dict | None:
         for name in atom.get("contexts") or []:
             if name not in known:
                 raise ValueError(f"atoms.{place}.contexts: {name!r} is not among the contexts")
-    passages = [
-        {
-            "id": context["id"],
-            "title": context.get("title") or "",
-            "text": context.get("text") or context.get("snippet"),
-            "url": context.get("link"),
-            "prior": context.get("probability"),
-        }
-        for context in row["contexts"]
-        if context.get("text") or context.get("snippet")
-    ]
+    every = [_factreasoner_context(context) for context in row["contexts"]]
+    passages = [passage for passage in every if passage["text"]]
     there = {passage["id"] for passage in passages}
+    recorded = _recorded(row.get("results") or {})
     claims = [
         {
             "id": atom["id"],
@@ -74,10 +82,49 @@ def _factreasoner(row: dict, number: int) -> dict | None:
             "original": atom.get("original"),
             "label": atom.get("label") if atom.get("label") in {"S", "NS", "IR"} else None,
             "contexts": [name for name in atom.get("contexts") or [] if name in there],
+            **({"recorded": recorded[atom["id"]]} if atom["id"] in recorded else {}),
         }
         for atom in row["atoms"]
     ]
-    return _document(row, number, row.get("output"), claims=claims, passages=passages)
+    more = {name: row[name] for name in ("input", "results") if row.get(name)}
+    for name in row.get("cat") or []:
+        more["bin" if name in _FREQUENCIES else "group"] = name
+    if len(passages) < len(every):
+        more["contexts_left_out"] = len(every) - len(passages)
+    text = row.get("output") or " ".join(atom["text"] for atom in row["atoms"])
+    return _document(row, number, text, claims=claims, passages=passages, **more)
+
+
+def _factreasoner_context(context: dict) -> dict:
+    """A context as a passage; what it is not read by stays under its own name."""
+    texts = {name: context.get(name) for name in ("text", "snippet", "synthetic_summary")}
+    title = context.get("title") or ""
+    read = next((name for name, text in texts.items() if text), None)
+    others = {name: text for name, text in texts.items() if text and name != read}
+    return others | {
+        "id": context["id"],
+        "title": title,
+        "text": texts[read] if read else title,
+        "url": context.get("link"),
+        "prior": context.get("probability"),
+    }
+
+
+def _recorded(results: dict) -> dict[str, dict]:
+    """Label and probability of each atom in FactReasoner's, or a baseline's, ``results``.
+
+    Where there are marginals they decide the label, since FactReasoner's own predictions call an
+    undecided atom not supported.
+    """
+    p = {row["variable"]: row["probabilities"][1] for row in results.get("marginals") or []}
+    found = {}
+    for name, said in (results.get("predictions") or {}).items():
+        if name in p:
+            side = "supported" if p[name] > 0.5 else "contradicted"
+            found[name] = {"label": "undecided" if p[name] == 0.5 else side, "p": p[name]}
+        elif said in _PREDICTED:
+            found[name] = {"label": _PREDICTED[said]}
+    return found
 
 
 _VERISCORE = {"supported": "S", "unsupported": "NS", "contradicted": "NS"}
