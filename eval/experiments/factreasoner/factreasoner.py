@@ -86,7 +86,7 @@ class FactReasoner(Experiment):
             any other that ``score`` reads.
         assessors: name to verifier, e.g. eval.verify.factreasoner.stage.FactReasoner,
             eval.verify.factscore.FActScore, eval.verify.majority.Majority,
-            eval.verify.whole_response.WholeResponse.
+            eval.verify.with_knowledge.WithKnowledge.
         decompose: texts to claims; the documents' own claims, with their labels, by
             eval.decompose.given.Given.
         revise: claims to claims that stand alone; without it they stay as they are.
