@@ -171,8 +171,11 @@ def test_an_init_only_hands_names_on(name):
 
 
 def experiment_of(path: Path) -> str:
-    """``factreasoner`` of ``factreasoner.yaml`` and of ``factreasoner.search.yaml``."""
-    return path.name.partition(".")[0]
+    """The experiment whose name a configuration's begins with: ``factreasoner_search`` is one of
+    ``factreasoner``; where several do, the longest.
+    """
+    found = [name for name in experiment.EXPERIMENTS if f"{path.stem}_".startswith(f"{name}_")]
+    return max(found, key=len, default=path.stem)
 
 
 def test_a_file_is_named_as_its_command():

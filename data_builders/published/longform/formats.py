@@ -124,7 +124,8 @@ def factreasoner(row: Row) -> Document | str:
     return Document(
         id=row.id,
         topic=row.topic("topic", "input"),
-        text=row.fields["output"],
+        # Its Conflicts have an empty output, which would count as no answer
+        text=row.fields["output"] or " ".join(claim.text for claim in claims),
         claims=claims,
         passages=passages,
         kind="normal",
