@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from records.foreign_checked import averitec, climate_fever, halogen
+from records.foreign_factreasoner import factreasoner
 from records.foreign_text import document_of, sampled
 
 
@@ -46,46 +47,6 @@ def _response(row: dict, number: int) -> dict | None:
             return document_of(row, number, row[field])
     text = sampled(row)
     return None if text is None else document_of(row, number, text)
-
-
-def _factreasoner(row: dict, number: int) -> dict | None:
-    """FactReasoner's ``atoms`` and ``contexts`` beside ``input`` and ``output``.
-
-    An atom's ``original`` is its text before revision. A context without any text is left out.
-
-    Raises:
-        ValueError: an atom names a context that the row does not have.
-    """
-    if not isinstance(row.get("atoms"), list) or not isinstance(row.get("contexts"), list):
-        return None
-    known = {context["id"] for context in row["contexts"]}
-    for place, atom in enumerate(row["atoms"]):
-        for name in atom.get("contexts") or []:
-            if name not in known:
-                raise ValueError(f"atoms.{place}.contexts: {name!r} is not among the contexts")
-    passages = [
-        {
-            "id": context["id"],
-            "title": context.get("title") or "",
-            "text": context.get("text") or context.get("snippet"),
-            "url": context.get("link"),
-            "prior": context.get("probability"),
-        }
-        for context in row["contexts"]
-        if context.get("text") or context.get("snippet")
-    ]
-    there = {passage["id"] for passage in passages}
-    claims = [
-        {
-            "id": atom["id"],
-            "text": atom["text"],
-            "original": atom.get("original"),
-            "label": atom.get("label") if atom.get("label") in {"S", "NS", "IR"} else None,
-            "contexts": [name for name in atom.get("contexts") or [] if name in there],
-        }
-        for atom in row["atoms"]
-    ]
-    return document_of(row, number, row.get("output"), claims=claims, passages=passages)
 
 
 # A claim that its evidence does not decide counts as one that is not supported (2406.19276).
@@ -252,7 +213,7 @@ Reader = Callable[[dict, int], dict | list[dict] | None]
 # knows a row reads it.
 READERS: dict[str, Reader] = {
     "factscore": _factscore_labelled,
-    "factreasoner": _factreasoner,
+    "factreasoner": factreasoner,
     "safe": _safe,
     "veriscore": _veriscore,
     "factscore_predictions": _factscore_predictions,

@@ -24,7 +24,7 @@ NUMBERED = {
     "2403.11903": {"Figure": 7, "Table": 10},
     "2402.05629": {"Figure": 3, "Table": 6},
     "2308.12157": {"Figure": 5, "Table": 7},
-    "2502.18573": {"Figure": 10, "Table": 35},
+    "2502.18573": {"Figure": 10, "Table": 35, "Equation": 8},
 }
 
 
