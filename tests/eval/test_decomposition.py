@@ -312,14 +312,15 @@ def test_verifiers_of_sets_judge_the_supported_claims_anew(passages, quick):
 
 
 def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path):
-    texts = {"t1": "It is so and so on and on.", "t2": "It is true.", "t3": "Why?"}
+    texts = {"t1": "It is so and so on and on.", "t2": "It is true.", "t3": "Why?", "t4": "Hm"}
     rows = [{"id": t, "topic": t, "text": text} for t, text in texts.items()]
     write_jsonl(tmp_path / "one.jsonl", rows)
     judges = {"nli": NLI(Loose())}  # "so on" and "on" are not supported
     run = Decomposition({"one": str(tmp_path / "one.jsonl")}, {"cut": Cut()}, judges)
     file = run.run(tmp_path / "run", {})
     assert value_of(file, "cut", "coherence", "one", "nli") == (2 / 4, 2, 1)
-    # One of three and one of one; the passage that failed has no share.
+    assert value_of(file, "cut", "decomp_score", "one", "nli") == (2 / 3, 3, 1)
+    # One of three and one of one; no share has a passage that failed, or one that says nothing.
     mean = value_of(file, "cut", "coherence_per_passage", "one", "nli")
     assert mean == (pytest.approx((1 / 3 + 1) / 2), 2, 1)
 
