@@ -7,18 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from components.overlap import stems
+from eval.retrieve.dense import SentenceEncoder
 from eval.stages import EntailmentModel, called
 from records import Claim
-
-if TYPE_CHECKING:
-    from eval.retrieve.dense import SentenceEncoder
 
 RelationName = Literal["entailment", "neutral", "contradiction", "equivalence"]
 
@@ -193,6 +191,10 @@ class Pruning:
     skip_below: float | None = None
     collapse_from: float | None = None
     encoder: SentenceEncoder | None = None
+
+    def holds(self) -> list[object]:
+        """The encoder."""
+        return [self.encoder]
 
     @property
     def asks(self) -> bool:

@@ -136,7 +136,7 @@ class FactReasoner:
 
     def holds(self) -> list[object]:
         """The relation model, and the encoder of the gate."""
-        return [self.entailment, self.prune.encoder]
+        return [self.entailment, self.prune]
 
     def __call__(
         self,
