@@ -82,7 +82,8 @@ def test_safe_asks_its_question_once_for_both(server, tmp_path):
     passage = Passage(id="p", title="Ann Lee", text="Ann Lee paints ships.")
 
     class Search:
-        identity = {"class": "Search"}
+        def __init__(self):
+            self.identity = {"class": "Search"}
 
         def search(self, queries, k):
             return PassageIndex([passage]).search(list(queries), k)
