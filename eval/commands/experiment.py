@@ -36,7 +36,7 @@ EXPERIMENTS = {
     "informativeness": (
         "core.informativeness.Informativeness",
         "core.page.InformativenessPage",
-        "order of bleached, common and specific claims (2407.03572, section 4.2)",
+        "order of bleached, common and specific claims (2407.03572, section 3)",
     ),
     "lss_generation": (
         "lss.lss_generation.LssGeneration",
