@@ -41,6 +41,7 @@ PLAIN = {
     "claims": {"a": "a.jsonl", "b": "b.jsonl"},
     "pairs": ["a.jsonl"],
     "factor": {"a": "a.jsonl"},
+    "texts": {"honest": "a.jsonl", "info": "b.jsonl"},
 }
 # What no configuration names: a decorator for a user's code, and what a retriever builds itself.
 INSIDE = {"core", "Selecting", "DenseIndex"}
