@@ -40,14 +40,7 @@ class CorePublished(Core):
         relevance: Relevance | None,
         cap: EntailmentModel | None = None,
     ):
-        super().__init__(
-            entailment,
-            unli,
-            bleached,
-            weighting="capped",
-            p=1.0,
-            epsilon=1e-3,
-            floor=1e-3,
-            relevance=relevance,
-            cap=cap,
-        )
+        settings = {"weighting": "capped", "p": 1.0, "epsilon": 1e-3, "floor": 1e-3}
+        super().__init__(entailment, unli, bleached, relevance=relevance, cap=cap, **settings)
+        # No configuration says them, so the results do.
+        self.identity = {"selector": "core_published", **settings}
