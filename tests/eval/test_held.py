@@ -42,6 +42,7 @@ PLAIN = {
     "pairs": ["a.jsonl"],
     "factor": {"a": "a.jsonl"},
     "skip_below": 0.2,
+    "texts": {"honest": "a.jsonl", "info": "b.jsonl"},
 }
 # What no configuration names: a decorator for a user's code, and what a retriever builds itself.
 INSIDE = {"core", "Selecting", "DenseIndex"}
