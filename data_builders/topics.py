@@ -28,8 +28,9 @@ def read_topics(paths: Sequence[str]) -> Topics:
     """Each topic once, in the files' order.
 
     Args:
-        paths: records with a ``topic`` (generations, documents, topics alone), or ``.txt`` files
-            with a topic a line.
+        paths: records with a ``topic`` (generations, documents, topics alone) or a ``name``
+            (AmbigBio.csv, names of ``data_builders ambigbio``), or ``.txt`` files with a topic a
+            line.
 
     Raises:
         UserError: no such file, or a row without a topic.
@@ -43,7 +44,7 @@ def read_topics(paths: Sequence[str]) -> Topics:
             found |= {line.strip(): Stratum() for line in lines if line.strip()}
             continue
         for number, row in iter_rows(path):
-            topic = row.get("topic")
+            topic = row.get("topic", row.get("name"))
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
             own = (row.get(name) for name in Stratum._fields)

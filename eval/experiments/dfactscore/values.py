@@ -101,9 +101,11 @@ VALUES: dict[Measure, TextValue] = {
     Measure("entities"): TextValue(_responding(entities), _lacks("independent")),
     Measure("linked_people"): TextValue(_responding(linked_people), _lacks("grouped")),
     Measure("claims"): TextValue(_responding(lambda t: len(t.claims)), _lacks()),
-    Measure("respond_ratio"): TextValue(lambda t: float(t.responded), lambda t: 0),
-    Measure("citation_recall"): TextValue(_responding(citation_recall), _cited),
-    Measure("citation_precision"): TextValue(_responding(citation_precision), _cited),
+    Measure("respond_ratio"): TextValue(
+        lambda t: None if t.responded is None else float(t.responded), lambda t: 0
+    ),
+    Measure("citation_recall"): TextValue(citation_recall, _cited),
+    Measure("citation_precision"): TextValue(citation_precision, _cited),
     **{
         Measure("output_type", name): TextValue(_is(name), _lacks("independent", "grouped"))
         for name in TYPES
