@@ -331,7 +331,7 @@ def test_stages_that_need_each_other(tmp_path):
     files = released(tmp_path)
     with pytest.raises(UserError, match="decompose, verify: give both"):
         DFActScore({"gen": files}, Given())
-    with pytest.raises(UserError, match="citations: need a verifier"):
+    with pytest.raises(UserError, match="citations, views: need a verifier"):
         DFActScore({"gen": files}, citations=Citations(Words()))
     with pytest.raises(UserError, match="no file has verdicts"):
         given(tmp_path, {"gen": files[0]})
@@ -386,17 +386,27 @@ def test_page_views(tmp_path):
     ]
     write_jsonl(tmp_path / "views.jsonl", people)
     found, _ = run(tmp_path, [path], views=str(tmp_path / "views.jsonl"))
-    first = found[of("most_viewed", "automatic", "careful")]
-    assert (first.value, first.n, first.failed) == (0.5, 2, 1)
-    assert found[of("most_viewed_by_chance", "automatic", "careful")].value == 0.5
-    seen = found[of("views_of_the_person", "automatic", "careful")].value
-    assert seen == pytest.approx(np.mean(np.log10([901, 8])))
+    # One biography each of Ann Lee and of Eva Moe, of whom two people were retrieved.
+    first = found[of("most_viewed", "automatic", "merging")]
+    assert (first.value, first.n, first.failed) == (0.5, 2, 0)
+    assert found[of("most_viewed_by_chance", "automatic", "merging")].value == 0.5
+    # The careful texts tell of two people, or of one of whose pages nobody gave the views.
+    assert of("most_viewed", "automatic", "careful") not in found
+    seen = found[of("views_of_the_person", "automatic", "careful")]
+    assert (seen.value, seen.failed) == (pytest.approx(np.mean(np.log10([901, 8]))), 1)
+    # Whoever is not of the name, or was not retrieved, is no choice.
     names = [{"name": "Ann Lee", "candidates": [*people[:2], {"title": "x", "views": 1000}]}]
-    names[0]["candidates"].append({"title": "y", "views": 1000})
+    names.append({"name": "Eva Moe", "candidates": people[2:3]})
     write_jsonl(tmp_path / "names.jsonl", names)
     found, _ = run(tmp_path, [path], output="two", views=str(tmp_path / "names.jsonl"))
-    assert found[of("most_viewed", "automatic", "careful")].value == 0
-    assert found[of("most_viewed_by_chance", "automatic", "careful")].value == 0.5
+    first = found[of("most_viewed", "automatic", "merging")]
+    assert (first.value, first.n, first.failed) == (1, 1, 0)
+    # People of whom none was retrieved leave no choice either.
+    far = [{"title": f"Ann Lee ({who})", "name": "Ann Lee", "views": 5} for who in ("a", "b")]
+    write_jsonl(tmp_path / "far.jsonl", [*far, *({**p, "name": "Eva Moe"} for p in people[2:])])
+    found, _ = run(tmp_path, [path], output="three", views=str(tmp_path / "far.jsonl"))
+    first = found[of("most_viewed", "automatic", "merging")]
+    assert (first.value, first.n, first.failed) == (0, 1, 0)
     for odd in ({"name": "Ann Lee"}, {"name": "Ann Lee", "candidates": ["x"]}):
         write_jsonl(tmp_path / "names.jsonl", [odd])
         with pytest.raises(UserError, match="title"):

@@ -93,9 +93,10 @@ class DFActScore(Experiment):
         natural(names=names)
         if (decompose is None) != (verify is None):
             raise UserError("decompose, verify: give both, or neither for the files' own verdicts")
-        if verify is None and (retrieve or revise or citations):
+        if verify is None and (retrieve or revise or citations or views):
             raise UserError(
-                "retrieve, revise, citations: need a verifier; give decompose and verify as well"
+                "retrieve, revise, citations, views: need a verifier; give decompose and verify "
+                "as well"
             )
         self.documents = documents
         self.pipeline = (
