@@ -100,8 +100,8 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
             note = "Of the values of the texts."
             found.append(_by_source(results, _with(columns, source), title, note))
     note = (
-        "Section 5.3. The first two columns: of texts with one biography where several people of the "
-        "name were retrieved; the others: of all whose person’s page has views. "
+        "Section 5.3. The first two columns: of texts with one biography where several people of "
+        "the name were retrieved; the others: of all whose person’s page has views. "
         "The last two columns are Spearman correlations."
     )
     found.append(_by_source(results, _VIEWS, "Page views", note))
