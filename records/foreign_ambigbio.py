@@ -152,6 +152,23 @@ def judged(row: dict, number: int) -> dict | None:
     return _document(row, number, text, claims=claims, **more)
 
 
+def _atoms(given: list[dict] | None) -> list[dict] | None:
+    """Atoms with one supporting title each, or none.
+
+    Some released files have lists there, of no title or of one; where they hold only a title's
+    first letter, as they do after grouping, the title is not known.
+    """
+    if not isinstance(given, list):
+        return given
+    found = []
+    for atom in given:
+        title = atom["supporting_topic"]
+        if isinstance(title, list):
+            title = title[0] if title and len(title[0]) > 1 else None
+        found.append({**atom, "supporting_topic": title})
+    return found
+
+
 def cited(row: dict, number: int) -> dict | None:
     """Texts with the verdicts of ALCE's NLI model on their citations."""
     given = row.get("citations")

@@ -80,6 +80,13 @@ def test_d_factscore_s_output_has_a_row_a_text_abstentions_too(tmp_path):
     assert first.text == "Ada Lee painted. Ada Lee sang."
     assert first.model_extra["atoms_grouped"] == grouped
     assert (silent.id, silent.text, silent.claims) == ("1", "", [])
+    # Some files have lists of titles, or of a title's first letter.
+    lists = [
+        {**atom("a", PAINTER), "supporting_topic": titles} for titles in ([PAINTER], ["A"], [])
+    ]
+    path.write_text(json.dumps(whole | {"global_decisions": [lists, None]}))
+    titles = [a["supporting_topic"] for a in read_records(path, Document)[0].atoms_grouped]
+    assert titles == [PAINTER, None, None]
     path.write_text(json.dumps(whole | {"global_decisions": [grouped]}))
     with pytest.raises(BadInput, match="global_decisions: 1 texts where decisions has 2"):
         read_records(path, Document)

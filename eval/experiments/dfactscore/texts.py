@@ -134,10 +134,14 @@ def entities(text: JudgedText) -> int | None:
 
 
 def linked_people(text: JudgedText) -> int | None:
-    """Number of distinct titles that the groups' supported claims are linked to."""
+    """Number of distinct titles that the groups' supported claims are linked to.
+
+    ``None`` where some claim is supported and no title told.
+    """
     judged = any(claim.grouped is not None for claim in text.claims)
-    found = {c.entity for c in text.claims if c.grouped and c.entity is not None}
-    return len(found) if judged else None
+    titles = {claim.entity for claim in text.claims if claim.grouped}
+    found = titles - {None}
+    return len(found) if judged and (found or not titles) else None
 
 
 def output_type(text: JudgedText) -> Label | None:
