@@ -125,15 +125,15 @@ def judged(row: dict, number: int) -> dict | None:
 
     ``atoms_independent`` judges each atom by itself. All sections that the text cites, each once,
     are the contexts of every atom, since an atom does not say which citation is its own. The
-    citations and both lists of atoms stay as they are. D-FActScore's output has no texts; they are
+    citations and both lists of atoms stay beside. D-FActScore's output has no texts; they are
     the atoms one after the other.
     """
     if "atoms_independent" not in row:
         return None
-    atoms = row["atoms_independent"] or []
     more: dict[str, object] = {
-        name: row.get(name) for name in ("atoms_independent", "atoms_grouped")
+        name: _atoms(row.get(name)) for name in ("atoms_independent", "atoms_grouped")
     }
+    atoms = more["atoms_independent"] or []
     contexts = {}
     if isinstance(row.get("citations"), list):
         more |= {"citations": row["citations"], "passages": _cited_passages(row["citations"])}
