@@ -509,6 +509,10 @@ def test_the_published_form_of_the_verdicts(tmp_path):
         "is_supported": False,
         "supporting_topic": None,
     }
+    again, _ = given(tmp_path, {"all texts": str(path)})
+    assert again[ALONE].value == pytest.approx(found["init_score"])
+    assert again[GROUPED].value == pytest.approx(found["init_global_score"])
+    assert again["entities", None].value == pytest.approx(found["num_supporting_topics"])
     nothing = [
         one.model_copy(update={"scores": [s for s in one.scores if s.name != "grouped"]})
         for one in scored
