@@ -327,6 +327,21 @@ def test_released_verdicts_give_the_paper_s_values_without_a_model(tmp_path):
     assert {("claims", None), ALONE, ("respond_ratio", None)}.isdisjoint(cited)
 
 
+def test_released_texts_are_judged_by_their_own_passages(tmp_path):
+    files = released(tmp_path)
+    found, folder = run(tmp_path, {"gen": files[:2]})
+    # "[1]" is the first of the five documents that the text was written from.
+    texts = [t for t in read_records(folder / "texts.jsonl", JudgedText) if t.source == "automatic"]
+    assert [[s.recalled for s in text.citations] for text in texts] == [
+        [True, False], [False], [], [False],
+    ]  # fmt: skip
+    assert [text.titles for text in texts[:2]] == [list(PAGES)] * 2
+    assert texts[0].claims[0].text == "A."
+    # The empty text does not respond; of the last one its authors have no claims.
+    assert [text.responded for text in texts] == [True, True, False, True]
+    assert found[of("respond_ratio", "file", "gen")].value == 0.5
+
+
 def test_stages_that_need_each_other(tmp_path):
     files = released(tmp_path)
     with pytest.raises(UserError, match="decompose, verify: give both"):
