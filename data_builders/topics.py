@@ -28,9 +28,8 @@ def read_topics(paths: Sequence[str]) -> Topics:
     """Each topic once, in the files' order.
 
     Args:
-        paths: records with a ``topic`` (generations, documents, topics alone) or a ``name``
-            (AmbigBio.csv, names of ``data_builders ambigbio``), or ``.txt`` files with a topic a
-            line.
+        paths: records with a ``topic`` (generations, documents, topics alone), ``AmbigBio.csv``
+            (``prompt`` and ``name``), or ``.txt`` files with a topic a line.
 
     Raises:
         UserError: no such file, or a row without a topic.
@@ -44,7 +43,7 @@ def read_topics(paths: Sequence[str]) -> Topics:
             found |= {line.strip(): Stratum() for line in lines if line.strip()}
             continue
         for number, row in iter_rows(path):
-            topic = row.get("topic", row.get("name"))
+            topic = row.get("topic", row.get("name") if "prompt" in row else None)
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
             own = (row.get(name) for name in Stratum._fields)

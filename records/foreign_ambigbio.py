@@ -49,7 +49,7 @@ def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
         if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], str):
             yield number, "name: expected a prompt, a tab and a list with one name, as ['Ada Lee']"
         else:
-            yield number, {"name": listed[0].strip()}
+            yield number, {"prompt": found[1], "name": listed[0].strip()}
 
 
 def rows_in(whole: dict) -> list | None:
