@@ -9,7 +9,7 @@ from data_builders.written.ambigbio.names import read_names
 from records import BadInput, Document, RelationPair, UserError, iter_rows, read_records
 
 NAMES = (
-    "Tell me a bio of Ada Lee\t['Ada Lee']\n"
+    "Tell me a bio of Ada Lee\t['Ada Lee']\r\n"
     "Tell me a bio of Nuala O'Hara\t['Nuala O\\'Hara']\n"
     'Tell me a bio of Bo "Ace" Ek\t[\'Bo "Ace" Ek\']\n'
     'Tell me a bio of Zoë Årud\t["Zoë Årud"]'  # no end of line
