@@ -19,6 +19,7 @@ from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.knowledge import WORDS
 from eval.retrieve.pages import PageRetriever
 from eval.retrieve.search import SearchRetriever
+from eval.retrieve.titles import PagesOfTitles
 from eval.run.held import writers
 from eval.run.terminal import model_name
 from eval.select.core import Core
@@ -110,15 +111,25 @@ def _evidence(
     if isinstance(retrieve, GivenPassages):
         return retrieve(documents, claims)
     words, k = WORDS_A_PASSAGE, PASSAGES_A_CLAIM
-    if isinstance(retrieve, SearchRetriever):
+    if isinstance(retrieve, SearchRetriever | PagesOfTitles):
         k = retrieve.k
-    if isinstance(retrieve, PageRetriever):
+    if isinstance(retrieve, PageRetriever | PagesOfTitles):
         words = retrieve.words or WORDS
     text = " ".join(["word"] * words)
-    names = [f"p{n}" for n in range(k)]
-    own = [Passage(id=name, title="Title", text=text) for name in names]
-    given = [[c.model_copy(update={"contexts": names}) for c in row] for row in claims]
-    return given, [own for _ in documents]
+    given, found = [], []
+    for document, row in zip(documents, claims, strict=True):
+        titles = ["Title"]
+        if isinstance(retrieve, PagesOfTitles):
+            titles = list(dict.fromkeys(p.title for p in document.passages or []))
+        own = [
+            Passage(id=f"p{place}.{n}", title=title, text=text)
+            for place, title in enumerate(titles)
+            for n in range(k)
+        ]
+        names = [passage.id for passage in own]
+        given.append([claim.model_copy(update={"contexts": names}) for claim in row])
+        found.append(own)
+    return given, found
 
 
 def _table(rows: Sequence[_Row], claims: int, documents: int) -> str:
