@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from components.sentences import split_sentences
-from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
+from data_builders.written.adversarial import names_topic, paragraph, prompt_of
 from eval.models.chat import Answer, Writer
-from eval.prompting.prompts import Prompt
 from records import Document
 from records.abstention import responds
 
@@ -79,7 +78,8 @@ class PromptedCorrupter:
 
     Args:
         writer: the language model, by ``class_path``.
-        prompt: file with the fields ``topic`` and ``claim``; null takes the shipped one.
+        prompt: file with the fields ``topic`` and ``claim``, or the name of a shipped one:
+            ``corrupt``, or as Core's paper words it, without demonstrations, ``core_corrupt``.
         temperature: of sampling.
         top_p: share of probability of the nucleus.
         max_new_tokens: most tokens of a claim.
@@ -88,13 +88,13 @@ class PromptedCorrupter:
     def __init__(
         self,
         writer: Writer,
-        prompt: Path | None = None,
+        prompt: Path | str = "corrupt",
         temperature: float = 0.7,
         top_p: float = 0.95,
         max_new_tokens: int = 64,
     ):
         self.writer = writer
-        self.prompt = Prompt(prompt or PROMPTS / "corrupt.jinja")
+        self.prompt = prompt_of(prompt)
         self.sampling = {
             "temperature": temperature,
             "top_p": top_p,

@@ -60,7 +60,7 @@ class ClaimRow(BaseModel):
     label: VerdictLabel | None = None
     selected: bool
     weight: float
-    document_entailment: Probability
+    document_entailment: Probability | None = None
     reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent", "failed"]
     duplicate_of: str | None = None
 
