@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from importlib import import_module
 from pathlib import Path
 
@@ -97,4 +98,5 @@ def main(argv: list[str]) -> int:
     output = Path(arguments.output)
     print(experiment.page.told(experiment.run(output, config["experiment"])))
     print(output / "results.json")
+    print(f"python -m eval report --run {shlex.quote(str(output))}  # writes report.html")
     return 0

@@ -1,6 +1,7 @@
 """``python -m eval report``: a folder of ``score`` or of an experiment as one page.
 
-The page, ``report.html``, works offline; what it shows is read from the run folder.
+The page, ``report.html``, works offline; what it shows is read from the run folder. With another
+run's folder as ``--against``, ``comparison/report.html`` says which texts changed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from eval.commands.experiment import EXPERIMENTS
-from eval.report.page import Page, write_page
-from records import UserError, read_results
+from eval.report.page import Page, write_comparison, write_page
+from records import ResultFile, UserError, read_results
 
 
 def page_of(name: str) -> Page:
@@ -27,6 +28,41 @@ def page_of(name: str) -> Page:
         raise UserError(f"no page for the experiment {name!r}; there are: {', '.join(known)}")
     module, _, page = known[name].rpartition(".")
     return getattr(import_module(module), page)()
+
+
+def _results(folder: Path) -> ResultFile:
+    """A run's results.
+
+    Raises:
+        UserError: there are none.
+    """
+    if not (folder / "results.json").is_file():
+        what = "has no results.json" if folder.is_dir() else "no such run folder"
+        raise UserError(
+            f"{folder}: {what}; run `python -m eval score --config … --documents … "
+            f"--output {folder}`, or an experiment, first"
+        )
+    file = read_results(folder / "results.json")
+    if not file.results:
+        raise UserError(f"{folder / 'results.json'}: no results in it; run the experiment again")
+    return file
+
+
+def build_comparison(run_folder: str | Path, against: str | Path) -> Path:
+    """Write ``comparison/`` into a run folder: its texts' scores against those of another run.
+
+    Raises:
+        UserError: one of the folders has no results or no texts, or they are of two experiments, or
+            of one whose runs are not compared.
+    """
+    here, there = Path(run_folder), Path(against)
+    file, other = _results(here), _results(there)
+    if file.experiment != other.experiment:
+        raise UserError(
+            f"against: {there} is a run of {other.experiment}, {here} one of {file.experiment}; "
+            "give two runs of one experiment"
+        )
+    return write_comparison(page_of(file.experiment), file, here, there)
 
 
 def build_report(run_folder: str | Path, document: str | None = None) -> Path:
@@ -46,15 +82,7 @@ def build_report(run_folder: str | Path, document: str | None = None) -> Path:
             document where the page shows none.
     """
     folder = Path(run_folder)
-    if not (folder / "results.json").is_file():
-        what = "has no results.json" if folder.is_dir() else "no such run folder"
-        raise UserError(
-            f"{folder}: {what}; run `python -m eval score --config … --documents … "
-            f"--output {folder}`, or an experiment, first"
-        )
-    file = read_results(folder / "results.json")
-    if not file.results:
-        raise UserError(f"{folder / 'results.json'}: no results in it; run the experiment again")
+    file = _results(folder)
     page = page_of(file.experiment)
     if document is not None and not page.draws_documents:
         raise UserError(
@@ -73,6 +101,14 @@ def main(argv: list[str]) -> int:
         default=None,
         help="whose graph the page of factreasoner draws",
     )
+    parser.add_argument(
+        "--against",
+        type=str | None,
+        default=None,
+        help="another run of the same texts, which this one is compared with text by text",
+    )
     arguments = parser.parse_args(argv)
     print(build_report(arguments.run, arguments.document))
+    if arguments.against is not None:
+        print(build_comparison(arguments.run, arguments.against))
     return 0

@@ -61,7 +61,7 @@ class Experiment:
         """Run, resuming what a killed run left in ``output``.
 
         Writes ``results.json``, the files of :meth:`measure`, and of these ``tables.md``,
-        ``tables.csv`` and ``figures/*.svg``.
+        ``tables.csv``, ``tables/`` and ``figures/``.
 
         Raises:
             UserError: something is wrong with the configuration or its files, or the folder holds

@@ -37,10 +37,11 @@ Points = Sequence[tuple[float, float]]
 
 
 class Drawing(NamedTuple):
-    """A figure of a run."""
+    """A figure of a run, with the numbers that it shows, a mark each."""
 
     title: str
     svg: str
+    rows: Sequence[Mapping[str, object]] = ()
 
 
 class Line(NamedTuple):
@@ -100,6 +101,11 @@ def as_svg(
     if axes.get_legend_handles_labels()[0]:
         place = {"loc": inside} if inside else {"loc": "upper left", "bbox_to_anchor": (1, 1)}
         axes.legend(frameon=False, fontsize=8, **place)
+    return written(figure, hints)
+
+
+def written(figure: Figure, hints: Mapping[str, str] | None = None) -> str:
+    """The figure as it is, without a time in it; ``hints`` as of :func:`as_svg`."""
     out = StringIO()
     nothing = {"Date": None, "Creator": None}
     FigureCanvasSVG(figure).print_figure(out, format="svg", bbox_inches="tight", metadata=nothing)

@@ -9,16 +9,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from eval.report.comparison import (
+    TextScores,
+    changed_rows,
+    compare,
+    comparison_tables,
+    summary,
+)
 from eval.report.figures import Drawing, inline
+from eval.report.table_files import slug, table_files
 from eval.report.tables import (
     Cell,
     TextTable,
+    as_csv,
     interval,
     markdown,
     number,
@@ -27,10 +36,9 @@ from eval.report.tables import (
     unbroken,
     unit_of,
 )
-from records import Result, ResultFile, write_text
+from records import Result, ResultFile, UserError, write_text
 
 _TEMPLATES = Path(__file__).parents[1]
-_SCRIPT = Path(__file__).parent / "page.js"
 MAX_RESULTS = 1000  # listed one by one
 # Settings that every page names, as the configuration calls them.
 _SETTINGS = {
@@ -51,14 +59,14 @@ class Page:
         question: its title.
         counted: what stands above ``tables.md``.
         draws_documents: whether ``document`` chooses what is drawn.
-        filtered: whether the page lets its reader choose documents; only then a script runs in it.
+        script: below ``eval``; the only script that may run in the page.
     """
 
     template: str
     question: str
     counted = "n counts topics; brackets hold 95 % bootstrap intervals over topics."
     draws_documents = False
-    filtered = False
+    script: str | None = None
 
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
         """All tables, in reading order."""
@@ -76,6 +84,14 @@ class Page:
         """What else the template shows."""
         return {}
 
+    def compared(self, folder: Path) -> Iterator[TextScores]:
+        """The scores of each text, which another run's are compared with.
+
+        Raises:
+            UserError: these runs are compared by nothing.
+        """
+        raise UserError("against: runs of this experiment are not compared text by text")
+
     def in_terminal(self, row: Result) -> bool:
         """Whether a result is told when the run ends; all are in the file."""
         return True
@@ -86,16 +102,30 @@ class Page:
 
 
 def write_tables_and_figures(page: Page, file: ResultFile, folder: Path) -> None:
-    """Write ``tables.md``, ``tables.csv`` and ``figures/*.svg`` into a run folder."""
+    """Write a run's tables and figures into its folder.
+
+    ``tables.md`` holds all tables, ``tables.csv`` all results; ``tables/`` each table as CSV and as
+    LaTeX, ``figures/`` each figure as SVG and the numbers in it as CSV.
+    """
     tables = [*page.tables(file, folder), *page.appendix(file, folder)]
     write_text(folder / "tables.md", markdown(tables, page.counted))
     write_text(folder / "tables.csv", results_csv(file.results))
-    drawn = page.figures(file, folder)
-    for old in (folder / "figures").glob("*.svg"):  # of a run with other options
-        if old.stem not in drawn:
+    _write_all(folder / "tables", table_files(tables))
+    files = {}
+    for name, drawing in page.figures(file, folder).items():
+        files[f"{name}.svg"] = drawing.svg
+        if drawing.rows:
+            files[f"{name}.csv"] = as_csv(drawing.rows)
+    _write_all(folder / "figures", files)
+
+
+def _write_all(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files, and delete those of a run with other options."""
+    for old in folder.glob("*"):
+        if old.name not in files and old.suffix in {".svg", ".csv", ".tex"}:
             old.unlink()
-    for name, drawing in drawn.items():
-        write_text(folder / "figures" / f"{name}.svg", drawing.svg)
+    for name, text in files.items():
+        write_text(folder / name, text)
 
 
 def write_page(page: Page, file: ResultFile, folder: Path, document: str | None = None) -> Path:
@@ -118,11 +148,34 @@ def write_page(page: Page, file: ResultFile, folder: Path, document: str | None 
         "sections": _sections(tables),
         "drawings": {name: (d.title, inline(d.svg)) for name, d in drawn.items()},
         "others": [name for name in drawn if name not in beside],
-        "script": Markup(_SCRIPT.read_text(encoding="utf-8")) if page.filtered else None,
+        "script": _script(page.script),
     }
     context |= _origin(file) | page.context(file, folder, document)
     write_text(folder / "report.html", _environment().get_template(page.template).render(context))
     return folder / "report.html"
+
+
+def write_comparison(page: Page, file: ResultFile, folder: Path, other: Path) -> Path:
+    """Write ``comparison/`` into a run folder: its texts' scores against those of another run.
+
+    Holds ``report.html``, ``tables.md``, ``tables/`` and ``changed.csv``, each text whose score is
+    another one.
+
+    Returns:
+        The page's path.
+    """
+    found = compare(page.compared(folder), page.compared(other))
+    tables = comparison_tables(found)
+    told = {"here": str(folder), "there": str(other), "summary": summary(found)}
+    place = folder / "comparison"
+    write_text(place / "tables.md", markdown(tables, " ".join(told["summary"])))
+    _write_all(place / "tables", table_files(tables))
+    write_text(place / "changed.csv", as_csv(changed_rows(found)))
+    shown = {"question": "What changed?", "sections": _sections(tables), "drawings": {}}
+    context = shown | {"others": [], "script": None} | _origin(file) | told
+    template = _environment().get_template("report/comparison.html.j2")
+    write_text(place / "report.html", template.render(context))
+    return place / "report.html"
 
 
 def _sections(tables: Sequence[TextTable]) -> list[tuple[TextTable, list[TextTable]]]:
@@ -145,9 +198,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "interval": interval, "unbroken": unbroken}
-    environment.filters |= {"unit": unit_of, "csp_hash": _csp_hash}
+    environment.filters |= {"unit": unit_of, "csp_hash": _csp_hash, "slug": slug}
     environment.tests["cell"] = lambda value: isinstance(value, Cell)
     return environment
+
+
+def _script(name: str | None) -> Markup | None:
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8")) if name else None
 
 
 def _csp_hash(script: str) -> str:

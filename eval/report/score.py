@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from eval.metrics.document import Scored, named
+from eval.report.comparison import TextScores
 from eval.report.graph import Picture, picture_of
 from eval.report.highlighted import Run, of_verdict
 from eval.report.page import Page
@@ -303,6 +304,18 @@ class ScorePage(Page):
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
         """The metrics of all texts."""
         return [*tables_of(rows_of(file.results)), *strata_tables(file.results)]
+
+    def compared(self, folder: Path) -> Iterator[TextScores]:
+        """The precision of each text by each assessor, without and with Core."""
+        for line, row in iter_rows(folder / "scored.jsonl"):
+            try:
+                scored = Scored.model_validate(row)
+            except ValidationError as error:
+                raise first_fault(f"{folder / 'scored.jsonl'}:{line}", error) from None
+            own = scored.document
+            scores = {(named(s.assessor, s.name), s.selection): s.precision for s in scored.scores}
+            given = (own.kind or "normal", own.generator or "given")
+            yield TextScores(own.id, own.topic, *given, own.text, scores)
 
     def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
         """A summary, models and costs, and documents."""

@@ -14,6 +14,7 @@ from records import Result
 _DIGITS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
 _UNITS = {
     **dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share"),
+    **dict.fromkeys(("supported_if_true", "supported_if_false"), "share"),
     **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
     "claims": "tenth",
 }
@@ -28,14 +29,22 @@ _WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d
 
 @dataclass(frozen=True)
 class Cell:
-    """A value, its interval, and what it is of; a page sets them apart."""
+    """A value, its interval, and what it is of; a page sets them apart.
+
+    Attributes:
+        mark: a word on the value, e.g. ``gamed``.
+        good: how a page colours the mark: good, bad, or neither.
+    """
 
     value: str
     interval: str = ""
     note: str = ""
+    mark: str = ""
+    good: bool | None = None
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.value, self.interval, self.note and f"({self.note})")))
+        note = self.note and f"({self.note})"
+        return " ".join(filter(None, (self.value, self.interval, self.mark, note)))
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class TextTable:
 
 
 def unit_of(metric: str) -> str:
-    """How a metric of ``score`` and of the robustness experiment is read."""
+    """How a metric of ``score`` and of texts by kind is read."""
     return _UNITS.get(metric, "score")
 
 
@@ -198,6 +207,14 @@ def as_csv(rows: Sequence[Mapping]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
+
+
+def plain_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
+    """A table whose columns are aligned by blanks, for a terminal."""
+    lines = [[" ".join(str(part).split()) for part in line] for line in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([p.ljust(w) for p, w in zip(line, widths, strict=True)] for line in lines)
+    return "\n".join("  ".join(line).rstrip() for line in padded)
 
 
 def terminal(rows: Sequence[Result]) -> str:

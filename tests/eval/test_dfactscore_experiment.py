@@ -169,7 +169,7 @@ def test_values_by_hand(tmp_path):
         "| merging | automatic | 0.750 [0.750, 0.750] (n = 2)" in (folder / "tables.md").read_text()
     )
     assert sorted(p.name for p in folder.iterdir()) == [
-        "figures", "results.json", "tables.csv", "tables.md", "texts.jsonl",
+        "figures", "results.json", "tables", "tables.csv", "tables.md", "texts.jsonl",
     ]  # fmt: skip
     page = build_report(folder).read_text()
     assert "Ann Lee (merging): 0.75 → 0.50, merged" in page

@@ -42,7 +42,7 @@ def robustness(server):
         writer = OpenAIServer("m", server.url, retries=0, concurrency=1, prices=(1e6, 2e6))
         return Pipeline(Sentences(), [FActScore(writer, retrieval=False)])
 
-    return Robustness(["texts.jsonl"], pipeline(), control=pipeline())
+    return Robustness({"one": pipeline(), "two": pipeline()}, ["texts.jsonl"])
 
 
 def informativeness(server):
@@ -98,7 +98,7 @@ def test_nothing_is_asked_twice_and_usage_is_told(make, shipped, monkeypatch):
     with ModelServer(reply) as server:
         calm = make(server).run(Path("calm"), {})
         asked = len(server.answered)
-        assert asked == 2 * len(TOPICS), "the control asks the same"
+        assert asked == 2 * len(TOPICS), "the second metric asks the same"
         make(server).run(Path("calm"), {})
         assert len(server.answered) == asked, "the answers are kept in the run's folder"
         server.faults.extend([None] * 5 + ["503"])

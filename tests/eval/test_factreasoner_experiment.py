@@ -248,8 +248,10 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(sets, monkeypatch):
     broken.run(Path("killed"), {})
     assert model.calls == 1  # two of three documents were done
     files = sorted(path.name for path in Path("whole").iterdir())
-    assert files == ["results.json", "scored.jsonl", "tables.csv", "tables.md"]
+    assert files == ["results.json", "scored.jsonl", "tables", "tables.csv", "tables.md"]
     assert files == sorted(path.name for path in Path("killed").iterdir())
+    files.remove("tables")
+    files += [f"tables/{path.name}" for path in Path("whole/tables").iterdir()]
     for name in files:
         assert (Path("killed") / name).read_bytes() == (Path("whole") / name).read_bytes(), name
 

@@ -1,21 +1,19 @@
 """The report: what it says is in the run folder, and nothing in the run folder can run in it."""
 
-import shutil
-import subprocess
-from html.parser import HTMLParser
+import csv
+import math
 
 import pytest
 
-from eval.commands.report import build_report, main
-from eval.experiments.robustness.page import MAX_DOCUMENTS, read_documents, read_training
-from eval.experiments.robustness.tables import Table, reached
+from eval.commands.report import build_comparison, build_report, main
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
 from eval.pipeline import Scored
-from eval.report.tables import number
+from eval.report.comparison import TextScores, compare, comparison_tables, summary
+from eval.report.table_files import latex_table, named_apart, table_csv
+from eval.report.tables import Cell, TextTable, plain_table
 from eval.stages import Selection
 from records import (
-    BadInput,
     Claim,
     Document,
     Passage,
@@ -25,313 +23,14 @@ from records import (
     Verdict,
     write_jsonl,
     write_results,
-    write_text,
 )
+from tests.eval.html_page import Page
 
 ATTACK = "</script><script>alert('gamed')</script><img src=x onerror=alert(1)>"
-KINDS = {"normal": (0.62, 0.6, 0.7), "uninformative": (0.98, 0.12, 0.04)}
-
-
-def row(metric, selection="core", kind="normal", value=0.5, **more):
-    interval = None if value is None else (max(0.0, value - 0.05), value + 0.02)
-    given = {"generator": "kb", "domain": "biographies", "n": 24, "failed": 3, "ci95": interval}
-    given |= {"config_hash": "c0ffee", "variant": "trained", **more}
-    return Result(metric=metric, selection=selection, kind=kind, value=value, **given)
-
-
-def rows_of(variant, **more):
-    for kind, (none, core, kept) in KINDS.items():
-        kept = kept if variant == "trained" else 0.9
-        for selection, value in (("none", none), ("core", core)):
-            shared = {"selection": selection, "kind": kind, "variant": variant, **more}
-            yield row("factual_precision", value=value, **shared)
-            yield row("claims", value=12.4 if selection == "none" else 12.4 * kept, **shared)
-        yield row("kept_share", kind=kind, value=kept, variant=variant, **more)
-
-
-def curve_rows():
-    for count in (0, 2, 4):
-        for selection, value in (("none", 0.6 + 0.05 * count), ("core", 0.6)):
-            yield row("factual_precision", selection, "corrupted", value, variant=count)
-
-
-def document(kind="normal", topic="Ann Lee", text="Ann Lee was a painter.", **more):
-    claim = {"text": text, "label": "supported", "selected": True, "weight": 1.25}
-    claim |= {"document_entailment": 0.97, "reason": "selected", "duplicate_of": None}
-    again = claim | {"selected": False, "reason": "duplicate", "duplicate_of": text, "label": None}
-    given = {"id": "d", "generator": "kb", "components": "trained", "claims": [claim, again]}
-    return given | {"kind": kind, "topic": topic, **more}
-
-
-def write_run(folder, results, documents=(), training=(), **provenance):
-    core = {"p": 1.0, "epsilon": 0.7, "weighting": "capped", "bleached": "bleached.txt"}
-    provenance = {
-        "config": {"seed": 7, "pipeline": {"select": {"init_args": core}}},
-        "checkpoints": {"checkpoints/unli": {"component": "unli", "sha256": "feed", "metrics": {}}},
-        "data": {"data/test.jsonl": "beef"},
-        "versions": {"torch": "2.13.0"},
-        "targets": [
-            {"kind": "uninformative", "metric": "kept_share", "at_most": 0.1},
-            {"kind": "normal", "metric": "kept_share", "at_least": 0.6},
-        ],
-    } | provenance
-    file = ResultFile(experiment="robustness", provenance=provenance, results=list(results))
-    write_results(folder / "results.json", file)
-    write_jsonl(folder / "selections.jsonl", documents)
-    for name, text in training:
-        write_text(folder / "training" / f"{name}.csv", text)
-    return folder
-
-
-LOG = "epoch,step,train/loss,dev/loss,dev/pearson\n0,9,0.7,,\n0,19,,0.5,0.41\n0,29,0.6,,\n"
-
-
-@pytest.fixture
-def whole_run(tmp_path):
-    results = [*rows_of("trained"), *rows_of("untrained"), *curve_rows()]
-    documents = [document(kind) for kind in KINDS]
-    return write_run(tmp_path, results, documents, [("unli", LOG)])
-
-
-class Page(HTMLParser):
-    """Element names with attributes, visible text, and by drawing what shows under the pointer."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.elements, self.words, self.figures, self._open = [], [], {}, []
-        self._drawing = None
-        self.feed(html)
-        self.text = " ".join(" ".join(self.words).split())
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        if tag == "figure":
-            self._drawing = self.figures.setdefault(dict(attributes)["aria-label"], [])
-        self._open.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        while self._open and self._open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, data):
-        tag, _ = self._open[-1] if self._open else ("", {})
-        within = [name for name, _ in self._open]
-        if tag == "title" and "svg" in within:
-            self._drawing.append(data)
-        elif "svg" not in within and tag not in {"script", "style"}:
-            self.words.append(data)
 
 
 def page_of(folder):
     return Page(build_report(folder).read_text(encoding="utf-8"))
-
-
-def test_says_in_words_what_the_numbers_say(whole_run):
-    text = page_of(whole_run).text
-    assert "uninformative texts score 0.98 without Core, 0.12 with Core" in text
-    assert "Core keeps 70 % of normal, 4 % of uninformative" in text
-    assert "the trained components reach 2 of 2 targets" in text
-    assert "the untrained control reaches 1 of 2 targets." in text
-    assert "4 appended adversarial sentences move precision from 0.60 to 0.80 without Core" in text
-    assert "at most 10 % 4.0 % [0.0, 6.0] n = 24, 3 not judged yes" in text
-    assert "p = 1.0 , ε in nats = 0.7 , weighting = capped" in text
-    assert "+1.25 nats" in text
-    assert "repeats a subclaim that was kept: “Ann Lee was a painter.”" in text
-
-
-BARS = "Factual precision by kind of text, trained components"
-CURVE = "Factual precision against the number of appended adversarial sentences"
-
-
-def test_drawings_show_the_results_with_their_intervals(whole_run):
-    figures = page_of(whole_run).figures
-    trained = [f"Training of unli: {what}" for what in ("loss", "dev/pearson")]
-    control = BARS.replace("trained components", "untrained control")
-    assert list(figures) == [BARS, control, CURVE, *trained]
-    assert figures[BARS] == [
-        f"{kind}, {said}: {value} [{low}, {high}], n = 24, 3 not judged"
-        for said, rows in (
-            ("without Core", (("0.620", "0.570", "0.640"), ("0.980", "0.930", "1.000"))),
-            ("with Core", (("0.600", "0.550", "0.620"), ("0.120", "0.070", "0.140"))),
-        )
-        for kind, (value, low, high) in zip(KINDS, rows, strict=True)
-    ]
-    curve = [hint.partition(" [")[0] for hint in figures[CURVE]]
-    assert curve == [
-        f"{count} appended, {said}: {value}"
-        for said, values in (
-            ("without Core", ("0.600", "0.700", "0.800")),
-            ("with Core", ("0.600", "0.600", "0.600")),
-        )
-        for count, value in zip((0, 2, 4), values, strict=True)
-    ]
-    # The gap is joined.
-    assert figures[trained[0]] == ["step 9: 0.7", "step 29: 0.6", "step 19: 0.5"]
-    assert figures[trained[1]] == ["step 19: 0.41"]
-    text = page_of(whole_run).text
-    assert "4 0.800 [0.750, 0.820] n = 24, 3 not judged 0.600" in text
-
-
-def test_groups_and_bins_have_tables(tmp_path):
-    split = [row("kept_share", value=0.25, group="painters")]
-    split += [row("factual_precision", "none", value=0.75, bin="rare")]
-    text = page_of(write_run(tmp_path, [*rows_of("trained"), *split])).text
-    kept = "25.0 % [20.0, 27.0] n = 24, 3 not judged"
-    assert f"group painters normal (kb) trained – {kept}" in text
-    scored = "0.750 [0.700, 0.770] n = 24, 3 not judged"
-    assert f"frequency rare normal (kb) trained {scored} –" in text
-    assert "Core keeps 70 % of normal" in text, "they are not the whole"
-
-
-def test_equal_runs_give_equal_bytes_and_leave_nothing_else(whole_run):
-    before = {path.name for path in whole_run.iterdir()}
-    first = build_report(whole_run).read_bytes()
-    assert build_report(whole_run).read_bytes() == first
-    assert {path.name for path in whole_run.iterdir()} == before | {"report.html"}
-
-
-def test_page_asks_for_nothing_outside_itself(whole_run):
-    page = page_of(whole_run)
-    for tag, attributes in page.elements:
-        assert "src" not in attributes, tag
-        assert attributes.get("href", "data:,") == "data:,", tag
-    policy = next(a["content"] for _, a in page.elements if "http-equiv" in a)
-    assert "default-src 'none'" in policy
-    assert "unsafe-inline" not in policy.partition("script-src")[2]
-
-
-def test_hostile_text_stays_text(tmp_path):
-    results = [*rows_of("trained"), *rows_of("trained", generator=ATTACK)]
-    results += [row("factual_precision", s, ATTACK, 0.5) for s in ("none", "core")]
-    documents = [document(ATTACK, topic=ATTACK, text=ATTACK, generator=ATTACK)]
-    log = LOG.replace("dev/pearson", f'"dev/{ATTACK}"')
-    write_run(tmp_path, results, documents, [("unli", log)], versions={ATTACK: ATTACK})
-    html = build_report(tmp_path).read_text(encoding="utf-8")
-    page = Page(html)
-    names = [tag for tag, _ in page.elements]
-    assert names.count("script") == 1
-    assert "img" not in names
-    assert not any(name.startswith("on") for _, given in page.elements for name in given)
-    assert ATTACK in page.text  # shown, in full
-    assert f"{ATTACK} ({ATTACK}), with Core" not in html  # shown in a drawing, escaped
-    assert any(ATTACK in hint for hint in page.figures[BARS])
-    assert "<script>alert" not in html
-
-
-@pytest.mark.parametrize(
-    ("left_out", "sentence"),
-    [
-        ("untrained", "No untrained control: the run has no rows of untrained components."),
-        ("curve", "Left out: the run has no results for appended sentences"),
-        ("selections", "Left out: the run folder has no selections.jsonl"),
-        ("training", "Left out: the run folder has no training log"),
-        ("precision", "Left out: results.json has no factual_precision."),
-    ],
-)
-def test_missing_part_is_a_sentence_and_no_empty_plot(tmp_path, left_out, sentence):
-    results = [*rows_of("trained")]
-    if left_out == "precision":
-        results = [r for r in results if r.metric != "factual_precision"]
-    if left_out != "untrained":
-        results += [r for r in rows_of("untrained") if r.metric != "factual_precision"]
-    if left_out not in {"curve", "precision"}:
-        results += curve_rows()
-    documents = [] if left_out == "selections" else [document()]
-    empty = [("unli", "epoch,step,train/loss\n0,1,\n")]
-    training = empty if left_out == "training" else [("unli", LOG)]
-    page = page_of(write_run(tmp_path, results, documents, training))
-    assert sentence in page.text
-    assert all(page.figures.values())
-
-
-def test_result_without_a_value_has_no_bar_and_a_dash(tmp_path):
-    results = [*rows_of("trained"), row("factual_precision", "none", "sampled", 0.9)]
-    results += [row("factual_precision", "core", "sampled", None, n=0, failed=8)]
-    page = page_of(write_run(tmp_path, results))
-    assert len([hint for hint in page.figures[BARS] if "with Core" in hint]) == 2
-    assert "– n = 0, 8 not judged" in page.text
-
-
-def test_target_of_an_absent_kind_is_not_reached(tmp_path):
-    targets = [{"kind": "repetitive", "metric": "kept_share", "at_most": 0.25}]
-    text = page_of(write_run(tmp_path, rows_of("trained"), targets=targets)).text
-    assert "reach 0 of 1 targets" in text
-    assert "The target for repetitive texts (at most 25 %) has no value" in text
-
-
-@pytest.mark.parametrize(
-    ("target", "value", "ci95", "said"),
-    [
-        ({"at_most": 0.1}, 0.1, (0.02, 0.1), "yes"),
-        ({"at_most": 0.1}, 0.11, (0.105, 0.2), "no"),
-        ({"at_least": 0.6}, 0.7, (0.65, 0.8), "yes"),
-        ({"at_least": 0.6}, 0.58, (0.5, 0.7), "no (its interval holds the bound)"),
-        ({"at_least": 0.6}, None, None, "no value"),
-    ],
-)
-def test_reached(target, value, ci95, said):
-    assert reached(target, row("kept_share", value=value, ci95=ci95)) == said
-
-
-def test_kinds_by_several_generators_are_told_apart():
-    table = Table([*rows_of("trained"), row("kept_share", generator="adversary", value=0.1)])
-    assert [t.label for t in table.texts] == ["normal (kb)", "normal (adversary)", "uninformative"]
-    assert number(table.get("kept_share", "core", table.texts[1], "trained").value) == "0.100"
-
-
-def test_first_documents_of_every_kind_and_components(tmp_path):
-    documents = [
-        document(kind, components=components, id=f"{kind}-{index}")
-        for components in ("trained", "untrained")
-        for kind in ("uninformative", "normal")
-        for index in range(40)
-    ]
-    write_jsonl(tmp_path / "selections.jsonl", documents)
-    shown = read_documents(tmp_path / "selections.jsonl")
-    assert len(shown) == MAX_DOCUMENTS
-    cells = [(d.kind, d.components) for d in shown]
-    assert sorted(cells.count(cell) for cell in set(cells)) == [7, 7, 8, 8]
-    assert shown[0].id == "normal-0"
-
-
-def test_users_mistakes_are_one_line(tmp_path):
-    with pytest.raises(UserError, match="no such run folder"):
-        build_report(tmp_path / "absent")
-    with pytest.raises(UserError, match=r"has no results\.json"):
-        build_report(tmp_path)
-    with pytest.raises(UserError, match="no results in it"):
-        build_report(write_run(tmp_path, []))
-    write_run(tmp_path, rows_of("trained"), [document(), document() | {"claims": [{}]}])
-    with pytest.raises(BadInput, match=r"selections\.jsonl:2: claims\.0\.text"):
-        build_report(tmp_path)
-    write_text(tmp_path / "log.csv", "step,train/loss\n1,low\n")
-    with pytest.raises(UserError, match=r"log\.csv:2: train/loss: not a number: 'low'"):
-        read_training(tmp_path / "log.csv")
-
-
-def test_command_prints_where_the_page_is(whole_run, capsys):
-    assert main(["--run", str(whole_run)]) == 0
-    assert capsys.readouterr().out.strip() == str(whole_run / "report.html")
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on PATH")
-@pytest.mark.parametrize("hostile", [False, True])
-def test_browser_shows_the_page_without_an_error(whole_run, tmp_path, hostile):
-    if hostile:
-        write_run(whole_run, [*rows_of("trained"), *rows_of("trained", generator=ATTACK)])
-    path = build_report(whole_run)
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
-    command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
-    command += ["--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--enable-logging=stderr", "--v=0", "--virtual-time-budget=5000"]
-    done = subprocess.run(
-        [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60
-    )
-    page = Page(done.stdout)
-    figures = [attributes for tag, attributes in page.elements if tag == "figure"]
-    assert done.stdout.count("<svg ") == len(figures) > 0
-    assert "CONSOLE" not in done.stderr
-    assert not any(tag == "img" for tag, _ in page.elements)
 
 
 def scored_document(
@@ -428,3 +127,131 @@ def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
         build_report(tmp_path)
     (tmp_path / "scored.jsonl").unlink()
     assert "the run folder has no scored.jsonl" in page_of(tmp_path).text
+
+
+def test_a_run_without_results_is_the_users_mistake(tmp_path):
+    with pytest.raises(UserError, match="no such run folder"):
+        build_report(tmp_path / "absent")
+    with pytest.raises(UserError, match=r"has no results\.json"):
+        build_report(tmp_path)
+    write_results(
+        tmp_path / "results.json", ResultFile(experiment="score", provenance={}, results=[])
+    )
+    with pytest.raises(UserError, match="no results in it"):
+        build_report(tmp_path)
+
+
+# Two runs
+
+
+def run_of(folder, *numbers, **more):
+    folder.mkdir()
+    return scored_run(folder, [scored_document(number, **more) for number in numbers])
+
+
+def test_command_prints_where_the_pages_are(tmp_path, capsys):
+    one, two = run_of(tmp_path / "one", 0, 1, 2), run_of(tmp_path / "two", 1, 2, 3)
+    assert main(["--run", str(one), "--against", str(two)]) == 0
+    pages = [one / "report.html", one / "comparison/report.html"]
+    assert capsys.readouterr().out.splitlines() == [str(page) for page in pages]
+    text = Page(pages[1].read_text(encoding="utf-8")).text
+    assert "2 texts are in both runs; 1 only here, 1 only there, 0 have the same id" in text
+    assert "0 scores changed; 0 of 2 differences" in text
+    first = pages[1].read_bytes()
+    build_comparison(one, two)
+    assert pages[1].read_bytes() == first
+
+
+def test_a_changed_text_is_named_and_hostile_text_stays_text(tmp_path):
+    same = scored_document(0, ATTACK)
+    changed = scored_document(1, ATTACK)
+    failed = scored_document(1, ATTACK, failing=True)
+    for name, other in (("one", changed), ("two", failed)):
+        (tmp_path / name).mkdir()
+        scored_run(tmp_path / name, [same, other])
+    path = build_comparison(tmp_path / "one", tmp_path / "two")
+    html = path.read_text(encoding="utf-8")
+    assert "<script>alert" not in html
+    page = Page(html)
+    assert "script" not in {tag for tag, _ in page.elements}
+    with open(path.parent / "changed.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["id"], r["topic"], r["here"], r["there"]) for r in rows] == [
+        ("d1", ATTACK, "1.0", "")
+    ] * 2
+
+
+def test_runs_that_cannot_be_compared_are_the_users_mistake(tmp_path):
+    one = run_of(tmp_path / "one", 0)
+    (tmp_path / "other").mkdir()
+    row = Result(metric="x", domain="d", n=1, failed=0, value=1, ci95=None, config_hash="c")
+    for name in ("other", "same"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        file = ResultFile(experiment="informativeness", provenance={}, results=[row])
+        write_results(tmp_path / name / "results.json", file)
+    with pytest.raises(UserError, match="give two runs of one experiment"):
+        build_comparison(one, tmp_path / "other")
+    with pytest.raises(UserError, match="not compared text by text"):
+        build_comparison(tmp_path / "other", tmp_path / "same")
+    (one / "scored.jsonl").unlink()
+    with pytest.raises(UserError, match=r"scored\.jsonl: no such file"):
+        build_comparison(one, one)
+
+
+def texts(*precisions, metric="m"):
+    for number, value in enumerate(precisions):
+        scores = {(metric, "none"): value}
+        yield TextScores(f"d{number}", f"topic {number}", "normal", "g", "text", scores)
+
+
+def test_comparison_by_hand():
+    found = compare(texts(0.5, 0.7, 0.9, None, 0.3), texts(0.3, 0.5, 0.6, 0.5, 0.3))
+    table, changed = comparison_tables(found)
+    (row,) = table.rows
+    # Differences 0.2, 0.2, 0.3, 0: mean 0.175, sd 0.1258, t = 2.782 with 3 degrees of freedom.
+    assert row[:6] == ["m", "none", "normal", "4 of 5", "0.600", "0.425"]
+    assert (row[6].value, row[6].note) == ("+0.175", "n = 4")
+    assert row[7:9] == ["3", "0"]
+    assert float(row[9]) == pytest.approx(0.0689, abs=2e-4)
+    assert row[9] == row[10], "one row is its own family"
+    assert [c.text.id for c in found.changed] == ["d3", "d2", "d0", "d1"]
+    assert found.changed[0].size == math.inf
+    assert len(changed.rows) == 4
+    assert "4 scores changed; 0 of 1" in summary(found)[-1]
+
+
+def test_texts_of_other_words_are_not_compared():
+    others = [text._replace(text="other") for text in texts(0.1)]
+    found = compare(texts(0.1, 0.2), [*others, *list(texts(0.1, 0.5))[1:]])
+    assert (found.counts["both"], found.counts["other"]) == (1, 1)
+    assert [c.text.id for c in found.changed] == ["d1"]
+    found = compare(texts(0.1, metric="m"), texts(0.1, metric="n"))
+    assert not found.cells
+    assert "Only one of the runs has: m under none, n under none." in summary(found)
+
+
+# Tables as files
+
+
+def test_a_table_as_csv_latex_and_for_a_terminal():
+    cell = Cell("1.5", "[1, 2]", "n = 3", "gamed", False)
+    table = TextTable("T & x", "100 %", ["Kind_of", "A"], [["a_b", cell], ["c", Cell("–")]])
+    assert table_csv(table).splitlines() == [
+        "Kind_of,A,A: interval,A: mark,A: note",
+        'a_b,1.5,"[1, 2]",gamed,n = 3',
+        "c,–,,,",
+    ]
+    latex = latex_table(table).splitlines()
+    assert latex[0] == "% T & x"
+    assert latex[4] == r"Kind\_of & A \\ \hline"
+    assert latex[5] == r"a\_b & 1.5 [1, 2] gamed \\"
+    assert latex[6] == r"c & -- \\"
+    assert plain_table(["k", "v"], [["long", "1"], ["s", ""]]).splitlines() == [
+        "k     v",
+        "long  1",
+        "s",
+    ]
+
+
+def test_names_of_files_are_plain_and_told_apart():
+    assert named_apart(["A/../b", "a b", "", "…"]) == ["a_b", "a_b_2", "unnamed", "unnamed_2"]

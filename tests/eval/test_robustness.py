@@ -1,6 +1,7 @@
 """The robustness experiment and the `core` command with tiny real checkpoints."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,67 +11,96 @@ import yaml
 
 from eval.commands import core as core_command
 from eval.commands.experiment import main
-from eval.commands.report import build_report
 from eval.decompose.sentences import Sentences
 from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
+from eval.run.run import Run
 from eval.verify.labels import Labels
-from records import BadInput, Claim, Document, Generation, UserError, read_results, write_jsonl
+from records import BadInput, Claim, Document, UserError, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = "eval.models.encoder.Entailment"
+CORE = "eval.select.core.Core"
 UNLI = "eval.models.encoder.Unli"
 
 
-def generations():
-    for topic in ("Ann Lee", "Bob Ray"):
-        own = {"topic": topic, "group": "A", "bin": "rare"}
-        yield Generation(**own, text=f"{topic} was a painter. {topic} won.", kind="normal")
-        yield Generation(**own, text=f"{topic} lived. {topic} was.", kind="uninformative")
+KINDS = {
+    "normal": "{topic} was a painter. {topic} won. {topic} was born in Rome.",
+    "info": "{topic} lived. {topic} was.",
+}
+TOPICS = ("Ann Lee", "Bob Ray", "Cy Poe")
 
 
-def pipeline(relation, unli):
+def texts(kind, topics=TOPICS, **more):
+    for number, topic in enumerate(topics):
+        for generator in ("x", "y"):
+            yield {
+                "id": f"{kind}-{number}-{generator}",
+                "topic": topic,
+                "text": KINDS[kind].format(topic=topic) + f" By {generator}.",
+                "generator": generator,
+                "group": "A" if number else "B",
+                "bin": "rare" if number else "often",
+                **more,
+            }
+
+
+def appended():
+    """Clean twins, and corrupted texts with k sentences behind."""
+    for topic in TOPICS:
+        yield {"id": topic, "topic": topic, "kind": "clean", "text": f"{topic} won. {topic} was."}
+        for k in (0, 2):
+            text = f"{topic} lost. {topic} was." + " It is." * k
+            own = {"id": f"{topic}-{k}", "topic": topic, "kind": "corrupted", "text": text}
+            yield own | {"clean": topic, "k": k}
+
+
+def stages(relation, unli):
     options = {"checkpoint": str(relation), "cache": "answers.sqlite"}
     entailment = {"class_path": ENTAILMENT, "init_args": options}
+    sentences = {"class_path": "eval.decompose.sentences.Sentences"}
+    passages = {"passages": "passages.jsonl", "k": 1}
+    retrieve = {"class_path": "eval.retrieve.bm25.BM25", "init_args": passages}
+    nli = {"class_path": "eval.verify.nli.NLI", "init_args": {"entailment": entailment}}
+    own = {
+        "entailment": entailment,
+        "unli": {"class_path": UNLI, "init_args": {"checkpoint": str(unli)}},
+        "bleached": ["{topic} is someone."],
+    }
+    uniform = {"entailment": entailment, "weighting": "uniform"}
     return {
-        "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
-        "select": {
-            "class_path": "eval.select.core.Core",
-            "init_args": {
-                "entailment": entailment,
-                "unli": {"class_path": UNLI, "init_args": {"checkpoint": str(unli)}},
-                "bleached": ["{topic} is someone."],
-            },
+        "metrics": {
+            "nli": {"decompose": sentences, "retrieve": retrieve, "verify": [nli]},
+            "bare": {"decompose": sentences, "verify": [nli]},
         },
-        "retrieve": {
-            "class_path": "eval.retrieve.bm25.BM25",
-            "init_args": {"passages": "passages.jsonl", "k": 1},
+        "defences": {
+            "core": {"class_path": CORE, "init_args": own},
+            "untrained": {"class_path": CORE, "init_args": uniform},
         },
-        "verify": [{"class_path": "eval.verify.nli.NLI", "init_args": {"entailment": entailment}}],
     }
 
 
 @pytest.fixture
-def config(tmp_path, monkeypatch, relation, unli, adversary):
+def config(tmp_path, monkeypatch, relation, unli):
     monkeypatch.chdir(tmp_path)
-    write_jsonl("generations.jsonl", generations())
+    for kind in KINDS:
+        write_jsonl(f"{kind}.jsonl", texts(kind))
+    write_jsonl("curve.jsonl", appended())
     write_jsonl("passages.jsonl", [{"id": "p", "title": "Ann Lee", "text": "Ann Lee won."}])
     (tmp_path / "logs/version_0").mkdir(parents=True)
     (tmp_path / "logs/version_0/metrics.csv").write_text("step,train/loss\n1,0.5\n")
     content = {
         "experiment": {
-            "generations": ["generations.jsonl"],
-            "pipeline": pipeline(relation, unli),
-            "control": pipeline(relation, unli),
-            "adversary": str(adversary),
-            "appended": [0, 2],
-            "max_new_tokens": 12,
+            "texts": {kind: [f"{kind}.jsonl"] for kind in KINDS},
+            "curves": {"appended": ["curve.jsonl"]},
+            "controls": ["untrained"],
             "targets": [{"kind": "normal", "at_least": 0.6}],
             "training_logs": {"unli": "logs"},
+            **stages(relation, unli),
         }
     }
     path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
     return path
 
 
@@ -79,85 +109,104 @@ def run(config, output):
     return (Path(output) / "results.json").read_bytes()
 
 
-def test_the_experiment_writes_all_its_parts_and_can_go_on(config):
+def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkeypatch, capsys):
     first = run(config, "one")
-    assert sorted(p.name for p in Path("one").iterdir()) == [
-        "figures",
-        "results.json",
-        "samples.jsonl",
-        "selections.jsonl",
-        "tables.csv",
-        "tables.md",
-        "training",
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2:] == [
+        "one/results.json",
+        "python -m eval report --run one  # writes report.html",
     ]
+    gains = [line.split()[:3] for line in printed if line.split()[1:2] == ["info"]]
+    assert gains == [[m, "info", d] for m in ("nli", "bare") for d in ("none", "core")]
+    file = read_results("one/results.json")
     found = {
-        (r.variant, r.kind, r.selection, r.group, r.bin, r.metric)
-        for r in read_results("one/results.json").results
+        (r.metric, r.assessor, r.selection, r.kind, r.generator, r.group, r.bin)
+        for r in file.results
     }
-    for kind in ("normal", "uninformative"):
-        for components in ("trained", "untrained"):
-            assert (components, kind, "core", "all", "all", "kept_share") in found
-    assert ("trained", "sampled", "core", "all", "all", "kept_share") in found
-    for stratum in (("A", "all"), ("all", "rare")):
-        assert ("trained", "sampled", "core", *stratum, "kept_share") in found
-        assert ("untrained", "normal", "none", *stratum, "factual_precision") in found
-        assert (2, "corrupted", "none", *stratum, "factual_precision") not in found
-    page = build_report("one").read_text()
-    assert "By group and frequency" in page
-    assert "frequency rare" in page
-    Path("one/report.html").unlink()
-    (sample, _) = map(json.loads, Path("one/samples.jsonl").read_text().splitlines())
-    assert (sample["group"], sample["bin"]) == ("A", "rare")
-    assert (2, "corrupted", "none", "all", "all", "factual_precision") in found
-    assert (0, "corrupted", "core", "all", "all", "factual_precision") in found
-    rows = [json.loads(line) for line in Path("one/selections.jsonl").read_text().splitlines()]
-    assert {"text", "label", "selected", "weight", "reason"} <= set(rows[0]["claims"][0])
-    assert run(config, "one") == first
-    assert run(config, "two") == first
+    whole = ("all", "all", "all")
+    for metric in ("nli", "bare"):
+        for defence in ("none", "core", "untrained"):
+            assert ("gain", metric, defence, "info", *whole) in found
+            assert ("gamed", metric, defence, "info", *whole) in found
+            assert ("factual_precision", metric, defence, "normal", *whole) in found
+            assert ("break_even", metric, defence, "appended", *whole) in found
+        for defence in ("core", "untrained"):
+            assert ("kept_share", metric, defence, "info", *whole) in found
+            assert ("cost", metric, defence, "normal", *whole) in found
+        for stratum in (("x", "all", "all"), ("all", "A", "all"), ("all", "all", "rare")):
+            assert ("gain", metric, "core", "info", *stratum) in found
+    assert file.provenance["controls"] == ["untrained"]
+    assert file.provenance["texts"] == {"info": 6, "normal": 6}
+    rows = [json.loads(line) for line in Path("one/texts.jsonl").read_text().splitlines()]
+    assert [row["document"]["kind"] for row in rows] == ["normal"] * 6 + ["info"] * 6
+    assert set(rows[0]["metrics"]["nli"]["selections"]) == {"core", "untrained"}
+    assert run(config, "one") == first, "it is finished"
+    monkeypatch.setattr(Run, "documents", cut_after(5))
+    with pytest.raises(KeyboardInterrupt):
+        run(config, "two")
+    monkeypatch.setattr(Run, "documents", DOCUMENTS)
+    assert run(config, "two") == first, "it goes on from what was done"
+    for name in ("texts.jsonl", "tables.md", "tables.csv"):
+        assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
     Path("answers.sqlite").unlink()
     assert run(config, "three") == first
 
 
-def test_appended_zero_is_the_text_itself(config):
+DOCUMENTS = Run.documents
+
+
+def cut_after(count):
+    """Documents two a chunk, until so many are begun."""
+    begun = 0
+
+    def documents(self, part, work, every, record, chunk=2):
+        def until(some):
+            nonlocal begun
+            begun += len(some)
+            if begun > count:
+                raise KeyboardInterrupt
+            return work(some)
+
+        return DOCUMENTS(self, part, until, every, record, chunk=2)
+
+    return documents
+
+
+def test_k_of_0_and_its_twin_are_told_apart(config):
     run(config, "one")
-    values = {
-        (r.kind, r.variant): r.value
-        for r in read_results("one/results.json").results
-        if r.metric == "factual_precision" and r.selection == "none" and r.bin == "all"
-    }
-    assert values["corrupted", 0] == values["normal", "trained"]
+    own = [r for r in read_results("one/results.json").results if r.kind == "appended"]
+    variants = {r.variant for r in own if r.metric == "factual_precision"}
+    assert variants == {"clean", 0, 2}
+    assert {r.variant for r in own if r.metric == "gain"} == {0, 2}
 
 
-def test_an_absent_kind_is_the_users_mistake(config):
-    with pytest.raises(UserError, match="no generation of kind 'repetitive'"):
-        main(
-            [
-                "robustness",
-                "--config",
-                str(config),
-                "--output",
-                "o",
-                "--experiment.kinds",
-                '["repetitive"]',
-            ]
-        )
+# What the options choose
 
 
-def texts_of(rows, **options):
+def robustness(given, **options):
+    metrics = {"labels": Pipeline(Sentences(), [Labels()])}
+    return Robustness(metrics, given, **options)
+
+
+def documents_of(rows, **options):
     write_jsonl("texts.jsonl", rows)
-    pipeline = Pipeline(Sentences(), [Labels()])
-    return Robustness(["texts.jsonl"], pipeline, **options)._documents()
+    return robustness(["texts.jsonl"], **options).documents()
 
 
-def test_each_generator_keeps_its_texts_of_a_topic(tmp_path, monkeypatch):
+@pytest.fixture
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_each_generator_keeps_its_texts_of_a_topic(here):
     rows = [
         {"topic": topic, "kind": "normal", "generator": who, "text": f"{who} {n}", "bin": "rare"}
         for topic in ("Ann", "Bob")
         for who in ("gpt", "llama")
         for n in range(2)
     ]
-    found = texts_of(rows, per_topic=1)
+    found = documents_of(rows, per_topic=1)
     assert [(d.topic, d.generator) for d in found] == [
         (topic, who) for topic in ("Ann", "Bob") for who in ("gpt", "llama")
     ]
@@ -165,22 +214,100 @@ def test_each_generator_keeps_its_texts_of_a_topic(tmp_path, monkeypatch):
     assert len({d.id for d in found}) == 4
 
 
-def test_a_text_of_no_kind_is_not_silently_a_normal_one(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_text_of_no_kind_is_not_silently_a_normal_one(here):
     rows = [{"topic": "Ann", "kind": "normal", "text": "x"}, {"topic": "Bob", "text": "x"}]
     with pytest.raises(BadInput) as refused:
-        texts_of(rows)
+        documents_of(rows)
     (line,) = str(refused.value).splitlines()
-    assert line.startswith("texts.jsonl:2: kind: field required; give one, e.g. normal")
-    assert "--experiment.unnamed_kind" in line
-    assert [d.kind for d in texts_of(rows, unnamed_kind="draft")] == ["normal", "draft"]
+    assert line == (
+        "texts.jsonl:2: kind: field required; say it for the file, as texts: {normal: [FILE]}"
+    )
+    (bare,) = rows[1:]
+    write_jsonl("bare.jsonl", [bare])
+    (found,) = robustness({"normal": ["bare.jsonl"]}).documents()
+    assert (found.kind, found.generator) == ("normal", "given")
     # Another project's file, by its own field names.
-    with pytest.raises(BadInput, match=r"texts\.jsonl:1: kind: field required"):
-        texts_of([{"topic": "Ann", "output": "Ann won."}])
-    (one,) = texts_of([{"topic": "Ann", "output": "Ann won."}], unnamed_kind="normal")
-    assert (one.kind, one.text) == ("normal", "Ann won.")
-    (own,) = texts_of([{"topic": "Ann", "output": "Ann won.", "kind": "info", "bin": "rare"}])
-    assert (own.kind, own.bin) == ("info", "rare")
+    write_jsonl("bare.jsonl", [{"topic": "Ann", "output": "Ann won."}])
+    (found,) = robustness({"normal": ["bare.jsonl"]}).documents()
+    assert (found.kind, found.text) == ("normal", "Ann won.")
+
+
+def test_rows_of_another_kind_than_their_file_are_left_out_and_told(here, capsys):
+    rows = [{"topic": "Ann", "kind": kind, "text": kind} for kind in ("normal", "repetitive")]
+    write_jsonl("a.jsonl", [*rows, {"topic": "Bob", "kind": "repetitive", "text": "x"}])
+    found = robustness({"normal": ["a.jsonl"]}).documents()
+    assert [(d.kind, d.text) for d in found] == [("normal", "normal")]
+    said = "a.jsonl: left out, since it is given for normal: 2 repetitive\n"
+    assert capsys.readouterr().err == said
+    with pytest.raises(UserError, match=r"a\.jsonl: no text of kind 'info'"):
+        robustness({"normal": ["a.jsonl"], "info": ["a.jsonl"]}).documents()
+
+
+def test_files_that_share_ids_are_told_apart(here):
+    for name, kind in (("a", "normal"), ("b", "info")):
+        write_jsonl(f"{name}.jsonl", [{"id": "1", "topic": "Ann", "kind": kind, "text": name}])
+    found = robustness(["a.jsonl", "b.jsonl"]).documents()
+    assert [(d.id, d.text) for d in found] == [("0:1", "a"), ("1:1", "b")]
+
+
+def test_halves_of_the_topics_share_none_and_are_all(here):
+    rows = [{"topic": f"T{n}", "kind": "normal", "text": "x"} for n in range(11)]
+    rows += [{"topic": f"T{n}", "kind": "info", "text": "y"} for n in range(11)]
+    halves = [documents_of(rows, half=half) for half in ("tuning", "test")]
+    topics = [{d.topic for d in own} for own in halves]
+    assert not topics[0] & topics[1]
+    assert len(topics[0] | topics[1]) == 11
+    for own in halves:
+        kinds = {k: {d.topic for d in own if d.kind == k} for k in ("normal", "info")}
+        assert kinds["normal"] == kinds["info"], "an attack is of the same topics"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kinds": ["repetitive"]}, "kinds: the texts have no kind 'repetitive'"),
+        ({"generators": ["z"]}, "generators: the texts have no generator 'z'"),
+        ({"against": "honest"}, "against: no text of kind 'honest' to compare with"),
+        ({"kinds": ["info"]}, "against: no text of kind 'normal' to compare with"),
+        ({"controls": ["nobody"]}, "controls: 'nobody' is neither a metric nor a defence"),
+        ({"per_topic": -1}, "per_topic: -1"),
+    ],
+)
+def test_what_is_asked_for_and_not_there_is_the_users_mistake(here, options, said):
+    rows = [{"topic": "Ann", "kind": kind, "text": "x"} for kind in ("normal", "info")]
+    with pytest.raises(UserError, match=re.escape(said)):
+        documents_of(rows, **options)
+
+
+def test_a_curve_needs_its_twins_and_something_corrupted(here):
+    normal = {"normal": ["normal.jsonl"]}
+    write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
+    clean = {"id": "t", "topic": "Ann", "kind": "clean", "text": "x"}
+    broken = {"id": "c", "topic": "Ann", "kind": "corrupted", "text": "y", "clean": "t", "k": 0}
+    for rows, said in (
+        ([broken], "curves: added: no clean twin 't' in curve.jsonl"),
+        ([clean], "curves: added: no row has `clean` and `k`"),
+    ):
+        write_jsonl("curve.jsonl", rows)
+        experiment = robustness(normal, curves={"added": ["curve.jsonl"]})
+        with pytest.raises(UserError, match=re.escape(said)):
+            experiment.run(Path("run"), {})
+
+
+def test_selectors_stand_under_defences(here):
+    rows = [{"topic": "Ann", "kind": "normal", "text": "x"}]
+    write_jsonl("texts.jsonl", rows)
+
+    class Everything:
+        def __call__(self, documents, claims):
+            return [[] for _ in documents]
+
+    own = {"m": Pipeline(Sentences(), [Labels()], select=Everything())}
+    with pytest.raises(UserError, match="metrics: m: select: put selectors under defences"):
+        Robustness(own, ["texts.jsonl"]).run(Path("run"), {})
+    none = {"none": Everything()}
+    with pytest.raises(UserError, match="defences: none is always there"):
+        robustness(["texts.jsonl"], defences=none).run(Path("run2"), {})
 
 
 def test_core_command_keeps_every_claim(tmp_path, relation, unli):

@@ -1,86 +1,218 @@
-"""The numbers of a robustness run: looked up, held against targets, and said in sentences."""
+"""The tables of a robustness run, all from its results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
 
-from eval.report.tables import COMPONENTS
+from eval.experiments.robustness.grid import NONE
+from eval.experiments.robustness.lookup import CLEAN, UNPAIRED, WHOLE, Lookup, Stratum
+from eval.report.table_files import named_apart
+from eval.report.tables import Cell, TextTable, interval, number, plain_table, unit_of
 from records import Result
 
-SELECTIONS = {"none": "without Core", "core": "with Core"}
-_KINDS = ("normal", "uninformative", "repetitive", "sampled")
-
-# (generator, selection) to (number appended, result), in ascending order.
-Curve = dict[tuple[str, str], list[tuple[int, Result]]]
+NO_DEFENCE = "No defence"
+_STRATA = {"generator": "generator", "bin": "frequency", "group": "group"}
 
 
-class Text(NamedTuple):
-    """A row of the tables: a kind of text by one generator, named alone where it is the only."""
-
-    kind: str
-    generator: str
-    label: str
-
-
-@dataclass
-class Table:
-    """The results of whole texts, without sentences appended, looked up by what they are of."""
-
-    rows: Sequence[Result]
-    found: dict[tuple, Result] = field(init=False)
-    texts: list[Text] = field(init=False)
-    components: list[str] = field(init=False)
-
-    def __post_init__(self):
-        own = [row for row in self.rows if row.variant in COMPONENTS]
-        whole = [row for row in own if (row.group, row.bin) == ("all", "all")]
-        self.found = {(r.metric, r.selection, r.variant, r.kind, r.generator): r for r in whole}
-        cells = list(dict.fromkeys((r.kind, r.generator) for r in whole))
-        cells.sort(key=lambda place: kind_order(place[0]))  # stable: else as the run has them
-        kinds = [kind for kind, _ in cells]
-        self.texts = [
-            Text(kind, generator, f"{kind} ({generator})" if kinds.count(kind) > 1 else kind)
-            for kind, generator in cells
-        ]
-        self.components = [name for name in COMPONENTS if any(r.variant == name for r in whole)]
-
-    def get(self, metric: str, selection: str, text: Text, components: str) -> Result | None:
-        """The result, or none where the run has none."""
-        return self.found.get((metric, selection, components, text.kind, text.generator))
-
-    def has(self, metric: str, selection: str, *components: str) -> bool:
-        """Whether any kind of text has a value."""
-        rows = (self.get(metric, selection, t, c) for t in self.texts for c in components)
-        return any(row is not None and row.value is not None for row in rows)
+def tables_of(own: Lookup, controls: Lookup, targets: Sequence[dict]) -> list[TextTable]:
+    """All tables, in reading order."""
+    curves = curve_names(own)
+    found = [_gains(own, "Gain, cost and break-even", _NOTE, curves), _controls(controls)]
+    found += [_kept(own, controls, targets), _precision(own)]
+    found += [_curves(own, curve) for curve in own.curves]
+    found += [_truth(own, controls), _labels(own), _agreement(own), *_strata(own)]
+    return found
 
 
-def kind_order(kind: str) -> int:
-    """Sort key of a kind: the known ones in their order, then all others."""
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+def curve_names(own: Lookup) -> list[str]:
+    """Names of the curves' drawings, in the curves' order."""
+    return named_apart(f"curve {name}" for name in own.curves)
 
 
-def read_curve(rows: Iterable[Result]) -> Curve:
-    """The points of the curve of section 5.3."""
-    series: Curve = {}
-    for row in rows:
-        whole = (row.metric, row.group, row.bin) == ("factual_precision", "all", "all")
-        if whole and isinstance(row.variant, int) and row.value is not None:
-            series.setdefault((row.generator, row.selection), []).append((row.variant, row))
-    found = {key: sorted(points, key=lambda point: point[0]) for key, points in series.items()}
-    # One point is no curve.
-    found = {key: points for key, points in found.items() if len(points) > 1}
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1] == "core")))
+# The first table
 
 
-# Targets
+_NOTE = (
+    "Gain: precision of the attack’s texts minus that of the honest ones, paired by topic where "
+    "at least two topics have both; gamed: its interval is above 0. Cost: precision of honest "
+    "texts without the defence minus that with it. Break-even: the least k at which corrupted "
+    "texts with k adversarial sentences behind are above their clean twins in the mean. In the "
+    "drawing: bands are 95 % intervals, dashed lines the clean twins, a star the break-even."
+)
 
 
-def targets_of(provenance: dict) -> dict[str, dict]:
-    """The bounds on the kept share by kind of text."""
-    targets = provenance.get("targets") or []
-    return {t["kind"]: t for t in targets if t.get("metric", "kept_share") == "kept_share"}
+def _gains(own: Lookup, title: str, note: str, figures: Sequence[str] = ()) -> TextTable:
+    texts = f"{own.against} texts"
+    lines = [(f"gain of {attack} texts", "gain", attack, _short_gain) for attack in own.attacks]
+    lines.append((f"precision of {texts}", "factual_precision", own.against, _short))
+    lines.append((f"cost on {texts}", "cost", own.against, _short_signed))
+    lines += [(f"break-even of {curve}", "break_even", curve, _break_even) for curve in own.curves]
+    rows = []
+    for metric in own.metrics:
+        for name, what, kind, cell_of in lines:
+            found = [own.get(what, (metric, defence), kind) for defence in own.defences]
+            if any(row is not None and (row.n or row.failed) for row in found):
+                cells = [replace(cell_of(row), note="") for row in found]
+                rows.append([metric, name, *cells, _sizes(found)])
+    head = ["Metric", "What", *_heads(own), "n (not judged)"]
+    return TextTable(title, note, head, rows, figures)
+
+
+def _sizes(rows: Sequence[Result | None]) -> str:
+    """Topics, and behind them what failed; a range where the defences differ."""
+    known = [row for row in rows if row is not None]
+    topics = _range([row.n for row in known])
+    failed = _range([row.failed for row in known])
+    unpaired = any(row.variant == UNPAIRED for row in known)
+    return topics + f" ({failed})" * (failed != "0") + ", unpaired" * unpaired
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _short(row: Result | None) -> Cell:
+    return shown(row, ".2f")
+
+
+def _short_signed(row: Result | None) -> Cell:
+    return shown(row, "+.2f")
+
+
+def _short_gain(row: Result | None) -> Cell:
+    return gain_cell(row, "+.2f")
+
+
+def _heads(own: Lookup) -> list[str]:
+    return [NO_DEFENCE if defence == NONE else defence for defence in own.defences]
+
+
+def gain_cell(row: Result | None, as_: str = "+.3f") -> Cell:
+    """A gain with its mark: gamed where its interval is above 0."""
+    if row is None:
+        return Cell("–")
+    gamed = None if row.ci95 is None else row.ci95[0] > 0
+    mark = {True: "gamed", False: "not gamed", None: "no interval"}[gamed]
+    found = shown(row, as_)
+    note = "unpaired, " * (row.variant == UNPAIRED) + found.note
+    return Cell(found.value, found.interval, note, mark, None if gamed is None else not gamed)
+
+
+def _break_even(row: Result | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    if not row.n:
+        return Cell("–", note=_note(row))
+    if row.value is None:
+        return Cell("∞", note=_note(row), mark="never", good=True)
+    return Cell(f"{row.value:g}", note=_note(row), mark="overtaken", good=False)
+
+
+def _note(row: Result) -> str:
+    return f"n = {row.n}" + f", {row.failed:,} not judged" * bool(row.failed)
+
+
+def shown(row: Result | None, as_: str = "") -> Cell:
+    """A result in a cell.
+
+    Args:
+        as_: a format, e.g. ``+.3f`` for a difference; without it that of the metric.
+    """
+    if row is None:
+        return Cell("–")
+    if row.value is None:
+        return Cell("–", note=_note(row))
+    if as_:
+        ends = "" if row.ci95 is None else f"[{row.ci95[0]:{as_}}, {row.ci95[1]:{as_}}]"
+        return Cell(f"{row.value:{as_}}", ends, _note(row))
+    unit = unit_of(row.metric)
+    return Cell(number(row.value, unit), interval(row, unit), _note(row))
+
+
+def terminal_table(own: Lookup) -> str:
+    """Gains for a terminal: metric, attack and defence with interval and mark."""
+    head = ["metric", "attack", "defence", "gain", "95 %", "", "n"]
+    rows = []
+    for metric in own.metrics:
+        for attack in own.attacks:
+            for defence in own.defences:
+                row = own.get("gain", (metric, defence), attack)
+                if row is not None:
+                    cell = gain_cell(row)
+                    n = f"n={row.n} failed={row.failed}"
+                    line = [metric, attack, defence, cell.value, cell.interval, cell.mark, n]
+                    rows.append(line)
+    return plain_table(head, rows) if rows else ""
+
+
+# Controls
+
+
+def _controls(controls: Lookup) -> TextTable:
+    title = "Untrained controls"
+    if not controls.rows:
+        return TextTable(title, "Left out: the run has no control (option `controls`).")
+    note = (
+        "The same of metrics and defences with untrained components. What they pass as well shows "
+        "nothing: a defence that keeps little stops a gain, and shows it in its cost."
+    )
+    return _gains(controls, title, note)
+
+
+# Texts by kind
+
+
+def _kept(own: Lookup, controls: Lookup, targets: Sequence[dict]) -> TextTable:
+    title = "What a defence keeps"
+    both = [(own, d) for d in own.defences[1:]]
+    both += [(controls, d) for d in controls.defences if d not in own.defences]
+    metrics = [*own.metrics, *(m for m in controls.metrics if m not in own.metrics)]
+    rows, met = [], {}
+    for metric in metrics:
+        for kind in own.kinds:
+            cells = []
+            for found, defence in both:
+                aimed = [t for t in targets if (t["kind"], t["selection"]) == (kind, defence)]
+                row = (found if metric in own.metrics else controls).get(
+                    "kept_share", (metric, defence), kind
+                )
+                cells.append(_kept_cell(row, aimed))
+                for number_, target in enumerate(targets):
+                    if target in aimed and metric in own.metrics:
+                        met.setdefault(number_, []).append(reached(target, row))
+            if any(cell.value != "–" for cell in cells):
+                rows.append([metric, kind, *cells])
+    if not rows:
+        return TextTable(title, "Left out: the run has no defence.")
+    head = ["Metric", "Kind of text", *(d if f is own else f"{d} (control)" for f, d in both)]
+    note = "Mean share of a text’s subclaims that a defence selects." + _told(targets, met)
+    return TextTable(title, note, head, rows)
+
+
+def _told(targets: Sequence[dict], met: dict[int, list[bool | None]]) -> str:
+    if not targets:
+        return " No target was set."
+    whole = sum(all(met.get(n, [False])) for n in range(len(targets)))
+    text = f" {whole} of {len(targets)} targets are reached under every metric."
+    for number_, target in enumerate(targets):
+        if not any(said is not None for said in met.get(number_, [])):
+            text += (
+                f" The target for {target['kind']} texts under {target['selection']} "
+                f"({bound(target)}) has no value: the run has no such text or defence."
+            )
+    return text
+
+
+def _kept_cell(row: Result | None, targets: Sequence[dict]) -> Cell:
+    found = shown(row)
+    if not targets or row is None or row.value is None:
+        return found
+    said = all(reached(target, row) for target in targets)
+    bounds = "; ".join(bound(target) for target in targets)
+    mark = f"{'reached' if said else 'missed'}: {bounds}"
+    return Cell(found.value, found.interval, found.note, mark, said)
 
 
 def bound(target: dict) -> str:
@@ -91,79 +223,166 @@ def bound(target: dict) -> str:
     )
 
 
-def reached(target: dict, row: Result | None) -> str:
-    """``yes`` or ``no`` by the value; says so where the interval lies on both sides."""
+def reached(target: dict, row: Result | None) -> bool | None:
+    """Whether a value lies within a target's bounds; ``None`` of no value."""
     if row is None or row.value is None:
-        return "no value"
-    low, high = target.get("at_least"), target.get("at_most")
-    crossed = row.ci95 is not None and any(
-        end is not None and row.ci95[0] < end < row.ci95[1] for end in (low, high)
-    )
-    met = "yes" if _met(target, row) else "no"
-    return met + (" (its interval holds the bound)" if crossed else "")
-
-
-def _met(target: dict, row: Result | None) -> bool:
-    if row is None or row.value is None:
-        return False
+        return None
     low, high = target.get("at_least"), target.get("at_most")
     return (low is None or row.value >= low) and (high is None or row.value <= high)
 
 
-# The summary
-
-
-def summary_of(table: Table, targets: dict[str, dict], curve: Curve) -> list[str]:
-    """Three sentences that say what the numbers say, for a reader in a hurry."""
-    return [_precision_line(table), _kept_line(table, targets), _curve_line(curve)]
-
-
-def _precision_line(table: Table) -> str:
-    parts = []
-    for text in sorted(table.texts, key=lambda text: text.kind == "normal"):  # adversaries first
-        none, core = (table.get("factual_precision", s, text, "trained") for s in SELECTIONS)
-        if none and core and none.value is not None and core.value is not None:
-            parts.append(
-                f"{text.label} texts score {none.value:.2f} without Core, "
-                f"{core.value:.2f} with Core"
-            )
-    return "Factual precision: " + "; ".join(parts or ["not measured in this run"]) + "."
-
-
-def _kept_line(table: Table, targets: dict[str, dict]) -> str:
-    kept = [(text, table.get("kept_share", "core", text, "trained")) for text in table.texts]
-    parts = [
-        f"{100 * row.value:.0f} % of {t.label}" for t, row in kept if row and row.value is not None
-    ]
-    line = (
-        f"Of the subclaims of a text, Core keeps {', '.join(parts)}"
-        if parts
-        else "What Core keeps was not measured in this run"
+def _precision(own: Lookup) -> TextTable:
+    rows = []
+    for metric in own.metrics:
+        for kind in own.kinds:
+            cells = [_bounded(own, (metric, defence), kind) for defence in own.defences]
+            more = [shown(own.get(n, (metric, NONE), kind)) for n in ("claims", "respond_ratio")]
+            rows.append([metric, kind, *cells, *more])
+    note = (
+        "Mean share of supported subclaims, without FActScore’s length penalty. Where something "
+        "failed, bounds: all failures counted as not supported, and as supported."
     )
-    scores = {c: _count_met(table, targets, c) for c in table.components}
-    if not any(total for _, total in scores.values()):
-        return line + "; no target was set."
-    verbs = {"trained": "reach", "untrained": "reaches"}
-    for name, (met, total) in scores.items():
-        line += f"; the {COMPONENTS[name]} {verbs[name]} {met} of {total} targets"
-    met, total = scores.get("untrained", (0, 1))
-    return line + (", so these targets do not show that training matters." if met == total else ".")
+    head = ["Metric", "Kind of text", *_heads(own), "Subclaims", "Texts that respond"]
+    return TextTable("Factual precision by kind of text", note, head, rows, ["by_kind"])
 
 
-def _count_met(table: Table, targets: dict[str, dict], components: str) -> tuple[int, int]:
-    aimed = [text for text in table.texts if text.kind in targets]
-    rows = [(targets[t.kind], table.get("kept_share", "core", t, components)) for t in aimed]
-    # A target of a kind that the run has no text of is not reached.
-    absent = len(set(targets) - {text.kind for text in aimed})
-    return sum(_met(target, row) for target, row in rows), len(rows) + absent
+def _bounded(own: Lookup, place: tuple[str, str], kind: str, at: Stratum = WHOLE) -> Cell:
+    found = shown(own.get("factual_precision", place, kind, stratum=at))
+    names = ("failed_not_supported", "failed_supported")
+    ends = [own.get("factual_precision", place, kind, name, at) for name in names]
+    if any(end is None or end.value is None for end in ends):
+        return found
+    bounds = " to ".join(number(end.value) for end in ends)
+    return Cell(found.value, found.interval, f"bounds {bounds}; {found.note}")
 
 
-def _curve_line(curve: Curve) -> str:
-    parts = [
-        f"from {points[0][1].value:.2f} to {points[-1][1].value:.2f} {SELECTIONS[selection]}"
-        for (_, selection), points in curve.items()
+# Curves
+
+
+def _curves(own: Lookup, curve: str) -> TextTable:
+    rows = []
+    for metric in own.metrics:
+        for variant in (CLEAN, *own.curves[curve]):
+            name = "clean twin" if variant == CLEAN else f"k = {variant}"
+            cells = [_curve_cell(own, (metric, d), curve, variant) for d in own.defences]
+            rows.append([metric, name, *cells])
+    note = (
+        "Factual precision of corrupted texts with k adversarial sentences behind, of documents "
+        "that have a value at every k; behind it the difference to the clean twins. Brackets: 95 % "
+        "intervals over topics."
+    )
+    title = f"Corrupted texts with sentences behind: {curve}"
+    return TextTable(title, note, ["Metric", "Text", *_heads(own)], rows)
+
+
+def _curve_cell(own: Lookup, place: tuple[str, str], curve: str, variant: str | int) -> Cell:
+    found = shown(own.get("factual_precision", place, curve, variant))
+    gain = own.get("gain", place, curve, variant)
+    if variant == CLEAN or gain is None or gain.value is None:
+        return found
+    more = shown(gain, "+.3f")
+    above = gain.ci95 is not None and gain.ci95[0] > 0
+    mark = f"{more.value} {more.interval}".strip()
+    return Cell(found.value, found.interval, found.note, mark, False if above else None)
+
+
+# Against labels, and each other
+
+
+def _truth(own: Lookup, controls: Lookup) -> TextTable:
+    title = "Verdicts against known labels"
+    rows = []
+    for found in (own, controls):
+        for metric in found.metrics:
+            for kind in own.kinds:
+                names = ("supported_if_true", "supported_if_false")
+                cells = [shown(found.get(name, (metric, NONE), kind)) for name in names]
+                if any(cell.value != "–" for cell in cells):
+                    rows.append([metric, kind, *cells])
+    if not rows:
+        return TextTable(title, "Left out: no claim of the texts has a label (S or NS).")
+    note = (
+        "Share of claims that are called supported, of those labelled true and of those labelled "
+        "false, over the claims of all texts of a kind. A metric that does not tell false from "
+        "true shows nothing about gaming."
+    )
+    return TextTable(title, note, ["Metric", "Kind of text", "True claims", "False claims"], rows)
+
+
+def _labels(own: Lookup) -> TextTable:
+    title = "Honest texts against labels, and their generators’ order"
+    rows = []
+    for metric in own.metrics:
+        for name, head in (
+            ("label_correlation", "correlation with labelled precision"),
+            ("generator_order", "order of generators kept (Spearman)"),
+        ):
+            cells = [shown(own.get(name, (metric, d), own.against)) for d in own.defences]
+            if any(cell.value != "–" for cell in cells):
+                rows.append([metric, head, *cells])
+    if not rows:
+        why = "no honest text has labels, and there are fewer than three generators."
+        return TextTable(title, f"Left out: {why}")
+    note = (
+        "Pearson’s correlation of the texts’ precision with the share of claims that are labelled "
+        "supported, and Spearman’s of the generators’ means with and without a defence."
+    )
+    return TextTable(title, note, ["Metric", "What", *_heads(own)], rows)
+
+
+def _agreement(own: Lookup) -> TextTable:
+    title = "Agreement of metrics and of defences"
+    rows = [
+        [str(row.assessor), _name(row.selection), _name(str(row.against)), shown(row)]
+        for row in own.rows
+        if row.metric == "pearson"
     ]
-    if not parts:
-        return "Appending adversarial sentences was not measured in this run."
-    most = max(points[-1][0] for points in curve.values())
-    return f"{most} appended adversarial sentences move precision {', '.join(parts)}."
+    if not rows:
+        return TextTable(title, "Left out: there are no two metrics or defences with three texts.")
+    note = (
+        f"Pearson’s correlation of the precision of {own.against} texts: of two metrics under one "
+        "defence, or of one metric under two."
+    )
+    return TextTable(title, note, ["Metric", "Defence", "With", "Pearson"], rows)
+
+
+def _name(defence: str) -> str:
+    return NO_DEFENCE if defence == NONE else defence
+
+
+# Strata
+
+
+def _strata(own: Lookup) -> list[TextTable]:
+    found = []
+    for field, title in _STRATA.items():
+        rows = [line for at in own.strata(field) for line in _of_stratum(own, at)]
+        if rows:
+            heads = _heads(own)
+            head = ["Topics", "Metric", "Kind of text", *(f"precision: {d}" for d in heads)]
+            head += [*(f"gain: {d}" for d in heads), *(f"kept: {d}" for d in heads[1:])]
+            head[0] = title.capitalize()
+            found.append(TextTable(f"By {title}", "", head, rows, within=True))
+    if not found:
+        return []
+    note = (
+        "The same of some texts alone. A generator’s gain is that of its texts over all honest "
+        "ones; of a frequency or a group both sides are of its topics."
+    )
+    figures = ["by_generator", "by_bin"]
+    return [TextTable("By generator, frequency and group", note, figures=figures), *found]
+
+
+def _of_stratum(own: Lookup, at: Stratum) -> list[list[Cell | str]]:
+    name = next(part for part in at if part != "all")
+    rows = []
+    for metric in own.metrics:
+        for kind in own.kinds:
+            places = [(metric, defence) for defence in own.defences]
+            cells = [_bounded(own, place, kind, at) for place in places]
+            if all(cell.value == "–" and not cell.note for cell in cells):
+                continue
+            cells += [gain_cell(own.get("gain", p, kind, stratum=at)) for p in places]
+            cells += [shown(own.get("kept_share", p, kind, stratum=at)) for p in places[1:]]
+            rows.append([name, metric, kind, *cells])
+    return rows

@@ -1,0 +1,226 @@
+"""What a robustness run says, in sentences: who is gamed by what, and what a defence does to it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from eval.experiments.robustness.grid import NONE
+from eval.experiments.robustness.lookup import CLEAN, ROOM, Lookup
+from records import Result
+
+
+class Said(NamedTuple):
+    """A sentence and the metric that it is of, if any."""
+
+    text: str
+    metric: str = ""
+
+
+def summary_of(own: Lookup, controls: Lookup) -> list[Said]:
+    """The answer, one sentence a metric, and what the controls make of it."""
+    return [
+        Said(headline(own)),
+        *(Said(_of_metric(own, metric), metric) for metric in own.metrics),
+        Said(_of_controls(own, controls)),
+    ]
+
+
+# The answer
+
+
+def absent(own: Lookup) -> bool:
+    """Whether nothing is gamed without a defence, by texts or along a curve."""
+    return not gamed_pairs(own, NONE) and not _overtaken(own)
+
+
+def gamed_pairs(own: Lookup, defence: str) -> list[tuple[str, str]]:
+    """Metrics and attacks whose gain is above 0 under a defence."""
+    return [(m, a) for m in own.metrics for a in own.attacks if own.gamed((m, defence), a)]
+
+
+def _overtaken(own: Lookup) -> list[tuple[str, str]]:
+    """Metrics and curves with some k at which the gain over the clean texts is above 0."""
+    found = []
+    for metric in own.metrics:
+        for name, every in own.curves.items():
+            rows = [own.get("gain", (metric, NONE), name, k) for k in every]
+            if any(row is not None and row.ci95 is not None and row.ci95[0] > 0 for row in rows):
+                found.append((metric, name))
+    return found
+
+
+def headline(own: Lookup) -> str:
+    """The answer to the page's question."""
+    pairs, curves = gamed_pairs(own, NONE), _overtaken(own)
+    if not own.attacks and not own.curves:
+        return "The run has no adversarial texts and no curve, so it shows nothing about gaming."
+    if absent(own):
+        return _absent(own)
+    if not pairs:
+        names = _list(sorted({metric for metric, _ in curves}))
+        return (
+            f"Only along a curve: no attack scores above {own.against} texts without a defence, "
+            f"but with enough sentences behind them corrupted texts overtake clean ones ({names})."
+        )
+    count = len({metric for metric, _ in pairs})
+    text = (
+        f"Yes: without a defence {count} of {_counted(own.metrics, 'metric')} "
+        f"{'scores' if count == 1 else 'score'} adversarial texts above {own.against} ones "
+        f"({_counted(pairs, 'gain')} above 0)."
+    )
+    for defence in own.defences[1:]:
+        left = [pair for pair in pairs if pair in gamed_pairs(own, defence)]
+        stays = f"{len(left)} of them stay above 0" if left else "none of them stays above 0"
+        text += f" With {defence} {stays}{_dearest(own, defence)}."
+    return text
+
+
+def _absent(own: Lookup) -> str:
+    rows = [own.get("gain", (m, NONE), a) for m in own.metrics for a in own.attacks]
+    known = [row for row in rows if row is not None and row.value is not None]
+    text = "The phenomenon is absent: without a defence no gain is above 0"
+    if known:
+        most = max(known, key=lambda row: row.value)
+        text += f" (the largest is {_signed(most)}, {most.kind} texts under {most.assessor})"
+    text += ". There is nothing that a defence could stop, so this run shows nothing about defences"
+    full = [metric for metric in own.metrics if own.without_room(metric)]
+    if full:
+        means = f"{own.against} texts score above {ROOM} under {_list(full)}"
+        text += f"; {means}, which leaves no room for a gain"
+    if known and all(row.ci95 is None for row in known):
+        text += "; and no gain has an interval, since there are too few topics"
+    return text + "."
+
+
+def _dearest(own: Lookup, defence: str) -> str:
+    rows = [own.get("cost", (metric, defence), own.against) for metric in own.metrics]
+    known = [row for row in rows if row is not None and row.value is not None]
+    if not known:
+        return ""
+    return f", at a cost on {own.against} texts of {_signed(max(known, key=lambda r: r.value))}"
+
+
+# A metric
+
+
+def _of_metric(own: Lookup, metric: str) -> str:
+    parts = [_gains(own, metric), _honest(own, metric)]
+    parts += [_of_curve(own, metric, name) for name in own.curves]
+    return "; ".join(filter(None, parts)) + "."
+
+
+def _gains(own: Lookup, metric: str) -> str:
+    rows = {a: own.get("gain", (metric, NONE), a) for a in own.attacks}
+    known = {a: row for a, row in rows.items() if row is not None and row.value is not None}
+    if not known:
+        return "no gain was measured"
+    gamed = [a for a in known if own.gamed((metric, NONE), a)]
+    told = _list([f"{a} texts ({_signed(known[a])})" for a in gamed or known])
+    text = f"{'gamed' if gamed else 'not gamed'} by {told} without a defence"
+    return text + "".join(_with(own, (metric, d), gamed) for d in own.defences[1:])
+
+
+def _with(own: Lookup, place: tuple[str, str], gamed: list[str]) -> str:
+    """What a defence makes of the attacks that game a metric, or that game it only with it."""
+    rows = [(a, own.get("gain", place, a)) for a in own.attacks]
+    known = [(a, row) for a, row in rows if row is not None and row.value is not None]
+    still = [f"{a} ({r.value:+.2f})" for a, r in known if a in gamed and own.gamed(place, a)]
+    held = [f"{a} ({r.value:+.2f})" for a, r in known if a in gamed and not own.gamed(place, a)]
+    new = [f"{a} ({r.value:+.2f})" for a, r in known if a not in gamed and own.gamed(place, a)]
+    parts = [f"stops {_list(held)}" * bool(held), f"does not stop {_list(still)}" * bool(still)]
+    parts.append(f"is gamed by {_list(new)}" * bool(new))
+    told = _list([part for part in parts if part])
+    return f", {place[1]} {told}" if told else ""
+
+
+def _honest(own: Lookup, metric: str) -> str:
+    row = own.get("factual_precision", (metric, NONE), own.against)
+    if row is None or row.value is None:
+        return ""
+    text = f"{own.against} texts score {row.value:.2f}"
+    if own.without_room(metric):
+        text += f", which is above {ROOM} and leaves no room for a gain"
+    false = own.get("supported_if_false", (metric, NONE), own.against)
+    if false is not None and false.value is not None:
+        text += f" and {100 * false.value:.0f} % of their false claims are called supported"
+    costs = [(d, own.get("cost", (metric, d), own.against)) for d in own.defences[1:]]
+    told = [f"{d} {r.value:+.2f}" for d, r in costs if r is not None and r.value is not None]
+    return text + (f", cost of {_list(told)}" if told else "")
+
+
+def _of_curve(own: Lookup, metric: str, name: str) -> str:
+    told = []
+    for defence in own.defences:
+        row = own.get("break_even", (metric, defence), name)
+        clean = own.get("factual_precision", (metric, defence), name, CLEAN)
+        if row is None or clean is None or clean.value is None:
+            continue
+        how = "without a defence" if defence == NONE else f"with {defence}"
+        when = "never" if row.value is None else f"at k = {row.value:g}"
+        told.append(f"{when} {how}")
+    if not told:
+        return ""
+    most = max(own.curves[name], default=0)
+    return f"corrupted texts overtake clean ones ({name}, k up to {most}) {_list(told)}"
+
+
+# Controls
+
+
+def _of_controls(own: Lookup, controls: Lookup) -> str:
+    if not controls.rows:
+        return "The run has no untrained control, so it does not show that training matters."
+    pairs = gamed_pairs(own, NONE)
+    told = [
+        _of_defence(own, controls, defence, pairs)
+        for defence in controls.defences
+        if defence not in own.defences
+    ]
+    for metric in controls.metrics:
+        if metric not in own.metrics:
+            some = [a for a in controls.attacks if controls.gamed((metric, NONE), a)]
+            said = f"is gamed by {_list(some)} as well" if some else "is not gamed"
+            told.append(f"The control metric {metric} {said}.")
+    return " ".join(told)
+
+
+def _of_defence(own: Lookup, controls: Lookup, defence: str, pairs: list[tuple[str, str]]) -> str:
+    if not pairs:
+        return f"There is no gain that the control {defence} could stop."
+    stopped = {d: _stopped(own, d, pairs) for d in own.defences[1:]}
+    here = _stopped(controls, defence, pairs)
+    text = f"The control {defence} stops {here} of {_counted(pairs, 'gain')}"
+    text += _dearest(controls, defence)
+    best = max(stopped.values(), default=0)
+    if here < best:
+        return f"{text}; the best defence stops {best}."
+    cost = _cost(controls, defence)
+    cheaper = [d for d, n in stopped.items() if n == best and n and _cost(own, d) < cost]
+    if cheaper:
+        return f"{text}: as many as {_list(cheaper)}, but at a higher cost."
+    return f"{text}: it passes as well, so these gains show nothing about a defence."
+
+
+def _stopped(found: Lookup, defence: str, pairs: list[tuple[str, str]]) -> int:
+    return sum(found.gamed((metric, defence), attack) is False for metric, attack in pairs)
+
+
+def _cost(found: Lookup, defence: str) -> float:
+    rows = [found.get("cost", (metric, defence), found.against) for metric in found.metrics]
+    return max((row.value for row in rows if row is not None and row.value is not None), default=0)
+
+
+# Small steps
+
+
+def _signed(row: Result) -> str:
+    ends = "" if row.ci95 is None else f" [{row.ci95[0]:+.2f}, {row.ci95[1]:+.2f}]"
+    return f"{row.value:+.2f}{ends}"
+
+
+def _list(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def _counted(things: list, noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
