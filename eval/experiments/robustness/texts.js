@@ -107,7 +107,7 @@
     }
     cell.append(make("b", letter === "0" ? "✓ kept" : `✗ ${head.reasons[letter]}`, letter === "0" ? "yes" : "no"));
     const sign = weights[claim] < 0 ? "" : "+";
-    cell.append(make("span", `weight ${sign}${weights[claim].toFixed(2)}, entailed ${(entailed[claim] / 100).toFixed(2)}`, "n"));
+    cell.append(make("span", `weight ${sign}${weights[claim].toFixed(2)}, entailed ${entailed[claim] === null ? "–" : (entailed[claim] / 100).toFixed(2)}`, "n"));
     if (letter !== "0") {
       const again = claim in other ? `: “${set.c[other[claim]]}”` : "";
       cell.append(make("span", `${head.why[letter]}${again}`, "note"));
