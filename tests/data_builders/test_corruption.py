@@ -225,6 +225,8 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
         {"topic": "Eve Roe", "text": "Eve Roe is. Eve Roe was.", "kind": "info"},
         {"topic": "Ann Lee", "text": "Ann Lee is.", "kind": "info"},
         {"topic": "Ann Lee", "text": "Ann Lee once was.", "kind": "normal"},
+        # `generations` leaves no refusal out.
+        {"topic": "Bob Ray", "text": "I'm sorry, but I cannot help with that.", "kind": "info"},
     ])  # fmt: skip
     folder = build(adversarial=["all.jsonl"], kinds=["repetitive", "info"], probability=1.0)
     every = {kind: read_records(folder / f"curve_{kind}.jsonl", Document) for kind in

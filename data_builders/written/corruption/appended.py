@@ -10,6 +10,7 @@ from typing import NamedTuple
 from components.sentences import split_sentences, without_citations
 from data_builders.written.corruption.sources import labelled
 from records import BadInput, Claim, Document, UserError
+from records.abstention import responds
 
 Files = dict[str, list[str]] | list[str]
 
@@ -30,6 +31,7 @@ def read_appended(files: Files, kinds: Sequence[str], verdict: str | None) -> Ap
 
     A sentence of a file with claims (a known truth, labels, verdicts) comes with them, and one of
     these files that says nothing is left out; any other sentence is one claim without a label.
+    Of a text that does not respond nothing is taken.
 
     Args:
         files: kind to files, or files whose rows say their kind.
@@ -47,7 +49,7 @@ def read_appended(files: Files, kinds: Sequence[str], verdict: str | None) -> Ap
         for path in paths:
             for place, row in enumerate(labelled(path, verdict), 1):
                 kind = _kind(f"{path}:{place}", row, given)
-                if kind in found:
+                if kind in found and responds(row):
                     own = found[kind].setdefault(row.topic, {})
                     for sentence in _sentences(row):
                         own.setdefault(sentence.text.casefold(), sentence)
