@@ -245,7 +245,7 @@ def test_the_papers_prompts_have_its_turns(kind, turns):
 
 def test_the_papers_corruption_is_asked_for_without_demonstrations():
     """Table 5."""
-    messages = prompt_of("core_corrupt").messages(topic="Ann Lee", claim="She sang.")
+    messages = prompt_of("corrupt").messages(topic="Ann Lee", claim="She sang.", domain="person")
     assert [m["role"] for m in messages] == ["user", "assistant", "user"]
     assert messages[-1]["content"] == "She sang."
 
