@@ -6,8 +6,11 @@ LoRA), the tokenizer, ``component.json`` and a model card. This file writes and 
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
@@ -158,3 +161,22 @@ def write_component(folder: str | Path, component: Component, card: str) -> None
     write_text(folder / "README.md", card)
     # Last: a folder with a component.json is a whole checkpoint.
     write_json(folder / "component.json", component.model_dump(mode="json"))
+
+
+@contextmanager
+def new_folder(to: Path) -> Iterator[Path]:
+    """A folder beside a checkpoint's place to write into, which takes that place at the end.
+
+    What is there is the old checkpoint or the new one, whenever the process is killed.
+    """
+    partial, old = (to.with_name(f".{to.name}.{end}") for end in ("partial", "old"))
+    for left_over in (partial, old):
+        shutil.rmtree(left_over, ignore_errors=True)
+    partial.mkdir(parents=True)
+    yield partial
+    for file in partial.iterdir():
+        file.chmod(0o644)  # safetensors writes for the owner alone
+    if to.exists():
+        os.replace(to, old)
+    os.replace(partial, to)
+    shutil.rmtree(old, ignore_errors=True)

@@ -123,15 +123,23 @@ def relation_measures(
     return bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
 
 
-def sentence_bleu_of(reference: str, text: str) -> float:
-    """metric(claim, LSS) of 2308.12157, section 5: BLEU of a text's words against a reference's.
+def sentence_bleu_of(reference: str, text: str, blanks: bool = False) -> float:
+    """metric(claim, LSS) of 2308.12157, section 6: BLEU of a text's words against a reference's.
 
     NLTK's sentence BLEU, smoothing method 4, 0 for an empty text.
+
+    Args:
+        reference: the claim.
+        text: the LSS.
+        blanks: split at blanks, as the released code does, so that "Paris" and "Paris," differ;
+            else marks are words of their own.
     """
-    hypothesis = [word.text for word in split_words(text)]
+    words, hypothesis = (
+        one.split() if blanks else [word.text for word in split_words(one)]
+        for one in (reference, text)
+    )
     if not hypothesis:
         return 0.0
-    words = [word.text for word in split_words(reference)]
     # NLTK takes seconds to import, and only overlaps need it.
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
@@ -158,7 +166,7 @@ def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, floa
     return [_of_words(kept, gold) for gold in golds]
 
 
-def _bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
+def bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
     """Precision, recall and F1 over two texts' words without their order, one a reference."""
     bag = Counter(word.text.lower() for word in split_words(text))
     golds = [Counter(word.text.lower() for word in split_words(gold)) for gold in references]
@@ -176,7 +184,7 @@ def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     """The measures of one prediction, NaN where the record has no reference for them."""
     texts = [a.lss_star if star else a.lss for a in record.annotations]
     references = [reference for reference in texts if reference is not None]
-    scores = _bag_scores(references, text) if star else _word_scores(record, text)
+    scores = bag_scores(references, text) if star else _word_scores(record, text)
     columns = zip(*scores, strict=True) if scores else [()] * 3
     found = dict(zip(("word_precision", "word_recall", "word_f1"), columns, strict=True))
     row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}
@@ -202,7 +210,7 @@ def lss_measures(
     """Measures of predicted LSS, or LSS*; intervals over references.
 
     - ``pearson_bleu_rating``, ``spearman_bleu_rating``: of metric(claim, prediction) = BLEU with
-      the mean human rating, over the claims that have one (2308.12157, section 5).
+      the mean human rating, over the claims that have one (2308.12157, section 6).
     - ``word_precision``, ``word_recall``, ``word_f1``: over the claim's words, the mean over its
       human LSS that align with it. An LSS* may have other words than the claim, so there they are
       over the words of both texts, in any order.

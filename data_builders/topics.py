@@ -29,8 +29,9 @@ def read_topics(paths: Sequence[str]) -> Topics:
     """Each topic once, in the files' order.
 
     Args:
-        paths: records with a ``topic`` (generations, documents, topics alone), ``.txt`` files with
-            a topic a line, or ``.json`` files with topics and their bins (``read_bins``).
+        paths: records with a ``topic`` (generations, documents, topics alone), ``AmbigBio.csv``
+            (``prompt`` and ``name``), ``.txt`` files with a topic a line, or ``.json`` files with
+            topics and their bins (``read_bins``).
 
     Raises:
         UserError: no such file, or a row without a topic.
@@ -48,7 +49,7 @@ def read_topics(paths: Sequence[str]) -> Topics:
                 found.setdefault(topic, Stratum(bin=name))
             continue
         for number, row in iter_rows(path):
-            topic = row.get("topic")
+            topic = row.get("topic", row.get("name") if "prompt" in row else None)
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
             own = (row.get(name) for name in Stratum._fields)

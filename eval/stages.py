@@ -72,7 +72,8 @@ class Selection(BaseModel):
         claim: the claim's id.
         selected: whether it stays.
         weight: its weight in the objective of Eq. 1 (natural logarithm for CPMI weights).
-        document_entailment: probability that the source sentence entails it.
+        document_entailment: probability that the source sentence entails it; ``None`` where the
+            claim was out before that was asked.
         reason: why it stays or goes; ``failed``: its relevance could not be judged.
         duplicate_of: the selected claim that excluded it, where one did.
     """
@@ -82,7 +83,7 @@ class Selection(BaseModel):
     claim: str
     selected: bool
     weight: float
-    document_entailment: Annotated[float, Field(ge=0, le=1)]
+    document_entailment: Annotated[float, Field(ge=0, le=1)] | None = None
     reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent", "failed"]
     duplicate_of: str | None = None
 

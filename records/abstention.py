@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from records.errors import UserError
 from records.types import Document
 
 # The text gives up on the topic. Short texts only: a biography may quote such words.
@@ -17,8 +18,17 @@ _REFUSAL_MAX_WORDS = 80
 
 
 def responds(document: Document) -> bool:
-    """Whether the text says anything about its topic (FActScore's abstention, by phrases)."""
+    """Whether the text says anything about its topic (FActScore's abstention, by phrases).
+
+    A document may say so itself, in a field ``responds``: true or false. An empty text never does.
+
+    Raises:
+        UserError: something else stands in that field.
+    """
     text = document.text.strip()
-    return bool(text) and not (
-        len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None
-    )
+    said = (document.model_extra or {}).get("responds")
+    if not isinstance(said, bool | None):
+        raise UserError(f"document {document.id}: responds: {said!r}; give true or false")
+    if not text or said is not None:
+        return bool(text and said)
+    return not (len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None)

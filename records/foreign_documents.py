@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
+from records import foreign_ambigbio as ambigbio
 from records.foreign_checked import averitec, climate_fever, halogen
+from records.foreign_factreasoner import factreasoner
 from records.foreign_text import document_of, sampled
 
 
@@ -46,46 +47,6 @@ def _response(row: dict, number: int) -> dict | None:
             return document_of(row, number, row[field])
     text = sampled(row)
     return None if text is None else document_of(row, number, text)
-
-
-def _factreasoner(row: dict, number: int) -> dict | None:
-    """FactReasoner's ``atoms`` and ``contexts`` beside ``input`` and ``output``.
-
-    An atom's ``original`` is its text before revision. A context without any text is left out.
-
-    Raises:
-        ValueError: an atom names a context that the row does not have.
-    """
-    if not isinstance(row.get("atoms"), list) or not isinstance(row.get("contexts"), list):
-        return None
-    known = {context["id"] for context in row["contexts"]}
-    for place, atom in enumerate(row["atoms"]):
-        for name in atom.get("contexts") or []:
-            if name not in known:
-                raise ValueError(f"atoms.{place}.contexts: {name!r} is not among the contexts")
-    passages = [
-        {
-            "id": context["id"],
-            "title": context.get("title") or "",
-            "text": context.get("text") or context.get("snippet"),
-            "url": context.get("link"),
-            "prior": context.get("probability"),
-        }
-        for context in row["contexts"]
-        if context.get("text") or context.get("snippet")
-    ]
-    there = {passage["id"] for passage in passages}
-    claims = [
-        {
-            "id": atom["id"],
-            "text": atom["text"],
-            "original": atom.get("original"),
-            "label": atom.get("label") if atom.get("label") in {"S", "NS", "IR"} else None,
-            "contexts": [name for name in atom.get("contexts") or [] if name in there],
-        }
-        for atom in row["atoms"]
-    ]
-    return document_of(row, number, row.get("output"), claims=claims, passages=passages)
 
 
 # A claim that its evidence does not decide counts as one that is not supported (2406.19276).
@@ -210,53 +171,19 @@ def _factscore_predictions(row: dict, number: int) -> dict | None:
     return document_of(row, number, " ".join(row["facts"]), claims=claims)
 
 
-# AmbigBio's passages: sections of pages, one after the other, each under its page's title.
-_SECTION = re.compile(r"^Title: (.*)\n((?:(?!Title: ).*\n?)*)", re.MULTILINE)
-
-
-def _ambigbio(row: dict, number: int) -> dict | None:
-    """AmbigBio's generations: atoms with FActScore's verdict, and the passages that they cite.
-
-    ``atoms_independent`` judges each atom by itself. All sections that the text cites, each once,
-    are the contexts of every atom, since an atom does not say which citation is its own. The
-    citations and both lists of atoms stay as they are.
-    """
-    if "atoms_independent" not in row or not isinstance(row.get("citations"), list):
-        return None
-    cited: dict[tuple[str, str], None] = {}
-    for citation in row["citations"]:
-        for title, text in _SECTION.findall("\n".join(citation["passage"])):
-            # A section starts with its title once more.
-            cited[title, text.strip().removeprefix(title).strip() or text.strip() or title] = None
-    passages = [
-        {"id": f"p{place}", "title": title, "text": text}
-        for place, (title, text) in enumerate(cited)
-    ]
-    claims = [
-        {
-            "id": f"c{place}",
-            "text": atom["atom"],
-            "label": "S" if atom["is_supported"] else "NS",
-            "contexts": [passage["id"] for passage in passages],
-        }
-        for place, atom in enumerate(row["atoms_independent"] or [])
-    ]
-    kept = {name: row.get(name) for name in ("atoms_independent", "atoms_grouped", "citations")}
-    row = row | {"id": f"{row['generator']}-{row['qid']}", "topic": row["name"]}
-    return document_of(row, number, row["output"], claims=claims, passages=passages, **kept)
-
-
 Reader = Callable[[dict, int], dict | list[dict] | None]
 
 # Project to its reader, which answers None to a row that is not the project's. The first that
 # knows a row reads it.
 READERS: dict[str, Reader] = {
     "factscore": _factscore_labelled,
-    "factreasoner": _factreasoner,
+    "factreasoner": factreasoner,
     "safe": _safe,
     "veriscore": _veriscore,
     "factscore_predictions": _factscore_predictions,
-    "ambigbio": _ambigbio,
+    "ambigbio": ambigbio.judged,
+    "alce": ambigbio.generation,
+    "alce_scores": ambigbio.cited,
     "halogen": halogen,
     "climate_fever": climate_fever,
     "averitec": averitec,

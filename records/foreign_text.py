@@ -6,6 +6,8 @@ import re
 
 # VeriScore's `question` tells its extraction whether a text is an answer to one.
 KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source")
+# The bins of FActScore's ``cat``, as it and FactReasoner spell them.
+_FREQUENCIES = {"very rare", "rare", "medium", "frequent", "very frequent", "freq", "very freq"}
 # FActScore's prompt, which is a sentence, and HALoGEN's, which is not.
 _BIO = re.compile(r"Tell me a (?:bio|biography) of (.+)", re.DOTALL)
 _ASKED = re.compile(r"Question: Tell me a (?:bio|biography) of (.+?)\.?", re.DOTALL)
@@ -24,12 +26,9 @@ def topic_of(row: dict) -> str | None:
 
 
 def kept_of(row: dict) -> dict[str, str]:
-    """The fields that a text keeps; FActScore's ``cat`` is its frequency and its group."""
-    kept = {name: row[name] for name in KEPT if row.get(name) is not None}
-    cat = row.get("cat")
-    if isinstance(cat, list) and len(cat) == 2:
-        kept = {"bin": cat[0], "group": cat[1]} | kept
-    return kept
+    """The fields that a text keeps; FActScore's ``cat`` is its frequency and its region."""
+    cat = {"bin" if name in _FREQUENCIES else "group": name for name in row.get("cat") or []}
+    return cat | {name: row[name] for name in KEPT if row.get(name) is not None}
 
 
 def document_of(row: dict, number: int, text: str, **more: object) -> dict:

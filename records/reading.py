@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from records.errors import BadInput, UserError
 from records.foreign import adapt
+from records.foreign_ambigbio import is_name_line, name_rows, rows_in
 from records.types import Record
 
 R = TypeVar("R", bound=Record)
@@ -27,6 +28,8 @@ M = TypeVar("M", bound=BaseModel)
 MAX_FAULTS = 10
 
 _BLANK = re.compile(r"\s*")
+_TABLES = {".csv", ".tsv"}
+_JSON = {".json", ".score"}  # ALCE's scores are JSON
 
 
 def _has_halves(row: dict) -> bool:
@@ -62,7 +65,8 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     """Objects that may run over many lines: one, a list of them, or one after the other.
 
-    A single object with ``per_prompt_data`` is SAFE's results file, whose rows are in there.
+    A single object with ``per_prompt_data`` is SAFE's results file, whose rows are in there; so are
+    those of ALCE's and D-FActScore's files (``records/foreign_ambigbio.py``).
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -80,6 +84,13 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         if isinstance(found, dict) and isinstance(found.get("per_prompt_data"), list):
             sides = {name: found[name] for name in ("side_1", "side_2") if name in found}
             rows = [{**r, **sides} if isinstance(r, dict) else r for r in found["per_prompt_data"]]
+        elif isinstance(found, dict):
+            try:
+                own = rows_in(found)
+            except ValueError as error:
+                yield number + 1, str(error)
+                return
+            rows = rows if own is None else own
         for row in rows:
             number += 1
             yield number, row if isinstance(row, dict) else "json: expected an object"
@@ -105,8 +116,9 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
         raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
     suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
     readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
-    whole = _json_rows if path.suffix.lower() == ".json" else _jsonl_rows
-    for number, row in readers.get(suffix, whole)(path):
+    whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
+    read = _name_rows if suffix in _TABLES and _has_names(path) else readers.get(suffix, whole)
+    for number, row in read(path):
         if isinstance(row, str):
             raise BadInput([f"{path}:{number}: {row}"])
         yield number, row
@@ -131,6 +143,20 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
                     yield reader.line_num, row
         except (csv.Error, OSError, EOFError, UnicodeDecodeError) as error:
             yield reader.line_num + 1, f"file: cannot be read ({error})"
+
+
+def _has_names(path: Path) -> bool:
+    """Whether a table is AmbigBio's file of names, whose first line is a name and no header."""
+    try:
+        with _open_text(path) as file:
+            return is_name_line(file.readline())
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        return False  # the reader of tables says what is wrong
+
+
+def _name_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    with _open_text(path) as file:
+        yield from name_rows(file)
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
@@ -202,9 +228,9 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     (``records/foreign.py``). No row is ever dropped silently.
 
     Args:
-        path: the file; its suffix tells the format (anything else is read as JSONL; ``.json`` may
-            hold objects of many lines, or a list). Where a row is named by a number, it is the
-            line in JSONL and CSV, and the row in the others.
+        path: the file; its suffix tells the format (anything else is read as JSONL; ``.json`` and
+            ``.score`` may hold objects of many lines, or a list). Where a row is named by a number,
+            it is the line in JSONL and CSV, and the row in the others.
         kind: the record type.
 
     Returns:
@@ -218,8 +244,9 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
     frame = path.suffix.lower() in {".csv", ".tsv", ".parquet"}
-    whole = _json_rows if path.suffix.lower() == ".json" else _jsonl_rows
-    rows = _frame_rows(path) if frame else whole(path)
+    whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
+    named = path.suffix.lower() in _TABLES and _has_names(path)
+    rows = _name_rows(path) if named else _frame_rows(path) if frame else whole(path)
     records: list[R] = []
     faults: list[str] = []
     for number, row in rows:

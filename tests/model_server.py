@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks OpenAI's chat completions, with faults before its answers."""
+"""A real HTTP server with OpenAI's chat and text completions, and faults before its answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from pathlib import Path
 
 import torch
@@ -20,8 +21,12 @@ Token = tuple[str, float]
 Reply = tuple[str, str, int, int, list[Token] | None]
 
 
+# What the body of a request to each path asks.
+_PATHS = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
+
+
 class ModelServer:
-    """Answers ``POST /v1/chat/completions`` on loopback; use as a context manager.
+    """Answers ``POST /v1/chat/completions`` and ``/v1/completions``; use as a context manager.
 
     Args:
         model: folder of a causal language model, or a function of the request's body that gives a
@@ -31,6 +36,7 @@ class ModelServer:
         faults: taken from the left, one a request, before any answer; ``None`` for no fault.
         asked: the bodies of all requests, faults included.
         answered: the bodies that got an answer.
+        paths: where each request went.
         keys: the ``Authorization`` headers.
         most: most requests that were under way at a time.
     """
@@ -40,6 +46,7 @@ class ModelServer:
         self.faults: deque[str | None] = deque()
         self.asked: list[dict] = []
         self.answered: list[dict] = []
+        self.paths: list[str] = []
         self.keys: list[str] = []
         self.busy = self.most = 0
         self.lock = threading.Lock()
@@ -72,12 +79,21 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with owner.lock:
             owner.asked.append(body)
+            owner.paths.append(self.path)
             owner.keys.append(self.headers["authorization"])
             fault = owner.faults.popleft() if owner.faults else None
             owner.busy += 1
             owner.most = max(owner.most, owner.busy)
         try:
-            self._fault(fault, body) if fault else self._send(200, self._completion(body))
+            if fault:
+                self._fault(fault, body)
+            elif self.path not in _PATHS:
+                self._send(404, {"error": {"message": f"no {self.path}", "type": "x"}})
+            elif _PATHS[self.path] not in body:
+                # As OpenAI does where a model speaks the other one.
+                self._send(400, {"error": {"message": f"no {_PATHS[self.path]}", "type": "x"}})
+            else:
+                self._send(200, self._completion(body))
         finally:
             with owner.lock:
                 owner.busy -= 1
@@ -87,12 +103,15 @@ class _Handler(BaseHTTPRequestHandler):
         text, *rest = said if isinstance(said, tuple) else (said, None)
         reply: Reply = (text, "stop", 7, 3, *rest) if len(rest) == 1 else (text, *rest)
         self.owner.answered.append(body)
-        choice = {"index": 0, "message": {"role": "assistant", "content": reply[0], **message}}
-        choice["logprobs"] = _logprobs(reply[4]) if body.get("logprobs") and reply[4] else None
+        chat = "messages" in body
+        said = {"message": {"role": "assistant", "content": reply[0], **message}}
+        choice = {"index": 0} | (said if chat else {"text": reply[0]})
+        shape = _logprobs if chat else _text_logprobs
+        choice["logprobs"] = shape(reply[4]) if body.get("logprobs") and reply[4] else None
         usage = {"prompt_tokens": reply[2], "completion_tokens": reply[3]}
         return {
             "id": "x",
-            "object": "chat.completion",
+            "object": "chat.completion" if chat else "text_completion",
             "created": 0,
             "model": body["model"],
             "choices": [choice | {"finish_reason": reply[1]}],
@@ -157,6 +176,22 @@ def _logprobs(tokens: list[Token]) -> dict:
     return {"content": content, "refusal": None}
 
 
+def _text_logprobs(tokens: list[Token]) -> dict:
+    """In the older shape of the API."""
+    offsets = list(accumulate((len(text) for text, _ in tokens), initial=0))[:-1]
+    return {
+        "tokens": [text for text, _ in tokens],
+        "token_logprobs": [value for _, value in tokens],
+        "top_logprobs": [{text: value} for text, value in tokens],
+        "text_offset": offsets,
+    }
+
+
+def prompt_of(body: dict) -> str:
+    """What a request asks, whatever the endpoint."""
+    return body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
+
+
 def _ended(completion: dict, reason: str) -> dict:
     completion["choices"][0]["finish_reason"] = reason
     return completion
@@ -169,7 +204,8 @@ def _sampler(folder: Path) -> Callable[[dict], Reply]:
     lock = threading.Lock()
 
     def reply(body: dict) -> Reply:
-        prompt = "\n".join(message["content"] for message in body["messages"])
+        prompt = "\n".join(m["content"] for m in body["messages"]) if "messages" in body else ""
+        prompt = body.get("prompt", prompt)
         ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
         with lock:
             torch.manual_seed(body.get("seed", 0))

@@ -136,6 +136,8 @@ def test_the_chains_of_the_papers_are_whole(elsewhere):
         "configs/experiments/paper/factreasoner.yaml": "data/conflicts/documents.jsonl",
         "configs/experiments/paper/lss_metrics.yaml": "data/lss_test/lss_test.jsonl",
         "configs/experiments/paper/lss_generation.yaml": "data/lss_test/lss_test.jsonl",
+        "configs/experiments/paper/lss_lengths.yaml": "data/lss/gold_train.jsonl",
+        "configs/train/paper/lss_t5.yaml": "data/lss/gold_train.jsonl",
         "configs/experiments/paper/dfactscore.yaml": "data/ambigbio_vicuna/generations.jsonl",
         "configs/data/paper/adversarial.yaml": "data/bios_paper/topics_test.jsonl",
     }

@@ -1,4 +1,4 @@
-"""Door 1: ``python -m train {fit,validate,test,predict,sweep,push} …``.
+"""Door 1: ``python -m train {fit,validate,test,predict,sweep,push,convert} …``.
 
 Here nothing but the way to each command: what takes seconds to import, torch above all, is left to
 the command that needs it, and the help is read from the sources (``train/help.py``).
@@ -27,6 +27,7 @@ commands:
   predict   write a checkpoint's predictions
   sweep     search hyperparameters: a wandb sweep file, run here with Optuna
   push      upload a checkpoint folder to the Hugging Face Hub
+  convert   make a checkpoint folder of a published T5 that writes LSS
 
 python -m train COMMAND --help shows the options of one command;
 python -m train fit --model train.unli.Unli --help those of a module."""
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     if command in {"-h", "--help"}:
         print(HELP)
         return 0
-    if command in {"sweep", "push"}:
+    if command in {"sweep", "push", "convert"}:
         return import_module(f"train.{command}").main(rest)
     text = help_of(command, rest)
     if text is not None:

@@ -6,8 +6,6 @@ the base model with a fresh head, the control of every experiment.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from lightning.pytorch.loggers import CSVLogger, WandbLogger
 from lightning.pytorch.strategies import FSDPStrategy
 
 from components.base import describe_base
-from components.checkpoint import Component, library_versions, write_component
+from components.checkpoint import Component, library_versions, new_folder, write_component
 from components.measures import Measures
 from records import UserError
 from train.batches import FixedBatches, run_seed
@@ -101,21 +99,10 @@ class Export(Callback):
         print(f"dev: {shown(found)}\ncheckpoint: {self.to}")
 
     def _write(self, module: ComponentModule, component: Component, training: Training) -> None:
-        """Write beside the folder's place and rename, so that it is the old one or the new one."""
-        partial = self.to.with_name(f".{self.to.name}.partial")
-        old = self.to.with_name(f".{self.to.name}.old")
-        for left_over in (partial, old):
-            shutil.rmtree(left_over, ignore_errors=True)
-        partial.mkdir(parents=True)
-        module.save_pretrained(partial)
-        module.tokenizer.save_pretrained(partial)
-        for file in partial.iterdir():
-            file.chmod(0o644)  # safetensors writes for the owner alone
-        write_component(partial, component, write_card(partial, self.to, component, training))
-        if self.to.exists():
-            os.replace(self.to, old)
-        os.replace(partial, self.to)
-        shutil.rmtree(old, ignore_errors=True)
+        with new_folder(self.to) as folder:
+            module.save_pretrained(folder)
+            module.tokenizer.save_pretrained(folder)
+            write_component(folder, component, write_card(folder, self.to, component, training))
 
 
 def check_full_state(trainer: Trainer) -> None:

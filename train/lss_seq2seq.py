@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerBase
 
 from components.base import load_seq2seq, load_tokenizer, random_t5
 from components.encoding import encode_grounded, pad
+from components.lengths import length_ratio, repeated, without_whole
 from components.measures import Measures, lss_measures, target_measures
 from components.subsequence import LssDecoder
 from components.words import join_words, keep_targets
@@ -49,12 +50,14 @@ class Target:
         claim: the claim.
         decode: whether the claim is decoded with this item; once a claim, not once an annotation.
         whole: whether the LSS is the whole claim.
+        ratio: its words by the claim's.
     """
 
     ids: list[int]
     claim: str
     decode: bool
     whole: bool
+    ratio: float
 
 
 class LssSeq2Seq(ComponentModule):
@@ -79,8 +82,11 @@ class LssSeq2Seq(ComponentModule):
         max_length: input length in tokens; the reference is cut, the claim stays whole.
         decoding: num_beams (5), max_new_tokens (128; also the longest target) and constrained
             (true for LSS, false for LSS*).
-        balance: where most LSS are the whole claim, drop so many of those as needed to have as many
-            of either kind, or repeat the others (A.5); none leaves the training data as it is.
+        balance: drop eliminates targets that are the whole claim (section 4.2, the paper's choice);
+            repeat repeats targets until every tenth of LSS length by claim length has as many as
+            the fullest (A.5's super version); none leaves the training data as it is.
+        eliminated: how many targets ``drop`` eliminates (the paper: 2,000 of 12,000); 0 for as many
+            as it takes to have as many of them as of others.
     """
 
     record_type = LssExample
@@ -103,6 +109,7 @@ class LssSeq2Seq(ComponentModule):
         max_length: int = 528,
         decoding: dict[str, int | bool] | None = None,
         balance: Balance = "none",
+        eliminated: int = 0,
         lr: float = 1e-4,
         weight_decay: float = 0.0,
         warmup_ratio: float = 0.05,
@@ -124,6 +131,9 @@ class LssSeq2Seq(ComponentModule):
         self.prompt_template = prompt_template
         self.decoding = _decoding(decoding or {}, star)
         self.balance = balance
+        self.eliminated = eliminated
+        if eliminated < 0 or (eliminated and balance != "drop"):
+            raise UserError("--model.eliminated: a number from 0 on, with --model.balance drop")
         for place in ("{reference}", "{claim}"):
             if place not in prompt_template:
                 raise UserError(f"--model.prompt_template lacks {place}")
@@ -181,7 +191,8 @@ class LssSeq2Seq(ComponentModule):
             for place, (text, count) in enumerate(texts.items()):
                 target, is_cut = self._target_ids(text)
                 cut += is_cut
-                made = Target(target, record.claim, place == 0, text == _whole(record, self.star))
+                whole, ratio = text == _whole(record, self.star), length_ratio(record.claim, text)
+                made = Target(target, record.claim, place == 0, whole, ratio)
                 items.append(Item(row, {"input_ids": ids}, made, weight=count / total))
         split = "train" if train else "dev"
         print(
@@ -208,20 +219,21 @@ class LssSeq2Seq(ComponentModule):
         return [*ids, self.tokenizer.eos_token_id][:longest], len(ids) >= longest
 
     def _balanced(self, items: list[Item]) -> list[Item]:
-        """As many targets that are the whole claim as others (A.5), chosen by the seed."""
-        whole = [place for place, item in enumerate(items) if item.target.whole]
-        others = [place for place, item in enumerate(items) if not item.target.whole]
-        print(f"{self.component} train: {len(whole)} targets are the whole claim")
-        if self.balance == "none" or not others or len(whole) <= len(others):
+        """The items as ``balance`` has them, chosen by the seed."""
+        whole = [item.target.whole for item in items]
+        print(f"{self.component} train: {sum(whole)} targets are the whole claim")
+        if self.balance == "none":
             return items
         generator = np.random.default_rng(run_seed())
         if self.balance == "drop":
-            whole = generator.choice(whole, len(others), replace=False).tolist()
+            try:
+                places = without_whole(whole, self.eliminated, generator)
+            except ValueError as error:
+                raise UserError(f"--model.eliminated: {error}; give fewer, or 0") from None
         else:
-            times, rest = divmod(len(whole), len(others))
-            others = others * times + generator.choice(others, rest, replace=False).tolist()
-        print(f"{self.component} train: {len(whole)} of either kind (balance {self.balance})")
-        return [items[place] for place in sorted([*whole, *others])]
+            places = repeated([item.target.ratio for item in items], generator)
+        print(f"{self.component} train: {len(places)} targets (balance {self.balance})")
+        return [items[place] for place in places]
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         """``target`` of shape (items, longest target), and what the decoder needs."""

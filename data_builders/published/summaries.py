@@ -301,6 +301,7 @@ def _lss(
             group=bbcid,
             system=system,
             raters=len(own.spans),
+            factual=sum(own.factual) / len(own.factual) if own.factual else None,
         )
 
 
@@ -334,8 +335,9 @@ Summaries and their articles. An article belongs to one split.
 - `xsum/lss_*`: XSum articles (`reference`) and summaries of five systems (`claim`) with the words
   that a majority of three raters did not mark as hallucinated (`keep`, and as text in
   `annotations`). A rater who marks a span says that the article does not support it; nobody chose a
-  subsequence, so it may read badly, and there is no rating. A summary with a span that cannot be
-  placed is left out, and counted in `manifest.json`.
+  subsequence, so it may read badly, and there is no rating. `factual` is the share of raters who
+  judged separately that the summary is true, absent where nobody did. A summary with a span that
+  cannot be placed is left out, and counted in `manifest.json`.
 - `xsum/documents_*`: the same summaries as documents of one claim, with the article as the passage.
   `label` is S where at most half of the raters marked anything; `factual` is the majority of the
   separate judgements of whether the summary is true in the world, absent where there are none.

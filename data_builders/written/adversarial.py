@@ -31,7 +31,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 KINDS = ("info", "repetitive")
 
 # A model that goes on with the next example, an opening ("Sure, here it is:"), a list's marks.
-_NEXT = re.compile(r"\n\s*(Person|User|Assistant)\s*:.*", re.DOTALL)
+_NEXT = re.compile(r"\n\s*(Person|Name|User|Assistant)\s*:.*", re.DOTALL)
 _OPENING = re.compile(r"(?i)^(sure|certainly|of course|okay|ok|here)\b[^\n]*[:!]\s*\n+")
 _MARK = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s+")
 _WORD = re.compile(r"\w+")
@@ -47,8 +47,9 @@ class Adversarial(Builder):
         topics: files of records with ``topic``, or ``.txt`` files with a topic a line; or
             ``{train: [files], dev: [files], test: [files]}``, which keeps those splits.
         writer: the language model, by ``class_path``.
-        prompts: kind to its prompt file with the field ``topic``; null takes the shipped ``info``
-            and ``repetitive``, which are about people.
+        prompts: kind to its prompt, a file with the field ``topic`` or the name of a shipped one:
+            ``info`` and ``repetitive``, which null takes, or as Core's paper words them
+            (``core_info``, ``core_repetitive``). All are about people.
         per_topic: texts of each kind a topic.
         temperature: of sampling.
         top_p: share of probability of the nucleus.
@@ -153,7 +154,17 @@ def _read_prompts(paths: Mapping[str, str]) -> dict[str, Prompt]:
     bad = [kind for kind in paths if not re.fullmatch(r"\w+", kind)]
     if bad or not paths:
         raise UserError("prompts: give at least one kind, of letters only, with its file")
-    return {kind: Prompt(path) for kind, path in paths.items()}
+    return {kind: prompt_of(path) for kind, path in paths.items()}
+
+
+def prompt_of(given: str | Path) -> Prompt:
+    """A prompt by its file, or, where that is one word, a shipped one by its name.
+
+    Raises:
+        UserError: no such file.
+    """
+    shipped = PROMPTS / f"{given}.jinja"
+    return Prompt(shipped if re.fullmatch(r"\w+", str(given)) else given)
 
 
 def sift(

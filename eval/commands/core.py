@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
             f"--checkpoints: no unli checkpoint among them; weighting {arguments.weighting} needs "
             "one (or give --weighting uniform)"
         )
-    options = arguments.clone().as_dict()
+    options = dict(vars(parser.instantiate(arguments)))
     for key in ("config", "claims", "checkpoints", "output", "cache"):
         options.pop(key, None)
     from eval.models.encoder import Entailment, Unli  # PyTorch, which --help does without

@@ -7,6 +7,7 @@ estimates, and those of methods that ask in several steps an upper bound.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple, TypeVar
@@ -18,6 +19,7 @@ from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.knowledge import WORDS
 from eval.retrieve.pages import PageRetriever
 from eval.retrieve.search import SearchRetriever
+from eval.retrieve.titles import PagesOfTitles
 from eval.run.held import writers
 from eval.run.terminal import model_name
 from eval.select.core import Core
@@ -80,17 +82,24 @@ def _counted(stage: object, name: str, run: Callable[[], T], rows: list[_Row]) -
 
 
 def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
-    """For a sentence that nobody decomposed as many texts as it is likely to have claims."""
+    """For a sentence that nobody decomposed as many texts as it is likely to have claims.
+
+    Where each of its claims was to be asked for alone, their number is known.
+    """
     found = []
+    asked = Counter(claim.sentence for claim in claims if claim.failed is not None)
+    done: Counter[int] = Counter()
     for claim in claims:
         if claim.failed is None:
             found.append(claim)
             continue
         words = claim.text.split()
-        for number in range(CLAIMS_A_SENTENCE):
+        times = CLAIMS_A_SENTENCE if asked[claim.sentence] == 1 else 1
+        for number in range(done[claim.sentence], done[claim.sentence] + times):
             text = f"{' '.join(words[number:] + words[:number])} {number}"
             update = {"id": f"{claim.id}.{number}", "text": text, "failed": None}
             found.append(claim.model_copy(update=update))
+        done[claim.sentence] += times
     return found
 
 
@@ -102,15 +111,25 @@ def _evidence(
     if isinstance(retrieve, GivenPassages):
         return retrieve(documents, claims)
     words, k = WORDS_A_PASSAGE, PASSAGES_A_CLAIM
-    if isinstance(retrieve, SearchRetriever):
+    if isinstance(retrieve, SearchRetriever | PagesOfTitles):
         k = retrieve.k
-    if isinstance(retrieve, PageRetriever):
+    if isinstance(retrieve, PageRetriever | PagesOfTitles):
         words = retrieve.words or WORDS
     text = " ".join(["word"] * words)
-    names = [f"p{n}" for n in range(k)]
-    own = [Passage(id=name, title="Title", text=text) for name in names]
-    given = [[c.model_copy(update={"contexts": names}) for c in row] for row in claims]
-    return given, [own for _ in documents]
+    given, found = [], []
+    for document, row in zip(documents, claims, strict=True):
+        titles = ["Title"]
+        if isinstance(retrieve, PagesOfTitles):
+            titles = list(dict.fromkeys(p.title for p in document.passages or []))
+        own = [
+            Passage(id=f"p{place}.{n}", title=title, text=text)
+            for place, title in enumerate(titles)
+            for n in range(k)
+        ]
+        names = [passage.id for passage in own]
+        given.append([claim.model_copy(update={"contexts": names}) for claim in row])
+        found.append(own)
+    return given, found
 
 
 def _table(rows: Sequence[_Row], claims: int, documents: int) -> str:

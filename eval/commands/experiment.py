@@ -14,6 +14,11 @@ from records import UserError
 # Name to its class and its page, below eval.experiments, and what it shows. They are imported only
 # when they are asked for, so that --help is quick.
 EXPERIMENTS = {
+    "core_settings": (
+        "core.core_settings.CoreSettings",
+        "core.core_settings_page.CoreSettingsPage",
+        "p, ε and threshold of Core, chosen on half of the topics (2407.03572, section 3)",
+    ),
     "decomposition": (
         "decomposition.decomposition.Decomposition",
         "decomposition.page.DecompositionPage",
@@ -32,12 +37,17 @@ EXPERIMENTS = {
     "informativeness": (
         "core.informativeness.Informativeness",
         "core.page.InformativenessPage",
-        "order of bleached, common and specific claims (2407.03572, section 4.2)",
+        "order of bleached, common and specific claims (2407.03572, section 3)",
     ),
     "lss_generation": (
         "lss.lss_generation.LssGeneration",
         "lss.page.LssPage",
         "LSS by tagger, T5 and prompt; generators compared (2308.12157, Tables 2, 5 and 6)",
+    ),
+    "lss_lengths": (
+        "lss.lss_lengths.LssLengths",
+        "lss.page.LssPage",
+        "length of LSS by length of claim, without a model (2308.12157, Figures 2, 4 and 5)",
     ),
     "lss_metrics": (
         "lss.lss_metrics.LssMetrics",

@@ -127,6 +127,30 @@ def claims_in(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> li
     return list(once.values()) or _why_not(said, sentence)
 
 
+def statement_in(answer: str) -> str | None:
+    """The statement that an answer to ``Input: … Output:`` is, on one line, as it was written.
+
+    Nothing is asked of it but that it is there: fragments and structures that came back unchanged
+    are statements, whose worth is for a judge to say.
+
+    Returns:
+        The statement; ``None`` where there is none, or a refusal.
+    """
+    said: list[str] = []
+    reading = True
+    for line in answer.splitlines():
+        head = _head(line)
+        if head in {"input", "output"}:
+            if said:  # an example of the model's own making
+                break
+            reading = head == "output"
+            line = line.partition(":")[2]
+        if reading and line.strip():
+            said.append(line.strip())
+    text = _clean(" ".join(said))
+    return None if not text or _REFUSAL.match(text) else text
+
+
 def _why_not(said: Sequence[str], sentence: str) -> list[str] | Failed:
     """What to make of an answer without a subclaim."""
     words = [_clean(text) for text in said]

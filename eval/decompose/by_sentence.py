@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Why a sentence has no decomposition."""
+    """Why a sentence has no decomposition, or one of its parts no subclaim."""
 
     reason: str
 
@@ -53,8 +53,11 @@ class BySentence(ABC):
     """
 
     @abstractmethod
-    def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
-        """The subclaims of each sentence; none where it says nothing that could be verified."""
+    def subclaims(self, places: Sequence[Place]) -> list[list[str | Failed] | BackedOff | Failed]:
+        """The subclaims of each sentence; none where it says nothing that could be verified.
+
+        Where a method makes its subclaims one at a time, some of them may have failed.
+        """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """Claims of every document, in the order of the text."""
@@ -73,16 +76,16 @@ class BySentence(ABC):
 
 
 def _claims(
-    sentences: Sequence[str], found: Sequence[list[str] | BackedOff | Failed]
+    sentences: Sequence[str], found: Sequence[list[str | Failed] | BackedOff | Failed]
 ) -> list[Claim]:
     claims: list[Claim] = []
     for index, (sentence, own) in enumerate(zip(sentences, found, strict=True)):
-        texts, more = own, {}
-        if isinstance(own, Failed):
-            texts, more = [sentence], {"failed": own.reason}
-        elif isinstance(own, BackedOff):
-            texts, more = [sentence], {"backed_off": own.reason}
-        for text in texts:
+        for one in [own] if isinstance(own, Failed | BackedOff) else own:
+            text, more = (one, {}) if isinstance(one, str) else (sentence, {})
+            if isinstance(one, Failed):
+                more = {"failed": one.reason}
+            elif isinstance(one, BackedOff):
+                more = {"backed_off": one.reason}
             name = f"c{len(claims)}"
             claims.append(Claim(id=name, text=text, sentence=index, source=sentence, **more))
     return claims

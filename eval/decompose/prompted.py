@@ -2,7 +2,8 @@
 
 A method is a prompt, a bank of examples and how many of them are shown: always the bank's first
 ones, and the nearest to the sentence by BM25 (A Closer Look at Claim Decomposition, 2403.11903,
-section 4 and Table 1). Instruction lines are the published ones, examples are our own.
+section 4 and Table 1). Instruction lines are the published ones, except those of SAFE and
+VeriScore, which say in their heads what is ours; examples are our own.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class _Method(NamedTuple):
 
 
 METHODS = {
-    # 2403.11903, Table 1; 0.7 and 512 tokens are what its code sets.
+    # 2403.11903, Table 1; 0.7 and 512 tokens: appendix B. FActScore's examples are those of Chen
+    # et al. and, parsed, of CoNLL-U.
     "factscore": _Method("factscore.jinja", "factscore.txt", 7, 1),
     "fs2": _Method("factscore.jinja", "factscore.txt", 1, 1),
     "wice": _Method("wice.jinja", "wice.txt", 6, 0),
-    "chen": _Method("chen.jinja", "chen.txt", 7, 1),
+    "chen": _Method("chen.jinja", "factscore.txt", 7, 1),
     "conllu": _Method("conllu.jinja", "factscore.txt", 1, 1),
     "rnd": _Method("rnd.jinja", "rnd.txt", 7, 1),
     # 2403.18802 and 2406.19276, as in their code.
@@ -53,13 +55,13 @@ class Prompted(BySentence):
 
     The answers are read by :func:`eval.decompose.answers.claims_in`; what cannot be read counts as
     failed. The method ``conllu`` drops examples, static ones first, while the model finds the
-    prompt too long, and takes the sentence itself where one example is still too many; such claims
-    carry ``backed_off``. An example whose sentence the parser does not know is shown with its parse
-    from the CoNLL-U file beside its bank.
+    prompt too long, and takes the sentence itself where it is too long without any (2403.11903,
+    appendix B); such claims carry ``backed_off``. An example whose sentence the parser does not
+    know is shown with its parse from the CoNLL-U file beside its bank.
 
     Args:
         writer: the language model.
-        method: FActScore, FActScore with one static example (``fs2``), WiCE, Chen et al. 2022,
+        method: FActScore, FActScore with one static example (``fs2``), WiCE, Chen et al. 2023,
             CoNLL-U, R-ND, SAFE or VeriScore. It sets what is null below.
         prompt: a prompt file of your own; its fields are ``examples`` (each with ``sentence``,
             ``claims``, ``text`` and ``conllu``), ``sentence``, ``text`` (the sentence marked
@@ -134,7 +136,7 @@ class Prompted(BySentence):
                 too_long = isinstance(own, Failed) and "too long" in own.reason
                 if self.parser is None or not too_long:
                     found[row] = own
-                elif len(shown[row]) > 1:
+                elif shown[row]:
                     shown[row] = shown[row][1:]
                     again.append(row)
                 else:

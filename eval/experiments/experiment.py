@@ -95,6 +95,11 @@ def at_least_one(**given: Sequence | Mapping) -> None:
             raise UserError(f"{name}: none; give at least one")
 
 
+def given(named: Mapping[str, T | None]) -> dict[str, T]:
+    """The entries of an option without those that are null: left out of a configuration."""
+    return {name: entry for name, entry in named.items() if entry is not None}
+
+
 def natural(**given: int) -> None:
     """Refuse a negative number of something of which 0 is all.
 

@@ -44,16 +44,17 @@ def _factreasoner_row(row: Judged, own: bool) -> dict:
         **(_of_posteriors(decided) if own else _WITHOUT_POSTERIORS),
         "predictions": support,
         "topic": document.topic,
-        "query": document.topic,
+        "query": (document.model_extra or {}).get("input", document.topic),
         "response": document.text,
         "elapsed_time": None,
         "num_failed": row.score.failed,
     }
+    extra = document.model_extra or {}
     return {
-        "input": document.topic,
+        "input": extra.get("input", document.topic),
         "output": document.text,
         "topic": document.topic,
-        "cat": [document.group] if document.group else [],
+        "cat": [name for name in (document.bin, document.group) if name],
         "atoms": [
             {
                 "id": claim.id,
@@ -70,8 +71,10 @@ def _factreasoner_row(row: Judged, own: bool) -> dict:
                 "title": passage.title,
                 "text": passage.text,
                 "link": passage.url or "",
-                "snippet": "",
-                "synthetic_summary": "",
+                **{
+                    name: (passage.model_extra or {}).get(name, "")
+                    for name in ("snippet", "synthetic_summary")
+                },
                 "probability": passage.prior,
             }
             for passage in row.scored.passages

@@ -124,8 +124,8 @@ class Citations:
 
     ``[1]`` is the first of a document's ``passages``. The brackets are read in ``cited_text`` where
     a document has that field (as ``data_builders ambigbio`` writes it), else in its text. Of
-    AmbigBio's published files, whose texts have no brackets, the ``citations`` are judged as they
-    are given; sentences that are in none of them have none.
+    AmbigBio's published files and ALCE's scores the ``citations`` are judged as they are given;
+    sentences that are in none of them have none.
 
     Args:
         entailment: the relation model; a row of it with a NaN is a failure.
@@ -174,7 +174,7 @@ class Citations:
         """A sentence, and the passages to judge it by; none where there is nothing to judge."""
         kept = numbers[: self.at_most]
         missing = [number for number in numbers if number not in known]
-        said = claim if claim.strip(" .,;:!?") else ""
+        said = _said(claim)
         sentence = CitedSentence(
             text=said, numbers=kept, missing=missing, precise=[False] * len(kept)
         )
@@ -204,6 +204,11 @@ class Citations:
         return found
 
 
+def _said(claim: str) -> str:
+    """A sentence; nothing where numbers stand behind no words."""
+    return claim if claim.strip(" .,;:!?") else ""
+
+
 def _read(document: Document) -> list[tuple[str, list[int], dict[int, str]]]:
     """The sentences of a document: text, cited numbers, and the passages that have numbers."""
     if fault := citations_fault(document):
@@ -221,6 +226,27 @@ def _read(document: Document) -> list[tuple[str, list[int], dict[int, str]]]:
         found.append((citation["claim"], list(numbered), numbered))
     uncited = _uncited(document.text, [citation["claim"] for citation in given])
     return found + [(sentence, [], {}) for sentence in uncited]
+
+
+def given_sentences(document: Document) -> list[CitedSentence] | None:
+    """The sentences of a text with the verdicts that its ``citations`` bring (``entailed``).
+
+    Nothing is asked. Sentences that are in no citation have none, and recall 0. The verdicts are on
+    all passages of a sentence together, so that ``precise`` is not told.
+
+    Returns:
+        ``None`` where a citation has no verdict, or the document has no ``citations``.
+    """
+    given = given_citations(document)
+    if given is None or any(citation.get("entailed") not in (0, 1) for citation in given):
+        return None
+    labels = [bool(citation["entailed"]) for citation in given]
+    read = _read(document)
+    labels += [False] * (len(read) - len(given))
+    return [
+        CitedSentence(text=_said(claim), numbers=numbers, recalled=label)
+        for (claim, numbers, _), label in zip(read, labels, strict=True)
+    ]
 
 
 def given_citations(document: Document) -> list | None:

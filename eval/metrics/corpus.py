@@ -49,8 +49,8 @@ def summarise(
     Metrics, means over documents (macro) but for the last two items:
 
     - ``factual_precision``, ``factscore``: over documents that respond and could be judged;
-    - ``recall_at_k``, ``f1_at_k``: over these and those that do not respond, which have 0; only
-      with ``k``;
+    - ``recall_at_k``, ``f1_at_k``: over these and those that do not respond, which have 0; and
+      ``f1_at_k_responding``: without the latter, as VeriScore's code averages; only with ``k``;
     - ``claims`` (subclaims a responding text), ``respond_ratio``; with Core ``kept_share`` (share
       of subclaims that Core keeps) and ``empty_selection`` (share of responding texts of which
       nothing is left);
@@ -198,6 +198,8 @@ def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.nda
     if k is not None:
         found["recall_at_k"] = column(lambda s: _at_k(s, recall_at_k(s.supported, k)))
         found["f1_at_k"] = column(lambda s: _at_k(s, f1_at_k(s.precision or 0.0, s.supported, k)))
+        there = column(lambda s: 1.0 if s.responded else None)
+        found["f1_at_k_responding"] = found["f1_at_k"] * there
     if selection == "none":
         found["respond_ratio"] = column(lambda s: s.responded)
     else:

@@ -17,7 +17,9 @@ Args:
         another, -1 for one that failed.
 Returns:
     decomp_score: supported subclaims a passage. subclaims: judged subclaims a passage.
-    coherence: share of the judged subclaims that are supported.
+    coherence: share of the judged subclaims of all passages that are supported.
+    coherence_per_passage: mean over passages of that share, as in the paper's Table 6; passages
+        without a judged subclaim have none.
     All None where there is nothing to take them from.
     n: number of passages, without those whose subclaims all failed.
     failed: number of subclaims that failed, in no value.
@@ -39,9 +41,11 @@ class DecompScore(evaluate.Metric):
         every = [tally(decisions) for decisions in predictions]
         scored = [own for own in every if own.scored]
         supported, judged = (sum(getattr(t, k) for t in scored) for k in ("supported", "judged"))
+        shares = [own.supported / own.judged for own in scored if own.judged]
         return {
             "decomp_score": supported / len(scored) if scored else None,
             "coherence": supported / judged if judged else None,
+            "coherence_per_passage": sum(shares) / len(shares) if shares else None,
             "subclaims": judged / len(scored) if scored else None,
             "n": len(scored),
             "failed": sum(own.failed for own in every),

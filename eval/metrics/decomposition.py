@@ -4,9 +4,11 @@ A subclaim is supported when the sentence it came from entails it, whether or no
 true. Then
 
     DecompScore = mean over passages of the number of supported subclaims
-    coherence   = supported subclaims / judged subclaims
+    coherence   = supported subclaims / judged subclaims, of all passages together
+    coherence_per_passage = mean over passages of each one's supported / judged subclaims
 
-A decomposer that says more, and nothing that its sentence does not say, scores higher. There is no
+Table 2 of the paper has the first, its ratio to Table 3 is the second, and Table 6 the third. A
+decomposer that says more, and nothing that its sentence does not say, scores higher. There is no
 length penalty.
 
 It is factual precision with the source sentence as the reference, so any verifier can be its judge:

@@ -13,15 +13,17 @@ from eval.metrics.document import f1_at_k, recall_at_k, tally
 
 _DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
 harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. A text
-without claims, as one that does not respond, has 0."""
+without claims, as one that does not respond, has 0, or is skipped as in VeriScore's code."""
 
 _INPUTS = """
 Args:
     predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
     k: supported claims that a full answer has; by default the median number of claims of the texts
         that have any (VeriScore).
+    abstentions: "zero" or "skip": what a text without claims counts.
 Returns:
-    f1_at_k, recall_at_k: means over texts but those of which every claim failed, or None.
+    f1_at_k, recall_at_k: means over texts but those of which every claim failed, and with "skip"
+        those without claims; or None.
     k: as given or found. n: number of such texts. failed: claims that could not be judged.
 """
 
@@ -37,10 +39,13 @@ class F1AtK(evaluate.Metric):
             features=datasets.Features({"predictions": datasets.Sequence(datasets.Value("int32"))}),
         )
 
-    def _compute(self, predictions, k=None) -> dict:
+    def _compute(self, predictions, k=None, abstentions="zero") -> dict:
+        if abstentions not in ("zero", "skip"):
+            raise ValueError(f"abstentions: {abstentions!r}; give 'zero' or 'skip'")
         sizes = [len(decisions) for decisions in predictions if decisions]
         k = k or max(1, round(statistics.median(sizes)) if sizes else 1)
-        every = [tally(decisions) for decisions in predictions]
+        counted = [own for own in predictions if len(own) or abstentions == "zero"]
+        every = [tally(decisions) for decisions in counted]
         scored = [one for one in every if one.scored]
         pairs = [(one.supported / max(one.judged, 1), one.supported) for one in scored]
         return {

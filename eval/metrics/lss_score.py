@@ -14,7 +14,7 @@ from eval.similarity.kept_words import KeptWords
 from eval.similarity.rouge import Rouge
 from records import Annotation, LssExample
 
-_DESCRIPTION = """metric(claim, LSS) (arXiv 2308.12157, sections 5 and 6): how much of a claim is
+_DESCRIPTION = """metric(claim, LSS) (arXiv 2308.12157, section 6): how much of a claim is
 left in the longest subsequence of it that its reference supports, by BLEU, ROUGE-L and the share of
 its words. With human ratings, how far BLEU agrees with them."""
 

@@ -3,7 +3,7 @@
 Graded precision counts each claim by its probability, or by its share where an assessor grades. E,
 binary entropy and -log P judge how sure an assessor is. These are means over texts as precision is;
 Brier score and calibration error judge its probabilities against the claims' labels, over the
-claims of all texts.
+claims of all texts (the experiment of 2502.18573 has Brier's mean over texts as well).
 """
 
 from __future__ import annotations
@@ -77,6 +77,15 @@ def labelled_precision(claims: Sequence[Claim]) -> float | None:
     """S / (S + NS) of the claims' own labels; ``None`` where there is none."""
     labels = [claim.label for claim in claims if claim.label in ("S", "NS")]
     return labels.count("S") / len(labels) if labels else None
+
+
+def brier_of_one_text(judged: Pairs) -> float | None:
+    """Mean squared error of a text's probabilities against its labels; ``None`` of nothing.
+
+    2502.18573, appendix C.2 gives its mean and standard deviation over texts.
+    """
+    known = [(p, c.label == "S") for c, p in _known(judged) if c.label in ("S", "NS")]
+    return math.fsum((p - true) ** 2 for p, true in known) / len(known) if known else None
 
 
 def posterior_measures(

@@ -25,7 +25,7 @@ from transformers.utils import logging
 from components.base import load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
-from eval.models.chat import Message, last_whole_sentence
+from eval.models.chat import Message, last_whole_sentence, one_text
 from eval.models.encoder import pack_linears, pick_device
 from records import UserError
 
@@ -231,8 +231,7 @@ class CausalLM:
             UserError: the chat template refuses the messages, e.g. a system message.
         """
         if not (self._tokenizer.chat_template if chat is None else chat):
-            joined = "\n\n".join(message["content"] for message in messages)
-            return encode_completion(self._tokenizer, joined, None, False)[0]
+            return encode_completion(self._tokenizer, one_text(messages), None, False)[0]
         try:
             ids = self._tokenizer.apply_chat_template(
                 list(messages), add_generation_prompt=True, tokenize=True, return_dict=False

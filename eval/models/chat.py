@@ -355,6 +355,11 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
     return Answer(last_whole_sentence(text) if cut else text)
 
 
+def one_text(messages: Sequence[Message]) -> str:
+    """A prompt for a model that goes on with a text: the contents with blank lines between."""
+    return "\n\n".join(message["content"] for message in messages)
+
+
 def with_tokens(answer: Answer, tokens: Sequence[Token]) -> Answer:
     """The answer with its tokens; ``failed`` where there are none, or their numbers are none."""
     if answer.failed is not None:

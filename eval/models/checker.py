@@ -7,6 +7,7 @@ long document is cut into chunks of whole sentences, and the best chunk counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -59,9 +60,13 @@ class Checker(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
+        template: the text that the model reads, with ``{document}`` and ``{claim}``, instead of
+            MiniCheck's. Of the T5-11B that judges ALCE's citations (TRUE, Honovich et al. 2022;
+            ``google/t5_xxl_true_nli_mixture``, first token "1" or "0"):
+            ``premise: {document} hypothesis: {claim}``.
 
     Raises:
-        UserError: ``chunk`` or ``max_length`` below 1.
+        UserError: ``chunk`` or ``max_length`` below 1, or a template without one of its fields.
     """
 
     def __init__(
@@ -75,16 +80,23 @@ class Checker(Engine):
         batch_size: int = 16,
         cache: Path | None = None,
         device: str = "auto",
+        template: str | None = None,
     ):
         super().__init__(batch_size, cache, device)
         if any(number is not None and number < 1 for number in (chunk, max_length)):
             raise UserError("chunk and max_length: give at least 1, or null for the model's own")
+        fields = ("{document}", "{claim}")
+        if template is not None and (segments or any(template.count(f) != 1 for f in fields)):
+            raise UserError(
+                "template: give one with {document} and {claim}, each once, and no segments"
+            )
         self.model = model
         self.supported = supported
         self.not_supported = not_supported
         self.chunk = chunk
         self.max_length = max_length
         self.segments = segments
+        self.template = template
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -95,7 +107,9 @@ class Checker(Engine):
             "labels": [self.not_supported, self.supported],
             "max_length": self._longest,
             "dtype": self.dtype,
-        } | ({"segments": True} if self.segments else {})
+            **({"segments": True} if self.segments else {}),
+            **({"template": self.template} if self.template else {}),
+        }
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Probabilities of (document, claim) pairs, as the model gives them.
@@ -194,10 +208,8 @@ class Checker(Engine):
         return [Row(self._features(chunk, claim)) for chunk, claim in inputs]
 
     def _features(self, chunk: str, claim: str) -> dict[str, list[int]]:
-        lead = "predict: " if self._seq2seq else ""
-        end = self._tokenizer.eos_token or self._tokenizer.sep_token
         while True:
-            texts = ([chunk], [claim]) if self.segments else ([f"{lead}{chunk}{end}{claim}"],)
+            texts = ([chunk], [claim]) if self.segments else ([self._text(chunk, claim)],)
             encoded = self._tokenizer(*texts, verbose=False)
             excess = len(encoded["input_ids"][0]) - self._longest
             if excess <= 0 or not chunk:
@@ -207,6 +219,15 @@ class Checker(Engine):
         if self._seq2seq:
             features["decoder_input_ids"] = [self._config.decoder_start_token_id]
         return features
+
+    def _text(self, chunk: str, claim: str) -> str:
+        """Document and claim in one text."""
+        if self.template is None:
+            lead = "predict: " if self._seq2seq else ""
+            return f"{lead}{chunk}{self._tokenizer.eos_token or self._tokenizer.sep_token}{claim}"
+        # Cut at the fields, so that neither text can hold one.
+        pieces = re.split(r"(\{document\}|\{claim\})", self.template)
+        return "".join({"{document}": chunk, "{claim}": claim}.get(p, p) for p in pieces)
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         """Probability of supported, shape (1,), a row."""

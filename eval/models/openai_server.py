@@ -1,8 +1,9 @@
 """Any OpenAI-compatible server as a :class:`~eval.models.chat.Writer`.
 
-vLLM, llama.cpp, Ollama, LM Studio and the hosted ones speak the same chat completions. Many
-requests are under way at a time; what disturbs one (a busy server, a cut answer, a broken line) is
-tried again, and what was answered is kept even when the server dies.
+vLLM, llama.cpp, Ollama, LM Studio and the hosted ones speak the same chat completions, and mostly
+also the older completions, where a model goes on with a text. Many requests are under way at a
+time; what disturbs one (a busy server, a cut answer, a broken line) is tried again, and what was
+answered is kept even when the server dies.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from openai import (
     AsyncOpenAI,
     OpenAIError,
 )
+from openai.types import Completion, CompletionChoice
 from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 from tqdm import tqdm
@@ -39,6 +41,7 @@ from eval.models.chat import (
     Token,
     WhenCut,
     as_answer,
+    one_text,
     with_tokens,
 )
 from records import UserError
@@ -55,7 +58,7 @@ _TOO_LONG = re.compile(
 
 
 class Malformed(Exception):
-    """A 200 that holds no chat completion."""
+    """A 200 that holds no completion of the kind that was asked for."""
 
 
 class OpenAIServer(CachedWriter):
@@ -78,6 +81,8 @@ class OpenAIServer(CachedWriter):
         cache: SQLite file of answers; with it nothing is asked twice, also after a crash.
         prices: of a million tokens of the prompt and of the completion, in any currency; the
             results then hold what a run cost.
+        endpoint: ``chat``, or ``completions`` for models that take a text and go on with it
+            (``gpt-3.5-turbo-instruct``, base models); messages are then joined by blank lines.
 
     Raises:
         UserError: no http address, a number below 1, or a key in the place of its variable's name.
@@ -97,6 +102,7 @@ class OpenAIServer(CachedWriter):
         extra: dict[str, Any] | None = None,
         cache: Path | None = None,
         prices: tuple[float, float] | None = None,
+        endpoint: Literal["chat", "completions"] = "chat",
     ):
         super().__init__(cache, when_cut, prices)
         address = urlsplit(base_url)
@@ -121,12 +127,15 @@ class OpenAIServer(CachedWriter):
         self.retries = retries
         self.length_field = length_field
         self.extra = extra or {}
+        self.endpoint = endpoint
         self._not_before = 0.0  # by the event loop's clock; a busy server's wish holds for all
 
     @property
     def identity(self) -> dict[str, Any]:
         """The served model and where; the key is no part of it."""
-        return {
+        # Chat is not named, so that answers of before there was another keep their keys.
+        own = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
+        return own | {
             "backend": "openai",
             "model": self.model,
             "revision": self.revision,
@@ -167,9 +176,10 @@ class OpenAIServer(CachedWriter):
                 bar.close()
 
     def _body(self, request: Request, sampling: Sampling) -> dict[str, Any]:
+        chat, messages = self.endpoint == "chat", request.messages
         body = {
             "model": self.model,
-            "messages": list(request.messages),
+            **({"messages": list(messages)} if chat else {"prompt": one_text(messages)}),
             "temperature": sampling.temperature,
             self.length_field: sampling.max_new_tokens,
             "extra_body": self.extra,
@@ -177,21 +187,22 @@ class OpenAIServer(CachedWriter):
         # Without temperature there is nothing to draw.
         drawn = {"top_p": sampling.top_p, "seed": request.seed}
         body |= drawn if sampling.temperature else {}
-        return body | ({"logprobs": True} if sampling.logprobs else {})
+        # Completions want the number of alternatives a token; some servers take 0 for "no".
+        return body | ({"logprobs": True if chat else 1} if sampling.logprobs else {})
 
     async def _answer(
         self, client: AsyncOpenAI, body: Mapping[str, Any], key: str
     ) -> tuple[Answer, int, int]:
         """One answer and its tokens, tried until it is there."""
         loop = asyncio.get_running_loop()
+        asked = client.chat.completions if self.endpoint == "chat" else client.completions
         for attempt in range(self.retries + 1):
             while (wait := self._not_before - loop.time()) > 0:
                 await asyncio.sleep(wait)
             try:
                 # The client's own time-out counts from byte to byte; a trickle would last for ever.
                 async with asyncio.timeout(self.timeout_s):
-                    reply = await client.chat.completions.create(**body)
-                    return self._read(reply, body.get("logprobs", False))
+                    return self._read(await asked.create(**body), "logprobs" in body)
             except (OpenAIError, ValueError, Malformed, TimeoutError) as error:
                 failed = _failed_prompt(error)
                 if failed is not None:
@@ -223,28 +234,31 @@ class OpenAIServer(CachedWriter):
             return
         raise UserError(f"{self.host}, model {self.model}: {reason}; {mend}; {self._kept}")
 
-    def _read(self, reply: ChatCompletion | str, logprobs: bool) -> tuple[Answer, int, int]:
+    def _read(
+        self, reply: ChatCompletion | Completion | str, logprobs: bool
+    ) -> tuple[Answer, int, int]:
         """The answer in a reply, with its tokens where ``logprobs`` are asked for.
 
         Raises:
-            Malformed: it is no chat completion.
+            Malformed: it is no completion of the endpoint's kind.
         """
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
-            raise Malformed("the reply is no chat completion")
+            raise Malformed(f"the reply is none of the endpoint {self.endpoint}")
         usage = reply.usage
         tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
         if not choices:
             return Answer("", "no choices in the reply"), *tokens
         choice = choices[0]
-        if getattr(choice, "message", None) is None:
-            raise Malformed("the reply's choice has no message")
-        if choice.message.refusal:
+        part = getattr(choice, "message" if self.endpoint == "chat" else "text", None)
+        if part is None:
+            raise Malformed(f"the reply's choice has none of what the endpoint {self.endpoint} has")
+        if getattr(part, "refusal", None):
             return Answer("", "refused"), *tokens
         if choice.finish_reason == "content_filter":
             return Answer("", "content filter"), *tokens
         cut = choice.finish_reason == "length"
-        answer = as_answer(choice.message.content, cut, self.when_cut)
+        answer = as_answer(part if isinstance(part, str) else part.content, cut, self.when_cut)
         return (with_tokens(answer, _tokens(choice)) if logprobs else answer), *tokens
 
     @property
@@ -257,16 +271,21 @@ class OpenAIServer(CachedWriter):
         if getattr(error, "status_code", None) in (401, 403):
             return f"set the key in the environment variable {self.api_key_env}"
         if getattr(error, "status_code", None) == 404:
-            return "check base_url (it ends in /v1 as a rule) and model"
+            return "check base_url (it ends in /v1 as a rule), endpoint and model"
         return "check the settings (extra, length_field) or the account"
 
 
-def _tokens(choice: Choice) -> list[Token]:
+def _tokens(choice: Choice | CompletionChoice) -> list[Token]:
     """The tokens of a reply; none where the server does not give them, or in another shape."""
-    content = getattr(getattr(choice, "logprobs", None), "content", None)
-    if not isinstance(content, list):
-        return []
-    found = [(getattr(one, "token", None), getattr(one, "logprob", None)) for one in content]
+    given = getattr(choice, "logprobs", None)
+    if hasattr(choice, "message"):
+        content = getattr(given, "content", None)
+        listed = content if isinstance(content, list) else []
+        found = [(getattr(one, "token", None), getattr(one, "logprob", None)) for one in listed]
+    else:
+        both = [getattr(given, name, None) for name in ("tokens", "token_logprobs")]
+        whole = all(isinstance(one, list) for one in both) and len(both[0]) == len(both[1])
+        found = list(zip(*both, strict=True)) if whole else []
     return [Token(*one) for one in found] if all(isinstance(t, str) for t, _ in found) else []
 
 

@@ -1,4 +1,4 @@
-"""Longest supported subsequences by prompting a language model (2308.12157, section 6, A.6).
+"""Longest supported subsequences by prompting a language model (2308.12157, sections 5.2 and A.6).
 
 The baseline of the paper's Tables 2 and 6, and an engine like the tagger. A language model may
 write what is no subsequence of the claim: ``counts`` says how often, and ``others`` what becomes of
@@ -41,7 +41,8 @@ class PromptedLss:
             longest common subsequence with the claim, and takes a text that has mostly other words
             (an excuse, a remark) for no answer; ``fail`` gives no answer. An LSS* is always kept as
             written.
-        prompt: a prompt file of your own with the fields reference, claim and star.
+        prompt: a prompt file of your own with the fields reference, claim and star; that of A.6 is
+            ``eval/prompting/prompted_lss_published.jinja``.
         temperature: of the sampling; 0 takes the likeliest answer.
         max_new_tokens: of an answer.
         seed: of the sampling.

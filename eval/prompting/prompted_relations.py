@@ -45,21 +45,31 @@ class PromptedRelations:
         reasoning: let the model reason before it answers (V2 of the released prompts); otherwise
             it answers with the label alone (V1).
         max_new_tokens: of an answer; null: 512 with reasoning, else 16.
+        context: show a context, as the prompt that the paper prints (Table 30). The paper does not
+            say which text it is; in its examples it holds the premise, and in the released code's
+            calls there is none. Here it is the premise.
 
     Attributes:
         counts: ``answers`` that the model gave for distinct pairs of a call, and those of them that
             failed, by reason; over all calls.
 
     Raises:
-        UserError: ``max_new_tokens`` below 1.
+        UserError: ``max_new_tokens`` below 1, or ``context`` with ``reasoning``.
     """
 
     def __init__(
-        self, writer: TokenWriter, reasoning: bool = False, max_new_tokens: int | None = None
+        self,
+        writer: TokenWriter,
+        reasoning: bool = False,
+        max_new_tokens: int | None = None,
+        context: bool = False,
     ):
         if max_new_tokens is not None and max_new_tokens < 1:
             raise UserError("max_new_tokens: give at least 1, or null for the prompt's own")
+        if context and reasoning:
+            raise UserError("context: no published prompt reasons with one; take one of the two")
         self.writer = writer
+        self.context = context
         self.reasoning = reasoning
         self.max_new_tokens = max_new_tokens or (512 if reasoning else 16)
         self.prompt = Prompt(_PROMPT)
@@ -80,7 +90,12 @@ class PromptedRelations:
         """
         distinct = list(dict.fromkeys(pairs))
         prompts = [
-            self.prompt.messages(premise=premise, hypothesis=hypothesis, reasoning=self.reasoning)
+            self.prompt.messages(
+                premise=premise,
+                hypothesis=hypothesis,
+                context=premise if self.context else None,
+                reasoning=self.reasoning,
+            )
             for premise, hypothesis in distinct
         ]
         answers = self.writer.answer(

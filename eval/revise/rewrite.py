@@ -2,13 +2,14 @@
 
 A subclaim such as "He moved there in 1931" cannot be verified, nor searched for, without the text
 that it came from. SAFE (2403.18802, section 3, "self-contained") and FactReasoner (2502.18573,
-section 3.1, the Reviser) both ask a model to replace vague references and to change nothing else.
+section 3.3, the Reviser) both ask a model to replace vague references and to change nothing else.
 Their released codes keep the claim as it was where the answer cannot be read; here it is
 ``failed``, because nobody knows whether it can be understood.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,7 @@ from eval.prompting.prompts import Prompt
 from records import Claim, Document
 
 _PROMPTS = Path(__file__).parent / "prompts"
+_MARKED = re.compile(r"####(.+?)####", re.DOTALL)
 
 
 class Rewrite:
@@ -27,7 +29,9 @@ class Rewrite:
 
     Args:
         writer: the language model.
-        method: whose instructions: ``safe`` or ``factreasoner``.
+        method: whose instructions: ``safe``; ``factreasoner``, those of its released code, which
+            asks for reasons; ``factreasoner_table29``, those of its paper (appendix D), which
+            wants the claim alone between marks.
         prompt: a prompt file of your own in their place, with the fields ``claim`` and ``text``;
             the revised claim is what stands in the answer's first code block.
         temperature: of the sampling; 0.1 as in SAFE.
@@ -42,7 +46,7 @@ class Rewrite:
     def __init__(
         self,
         writer: Writer,
-        method: Literal["safe", "factreasoner"] = "safe",
+        method: Literal["safe", "factreasoner", "factreasoner_table29"] = "safe",
         prompt: Path | None = None,
         temperature: float = 0.1,
         max_new_tokens: int = 512,
@@ -51,6 +55,8 @@ class Rewrite:
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or _PROMPTS / f"{method}.jinja")
+        marked = prompt is None and method == "factreasoner_table29"
+        self.read = read_between_marks if marked else read_code_block
 
     def holds(self) -> list[object]:
         """The language model and its prompt."""
@@ -65,8 +71,14 @@ class Rewrite:
             for document, own in zip(documents, claims, strict=True)
             for claim in own
         ]
-        readings = iter(self.asker.ask(prompts, read_code_block))
+        readings = iter(self.asker.ask(prompts, self.read))
         return [[_revised(claim, *next(readings)[1:]) for claim in own] for own in claims]
+
+
+def read_between_marks(text: str) -> str | None:
+    """What stands between the first two ``####``, on one line; ``None`` where nothing does."""
+    found = _MARKED.search(text)
+    return " ".join(found[1].split()) or None if found else None
 
 
 def _revised(claim: Claim, text: str | None, failed: str | None) -> Claim:

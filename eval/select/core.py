@@ -19,7 +19,8 @@ from the paper. What is decided here:
 - Claims with the same normalised text are one claim to the models and the program, asked for in
   the first of their spellings in the order of characters. It is coherent if a copy of it is.
 - p, the share of selected claims that their sentences must entail, has no value in the paper; nor
-  has ε. Both are in the signature, so that they are in every configuration and every result.
+  has ε. Both are in the signature, so that they are in every configuration and every result. Those
+  of the authors' released code are in ``core_published.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from scipy.sparse import csr_array
 from components.encoding import Pair
 from eval.select.judgements import likelihoods, relations
 from eval.select.program import solve
-from eval.select.weights import about, capped, information, load_bleached, normalise
+from eval.select.weights import Bleached, BleachedClaims, capped, information, normalise
 from eval.stages import EntailmentModel, Selection, UnliModel, entails
 from records import Claim, Document, UserError
 
@@ -109,20 +110,25 @@ class Core:
     selected.
 
     Args:
-        entailment: judges document entailment, exclusion and the cap.
+        entailment: judges document entailment and exclusion, and the cap where ``cap`` does not.
         unli: judges p(claim | bleached claim); not needed with uniform weights.
-        bleached: at most 12 texts with {topic}, or the path of a file with one a line, e.g.
-            eval/select/bleached/biographies.txt; not needed with uniform weights.
+        bleached: texts with {topic}, or the path of a file with one a line, e.g.
+            eval/select/bleached/biographies.txt; domain to file, chosen by ``domain`` of a
+            document; or a .json file of topics, each with its list. Not needed with uniform
+            weights.
         weighting: uniform (wᵢ = 1), cpmi (w_Info) or capped (w_Info − ε, and −ε if entailed by a
             bleached claim).
         p: share of the selected claims that their source sentence must entail, in [0, 1].
-        epsilon: ε of the capped weights in nats; claims with w_Info ≤ ε go.
+        epsilon: ε of the capped weights in nats. Claims with w_Info ≤ ε go; and every claim that
+            stays pays it, so that one claim beats two parts that are worth up to ε more together.
         entail_threshold: least probability of entailment; None: it must be the most probable
             relation.
         strict_eq1: keep claims of weight ≤ 0 in the program, as Eq. 1 is printed; uninformative
             claims can then buy budget for incoherent ones.
         floor: probabilities below it count as it, so that weights are finite.
         relevance: judges Rel of source sentences; None: all are relevant.
+        cap: a model of its own for the cap, whose most probable relation decides; None:
+            ``entailment`` and its threshold.
 
     Raises:
         UserError: an option out of range, or weights that lack a model or bleached claims.
@@ -132,7 +138,7 @@ class Core:
         self,
         entailment: EntailmentModel,
         unli: UnliModel | None = None,
-        bleached: list[str] | str | None = None,
+        bleached: BleachedClaims | None = None,
         weighting: Literal["uniform", "cpmi", "capped"] = "capped",
         p: float = 0.5,
         epsilon: float = 0.1,
@@ -140,6 +146,7 @@ class Core:
         strict_eq1: bool = False,
         floor: float = 1e-6,
         relevance: Relevance | None = None,
+        cap: EntailmentModel | None = None,
     ):
         if weighting not in ("uniform", "cpmi", "capped"):
             raise UserError(f"weighting: {weighting!r}; give uniform, cpmi or capped")
@@ -156,7 +163,7 @@ class Core:
             raise UserError(f"floor: {floor}; give a probability in [1e-20, 1)")
         self.entailment = entailment
         self.unli = unli
-        self.bleached = [] if bleached is None else load_bleached(bleached)
+        self.bleached = None if bleached is None else Bleached(bleached)
         self.weighting = weighting
         self.p = p
         self.epsilon = epsilon
@@ -164,10 +171,11 @@ class Core:
         self.strict_eq1 = strict_eq1
         self.floor = floor
         self.relevance = relevance
+        self.cap = cap
 
     def holds(self) -> list[object]:
         """Its models, and what judges relevance."""
-        return [self.entailment, self.unli, self.relevance]
+        return [self.entailment, self.unli, self.relevance, self.cap]
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
@@ -206,7 +214,7 @@ class Core:
             node=np.array([place[text] for text in normal], dtype=np.int64),
             texts=texts,
             spellings=[spelling[text] for text in texts],
-            bleached=about(self.bleached, document.topic),
+            bleached=[] if self.bleached is None else self.bleached.about(document),
             relevant=np.ones(len(claims), bool),
             unjudged=np.zeros(len(claims), bool),
             support=np.zeros(len(claims)),
@@ -255,18 +263,21 @@ class Core:
         held = [np.zeros(len(view.texts), bool) for view in views]
         if self.weighting != "capped":
             return held
+        model = self.entailment if self.cap is None else self.cap
+        threshold = self.entail_threshold if self.cap is None else None
         open_texts = [
             (view, mine, int(node))
             for view, mine in zip(views, held, strict=True)
             for node in np.flatnonzero(view.any_copy(view.relevant))
         ]
-        edges = [0, *(edge for edge in CAP_ROUNDS if edge < len(self.bleached)), len(self.bleached)]
+        longest = max((len(view.bleached) for view in views), default=0)
+        edges = [0, *(edge for edge in CAP_ROUNDS if edge < longest), longest]
         for start, end in pairwise(edges):
             asked = [view.bleached_pairs(node)[start:end] for view, _, node in open_texts]
-            known = relations(self.entailment, (pair for pairs in asked for pair in pairs))
+            known = relations(model, (pair for pairs in asked for pair in pairs))
             for (_, mine, node), pairs in zip(open_texts, asked, strict=True):
-                answers = np.array([known[pair] for pair in pairs])
-                mine[node] = entails(answers, self.entail_threshold).any()
+                answers = np.array([known[pair] for pair in pairs]).reshape(-1, 3)
+                mine[node] = entails(answers, threshold).any()
             open_texts = [item for item in open_texts if not item[1][item[2]]]
         return held
 

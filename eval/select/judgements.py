@@ -55,3 +55,42 @@ def _ask(
         )
     known.update(zip(todo, answers, strict=True))
     return known
+
+
+class Remembered:
+    """A model that is asked for each pair once; its answers stay in memory.
+
+    For many selections of the same claims, e.g. under many settings.
+
+    Args:
+        model: an entailment model, a UNLI model, or both in one.
+    """
+
+    def __init__(self, model: EntailmentModel | UnliModel):
+        self.model = model
+        self._relations: dict[Pair, np.ndarray] = {}
+        self._likelihoods: dict[Pair, np.ndarray] = {}
+
+    def holds(self) -> list[object]:
+        """The model."""
+        return [self.model]
+
+    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """As the model's, shape (n, 3)."""
+        _fill(self._relations, self.model.relations, pairs)
+        return np.array([self._relations[pair] for pair in pairs]).reshape(-1, 3)
+
+    def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """As the model's, shape (n,)."""
+        _fill(self._likelihoods, self.model.likelihood, pairs)
+        return np.array([self._likelihoods[pair] for pair in pairs])
+
+
+def _fill(
+    known: dict[Pair, np.ndarray],
+    ask: Callable[[Sequence[Pair]], np.ndarray],
+    pairs: Sequence[Pair],
+) -> None:
+    new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+    if new:
+        known.update(zip(new, np.asarray(ask(new), dtype=float), strict=True))

@@ -1,9 +1,14 @@
-"""Rel, the relevance of a source sentence, judged by a prompted language model (2407.03572, eq. 1).
+"""Relevance, judged by a prompted language model: of source sentences (Rel), and of claims.
 
-Core leaves open who judges it. Two published judgements serve: SAFE's, whether a statement is
-about what the text was asked for (2403.18802, section 3), and Factcheck-GPT's, whether a sentence
-is worth checking at all (2311.09000, section 3). A sentence of neither kind is never selected, and
-one whose judgement cannot be read counts as failed.
+Rel is a factor of Core's weight, judged on the sentence that a claim comes from (2407.03572,
+section 5): the paper asks Factcheck-GPT's prompt, whether a sentence is worth checking (2311.09000,
+section 3); SAFE's question serves as well, whether a statement is about what the text was asked for
+(2403.18802, section 3). A sentence of neither kind is never selected, and one whose judgement
+cannot be read counts as failed.
+
+SAFE itself asks its question of every claim, before the claim is rated. With Core in SAFE (section
+5.4) irrelevant claims are to leave before Core selects, or one of them could push out a relevant
+one: :class:`Relevant`.
 """
 
 from __future__ import annotations
@@ -16,15 +21,19 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
-from records import Document
+from eval.select.core import Relevance
+from eval.stages import Selection, Selector
+from records import Claim, Document
 
 _PROMPTS = {
     "on_topic": Path(__file__).parents[1] / "verify/prompts/safe_relevance.jinja",
     "checkworthy": Path(__file__).parent / "prompts/checkworthy.jinja",
+    "factcheck_gpt": Path(__file__).parent / "prompts/factcheck_gpt.jinja",
 }
 _LABELS = {
     "on_topic": {"foo": "1", "not foo": "0"},
     "checkworthy": {"yes": "1", "no": "0"},
+    "factcheck_gpt": {"yes": "1", "no": "0"},
 }
 
 
@@ -33,7 +42,8 @@ class Prompted:
 
     Args:
         writer: the language model.
-        question: ``on_topic`` (SAFE) or ``checkworthy`` (Factcheck-GPT).
+        question: ``on_topic`` (SAFE); ``checkworthy`` (Factcheck-GPT's definitions, asked in turns
+            of our own); or ``factcheck_gpt`` (its prompt as published, one message).
         temperature: of the sampling.
         max_new_tokens: of an answer with its reasoning.
         retries: how often an answer that cannot be read is asked for again.
@@ -46,7 +56,7 @@ class Prompted:
     def __init__(
         self,
         writer: Writer,
-        question: Literal["on_topic", "checkworthy"] = "checkworthy",
+        question: Literal["on_topic", "checkworthy", "factcheck_gpt"] = "checkworthy",
         temperature: float = 0.1,
         max_new_tokens: int = 256,
         retries: int = 3,
@@ -75,3 +85,62 @@ class Prompted:
             [None if (r := next(readings)).value is None else int(r.value) for _ in own]
             for own in sentences
         ]
+
+
+class Relevant:
+    """The selector stage that lets only relevant claims pass: SAFE's question, asked of each claim.
+
+    What it lets pass, another selector may choose from: ``then`` Core is SAFE with Core. The
+    verifier :class:`eval.verify.safe.Safe` asks the same again, since without Core irrelevant
+    claims do not count either; with the same sampling the answers come out of the model's cache.
+
+    Args:
+        judge: who judges, with ``question: on_topic``; it is given claims for sentences.
+        then: selects among the relevant claims; null: all of them stay.
+    """
+
+    def __init__(self, judge: Relevance, then: Selector | None = None):
+        self.judge = judge
+        self.then = then
+
+    def holds(self) -> list[object]:
+        """Who judges, and who selects behind it."""
+        return [self.judge, self.then]
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Selection]]:
+        """One selection a claim, in the claims' order.
+
+        An irrelevant claim has the reason ``irrelevant``, one whose relevance could not be judged
+        ``failed``; both have no weight and no document entailment.
+        """
+        texts = [[claim.text for claim in own] for own in claims]
+        judged = self.judge(documents, texts)
+        passing = [
+            [claim for claim, relevant in zip(own, found, strict=True) if relevant]
+            for own, found in zip(claims, judged, strict=True)
+        ]
+        if self.then is None:
+            chosen = [[_kept(claim) for claim in own] for own in passing]
+        else:
+            chosen = self.then(documents, passing)
+        rows = []
+        for own, found, behind in zip(claims, judged, chosen, strict=True):
+            left = iter(behind)
+            rows.append(
+                [
+                    next(left) if relevant else _left_out(claim, relevant)
+                    for claim, relevant in zip(own, found, strict=True)
+                ]
+            )
+        return rows
+
+
+def _kept(claim: Claim) -> Selection:
+    return Selection(claim=claim.id, selected=True, weight=1.0, reason="selected")
+
+
+def _left_out(claim: Claim, relevant: int | None) -> Selection:
+    reason = "failed" if relevant is None else "irrelevant"
+    return Selection(claim=claim.id, selected=False, weight=0.0, reason=reason)

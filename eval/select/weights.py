@@ -1,7 +1,8 @@
 """What a claim is worth: Core's informativeness weights and its bleached claims (2407.03572).
 
-A bleached claim is one that holds for any topic of a domain (Table 8's idea; the wording of ours
-is our own). A claim is informative as far as it is not already likely given one of them:
+A bleached claim is one that holds for any topic of a domain (Table 8's idea; the wording of the
+files in ``bleached/`` is our own). A claim is informative as far as it is not already likely given
+one of them:
 
     w_Info(c) = −ln max_h p(c | h)        (natural logarithm; h runs over the bleached claims)
 
@@ -15,17 +16,19 @@ follow the stated intent:
 
 from __future__ import annotations
 
+import json
 import math
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
 from components.encoding import fill_prompt
-from records import UserError
+from records import Document, UserError
 
 BLEACHED = Path(__file__).parent / "bleached"
-MAX_BLEACHED = 12
 TOPIC = "{topic}"
+# Texts or a file of them; domain to such; or a file of topics and theirs (see Bleached).
+BleachedClaims = list[str] | dict[str, str] | str
 
 
 @lru_cache(maxsize=1 << 16)
@@ -35,30 +38,97 @@ def normalise(text: str) -> str:
 
 
 def load_bleached(bleached: list[str] | str | Path) -> list[str]:
-    """Read bleached claims and check them.
+    """Read bleached claims about any topic and check them.
 
     Args:
         bleached: the claims themselves, or a file with one a line and comments after ``#``; each
             has ``{topic}`` where the topic goes.
 
     Raises:
-        UserError: no such file, no claim, more than ``MAX_BLEACHED``, or one without ``{topic}``.
+        UserError: no such file, no claim, or one without ``{topic}``.
     """
     if isinstance(bleached, list):
         where, claims = "bleached", [claim.strip() for claim in bleached]
     else:
-        path = Path(bleached)
         where = str(bleached)
-        if not path.is_file():
-            raise UserError(f"bleached: {where}: no such file; give a file with one claim a line")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = _text_of(bleached).splitlines()
         claims = [claim for line in lines if (claim := line.partition("#")[0].strip())]
-    if not 1 <= len(claims) <= MAX_BLEACHED:
-        raise UserError(f"{where}: {len(claims)} bleached claims; give 1 to {MAX_BLEACHED}")
+    if not claims:
+        raise UserError(f"{where}: 0 bleached claims; give at least 1")
     for claim in claims:
         if TOPIC not in claim:
             raise UserError(f"{where}: bleached claim {claim!r} has no {TOPIC}; put it in")
     return claims
+
+
+def load_by_topic(path: str | Path) -> dict[str, list[str]]:
+    """Read bleached claims of single topics: a JSON object, topic to a list of texts.
+
+    This is the layout of the authors' released code for topics that are questions; ``{topic}`` may
+    stand in them, and need not.
+
+    Raises:
+        UserError: no such file, or no such object.
+    """
+    try:
+        found = json.loads(_text_of(path))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    if not isinstance(found, dict) or not found:
+        raise UserError(f"{path}: no object; give topics, each with a list of bleached claims")
+    for topic, claims in found.items():
+        texts = isinstance(claims, list) and all(isinstance(c, str) and c.strip() for c in claims)
+        if not texts or not claims:
+            raise UserError(f"{path}: {topic!r}: give a list of texts, at least 1")
+    return found
+
+
+class Bleached:
+    """Which bleached claims there are about a document.
+
+    Args:
+        given: texts with ``{topic}``, or a file with one a line; for documents of several domains,
+            domain to such a file (a document says its own in ``domain``); for topics that have
+            little in common, such as questions, a ``.json`` file of topics and their claims.
+
+    Raises:
+        UserError: see :func:`load_bleached` and :func:`load_by_topic`.
+    """
+
+    def __init__(self, given: BleachedClaims):
+        self._by_domain = self._by_topic = None
+        self._everywhere: list[str] = []
+        if isinstance(given, dict):
+            self._by_domain = {domain: load_bleached(path) for domain, path in given.items()}
+        elif isinstance(given, str) and given.endswith(".json"):
+            self._by_topic = load_by_topic(given)
+        else:
+            self._everywhere = load_bleached(given)
+
+    def about(self, document: Document) -> list[str]:
+        """The bleached claims about a document's topic.
+
+        Raises:
+            UserError: none of its domain, or of its topic.
+        """
+        claims: list[str] | None = self._everywhere
+        if self._by_domain is not None:
+            domain = (document.model_extra or {}).get("domain")
+            claims = self._by_domain.get(str(domain))
+            known = ", ".join(self._by_domain)
+            missing = f"document {document.id!r}: domain: {domain!r}; bleached has {known}"
+        elif self._by_topic is not None:
+            claims = self._by_topic.get(document.topic)
+            missing = f"document {document.id!r}: bleached has nothing of topic {document.topic!r}"
+        if not claims:
+            raise UserError(missing)
+        return about(claims, document.topic)
+
+
+def _text_of(path: str | Path) -> str:
+    if not Path(path).is_file():
+        raise UserError(f"bleached: {path}: no such file; give a file with one claim a line")
+    return Path(path).read_text(encoding="utf-8")
 
 
 def about(bleached: list[str], topic: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""BLEU of single texts; on (claim, LSS) the paper's own metric (2308.12157, section 5)."""
+"""BLEU of single texts; on (claim, LSS) the paper's own metric (2308.12157, section 6)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from eval.similarity import Measure
 
 
 class Bleu(Measure):
-    """Sentence BLEU over words and marks, smoothed (:func:`components.measures.sentence_bleu_of`).
+    """Sentence BLEU, smoothed (:func:`components.measures.sentence_bleu_of`).
 
-    The released code (facebookresearch/lss_eval) splits at blanks instead, so that "Paris" and
-    "Paris," differ; the smoothing is the same.
+    Args:
+        blanks: split texts at blanks alone, as the released code does (facebookresearch/lss_eval,
+            evaluate.py), so that "Paris" and "Paris," differ; else over words and marks.
     """
+
+    def __init__(self, blanks: bool = False):
+        self.blanks = blanks
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """One score in [0, 1] a pair."""
-        return [sentence_bleu_of(reference, candidate) for reference, candidate in pairs]
+        return [sentence_bleu_of(reference, text, self.blanks) for reference, text in pairs]

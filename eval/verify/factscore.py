@@ -9,6 +9,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from eval.models.chat import Message, Writer
 from eval.prompting.asker import Asker
@@ -43,9 +44,12 @@ class FActScore(ByPrompt):
         temperature: 0 takes the likeliest answer; 0.7 in the released code for ChatGPT.
         max_new_tokens: tokens of an answer.
         seed: of answers drawn with a temperature.
+        wording: of FActScore's code, which names the topic, or of FactReasoner's Table 31
+            (2502.18573), which does not; the latter with ``retrieval`` alone.
 
     Raises:
-        UserError: ``nonparametric`` without ``retrieval``, or a number out of range.
+        UserError: ``nonparametric``, or Table 31's wording, without ``retrieval``, or a number out
+            of range.
     """
 
     assessor = "factscore"
@@ -58,14 +62,18 @@ class FActScore(ByPrompt):
         temperature: float = 0.0,
         max_new_tokens: int = 128,
         seed: int = 0,
+        wording: Literal["factscore", "factreasoner"] = "factscore",
     ):
+        if wording == "factreasoner" and not retrieval:
+            raise UserError("wording: Table 31 has contexts; set retrieval to true")
         if nonparametric is not None and not retrieval:
             raise UserError("nonparametric: needs the claims' passages; set retrieval to true")
         super().__init__(Asker(writer, temperature, max_new_tokens, retries=0, seed=seed))
         self.reads_passages = retrieval
         self.nonparametric = nonparametric
         self.name = "retrieval" if retrieval else "no_context"
-        self.prompt = Prompt(_PROMPTS / f"factscore_{self.name}.jinja")
+        of = "factscore_2502.18573" if wording == "factreasoner" else f"factscore_{self.name}"
+        self.prompt = Prompt(_PROMPTS / f"{of}.jinja")
 
     def holds(self) -> list[object]:
         """The language model, NP and the prompt."""

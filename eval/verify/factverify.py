@@ -9,6 +9,7 @@ have changed places.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
@@ -16,11 +17,12 @@ from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
 from records.types import VerdictLabel
 
-_PROMPT = Path(__file__).parent / "prompts" / "factverify.jinja"
+_PROMPTS = Path(__file__).parent / "prompts"
 _LABELS: dict[str, VerdictLabel] = {
     "supported": "supported",
     "contradicted": "contradicted",
     "unverifiable": "undecided",
+    "undecided": "undecided",
 }
 
 
@@ -36,6 +38,8 @@ class FactVerify(FromPassages):
         max_new_tokens: of an answer with its reasoning.
         retries: how often an answer that cannot be read is asked for again; 10 in VERIFY.
         seed: of the sampling.
+        wording: of VERIFY (``factbench``), or of FactReasoner's Table 32 (``factreasoner``), which
+            calls the third label undecided.
     """
 
     def __init__(
@@ -45,6 +49,8 @@ class FactVerify(FromPassages):
         max_new_tokens: int = 512,
         retries: int = 10,
         seed: int = 0,
+        wording: Literal["factbench", "factreasoner"] = "factbench",
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        super().__init__("factverify", Prompt(_PROMPT), _LABELS, asker)
+        name = "factverify" if wording == "factbench" else "factverify_2502.18573"
+        super().__init__("factverify", Prompt(_PROMPTS / f"{name}.jinja"), _LABELS, asker)

@@ -21,6 +21,7 @@ _THREE: dict[str, VerdictLabel] = {
     "supported": "supported",
     "contradicted": "contradicted",
     "inconclusive": "undecided",
+    "undecided": "undecided",
 }
 
 
@@ -29,8 +30,8 @@ class VeriScore(FromPassages):
 
     The search results are the claim's passages: a retriever asks with the claim itself, and its
     ``k`` says how many results the prompt shows (up to ten in the paper; the released code shows
-    five). The model marks its decision with ``###``. Demonstrations are few-shot, as in the paper,
-    and this repository's own. Where nothing was found the claim is ``failed``; the released code
+    five). The model marks its decision with ``###``. The prompt is few-shot as the paper's; its
+    demonstrations are our own. Where nothing was found the claim is ``failed``; the released code
     asks the model all the same.
 
     Args:
@@ -40,6 +41,8 @@ class VeriScore(FromPassages):
         temperature: of the sampling.
         max_new_tokens: of a decision.
         seed: of the sampling.
+        third: what the third of three labels is called in the prompt: ``Undecided`` in
+            FactReasoner's Table 33 (2502.18573).
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class VeriScore(FromPassages):
         temperature: float = 0.0,
         max_new_tokens: int = 1000,
         seed: int = 0,
+        third: Literal["Inconclusive", "Undecided"] = "Inconclusive",
     ):
         self.labels = labels
         super().__init__(
@@ -56,5 +60,5 @@ class VeriScore(FromPassages):
             Prompt(_PROMPT),
             _THREE if labels == 3 else _TWO,
             Asker(writer, temperature, max_new_tokens, retries=0, seed=seed),
-            {"labels": labels},
+            {"labels": labels, "third": third},
         )

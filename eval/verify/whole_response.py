@@ -1,8 +1,8 @@
 """One prompt for a whole response: all of its claims are judged at once, with all the evidence.
 
-The baseline of FactReasoner's Table 34 (2502.18573): instead of a relation for every pair of claim
-and passage, a large model sees everything and labels the claims. The released code has no such
-assessor, so the prompt is our own.
+Ours, of no paper: instead of a relation for every pair of claim and passage, a large model sees
+everything and labels the claims. (What 2502.18573 asks DeepSeek-v3 is one statement at a time:
+``eval.verify.with_knowledge.WithKnowledge``.)
 """
 
 from __future__ import annotations

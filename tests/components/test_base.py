@@ -82,6 +82,8 @@ def test_published_label_names_are_known():
     assert match_labels(["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"], RELATIONS) == [0, 2, 1]
     assert match_labels(["LABEL_0", "LABEL_1", "LABEL_2"], RELATIONS) is None
     assert match_labels(["entailment", "not_entailment"], RELATIONS) is None
+    assert match_labels(["LABEL_0"], ["probability"]) == [0]
+    assert match_labels(["LABEL_0", "LABEL_1"], ["probability"]) is None
 
 
 def test_weights_that_the_encoder_lacks_are_named(tmp_path: Path):

@@ -15,6 +15,7 @@ from data_builders.written.adversarial import (
     Adversarial,
     names_topic,
     paragraph,
+    prompt_of,
     shipped_prompts,
     sift,
     statistics,
@@ -226,6 +227,27 @@ def test_a_row_without_a_topic_is_named(server):
     write_jsonl("bad.jsonl", [{"topic": "Ann"}, {"name": "Bob"}])
     with pytest.raises(BadInput, match=r"bad\.jsonl:2: topic: field required"):
         build(server, ["bad.jsonl"])
+
+
+@pytest.mark.parametrize(("kind", "turns"), [("info", 13), ("repetitive", 13)])
+def test_the_papers_prompts_have_its_turns(kind, turns):
+    """Tables 6 and 7: instruction, the question for a name, five demonstrations, the name."""
+    messages = prompt_of(f"core_{kind}").messages(topic="Ann Lee")
+    assert [m["role"] for m in messages] == ["user", "assistant"] * (turns // 2) + ["user"]
+    assert messages[0]["content"].startswith("Tell me a short paragraph of tautological")
+    assert messages[-1]["content"] == "Name: Ann Lee"
+    own = prompt_of(kind).messages(topic="Ann Lee")
+    assert own[0]["content"].startswith(("Write about ten", "Choose the one thing"))
+    for asked, said in zip(messages[2:-1:2], messages[3::2], strict=True):
+        name = asked["content"].removeprefix("Name: ")
+        assert said["content"].count(name) >= 9
+
+
+def test_the_papers_corruption_is_asked_for_without_demonstrations():
+    """Table 5."""
+    messages = prompt_of("corrupt").messages(topic="Ann Lee", claim="She sang.", domain="person")
+    assert [m["role"] for m in messages] == ["user", "assistant", "user"]
+    assert messages[-1]["content"] == "She sang."
 
 
 def test_other_kinds_by_prompt_files(server, topics):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -15,12 +16,13 @@ import yaml
 from data_builders.__main__ import main
 from data_builders.builder import Work, show_plan
 from data_builders.topics import Stratum
-from data_builders.written.ambigbio.ambigbio import AmbigBio
+from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import generations
 from data_builders.written.ambigbio.names import csv_text, read_names, shares_name
 from eval.metrics.citations import cited_sentences, without_numbers
 from eval.models.chat import Answer
 from eval.models.local import LocalModel
+from eval.prompting.prompts import Prompt
 from eval.retrieve.wikipedia import article_text
 from records import (
     BadInput,
@@ -101,6 +103,7 @@ def test_the_csv_has_the_published_form(folder):
     assert lines[1] == "Tell me a bio of Bob Ray\t['Bob Ray']"
     assert len(lines) == len(NAMES)
     assert csv_text([]) == ""
+    assert [name.name for name in read_names(Path("out/AmbigBio.csv"), None)] == NAMES
 
 
 def test_biographies_of_a_real_model(folder, writer):
@@ -115,6 +118,30 @@ def test_biographies_of_a_real_model(folder, writer):
     other.write_text('{"name": "Bob Ray"}\n')
     build(writer=writer, temperature=1.0, max_new_tokens=12, seed=1)
     assert list(Path("out").glob(".*")) == [other], "another configuration goes on with it"
+
+
+@pytest.mark.parametrize("ambiguity", [True, False])
+@pytest.mark.parametrize("careful", [True, False])
+def test_a_demonstration_tells_of_one_person_and_only_the_careful_prompt_warns(ambiguity, careful):
+    passages = [{"title": "Ada Lee", "text": "Ada Lee sang."}]
+    fields = {"ambiguity": ambiguity, "careful": careful}
+    (message,) = Prompt(PROMPT).messages(name="Ada Lee", passages=passages, **fields)
+    *demonstrations, asked = message["content"].split("\n\n\n")
+    assert len(demonstrations) == 2
+    assert asked.endswith(
+        "Name of the person: Ada Lee\n\nDocument [1] (Title: Ada Lee): Ada Lee sang.\n\nAnswer:"
+    )
+    for demonstration in demonstrations:
+        shown, _, answer = demonstration.partition("\nAnswer: ")
+        titles = re.findall(r"^Document \[\d\] \(Title: (.+)\): ", shown, re.MULTILINE)
+        name = re.search(r"^Name of the person: (.+)$", shown, re.MULTILINE)[1]
+        namesakes = {title for title in titles if title.removeprefix("Sir ").startswith(name)}
+        cited = {titles[int(number) - 1] for number in re.findall(r"\[(\d)\]", answer)}
+        assert len(titles) == 5
+        assert len(namesakes) == (3 if ambiguity else 1)
+        assert len(cited & namesakes) == 1  # what it merges, or keeps apart, it would cite
+    for text in (*demonstrations, asked):
+        assert ("do not confuse them" in text) is careful
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, writer):

@@ -10,8 +10,9 @@ from data_builders.kb.bleached.bleached import Bleached
 from data_builders.kb.bleached.claims import from_answers
 from data_builders.kb.server import local_endpoint
 from eval.models.chat import Answer
-from eval.select.weights import load_bleached
-from records import UserError
+from eval.select.weights import Bleached as Bleach
+from eval.select.weights import load_bleached, load_by_topic
+from records import Document, UserError
 
 FILMS = """\
 @prefix wd: <http://www.wikidata.org/entity/> .
@@ -180,6 +181,81 @@ def test_a_model_and_a_knowledge_base_are_merged(tmp_path, endpoint):
     assert manifest["dropped"]["statement that was there already"] == 1
 
 
+def test_core_is_given_as_many_as_are_asked_for(tmp_path):
+    said = "\n".join(f"- {{topic}} is {'very ' * number}old." for number in range(20))
+    options = {"domain": "a film", "endpoint": None, "writer": Script(said), "samples": 1}
+    rows, _ = built(tmp_path / "all", most=20, **options)
+    assert len(load_bleached(tmp_path / "all" / "bleached.txt")) == len(rows) == 20
+    built(tmp_path / "usual", **options)
+    assert len(load_bleached(tmp_path / "usual" / "bleached.txt")) == 12
+
+
+QUESTIONS = ["Who painted the Skrik in 1893?", "How do bees fly?"]
+
+
+class ByTopic:
+    """A writer whose answer to each topic is known."""
+
+    def __init__(self, answers):
+        self.identity = {"model": "by topic"}
+        self.answers = answers
+        self.asked = []
+
+    def answer(self, prompts, *, n=1, **sampling):
+        self.asked += prompts
+        ends = [messages[-1]["content"].split("Topic: ")[-1] for messages in prompts]
+        return [[Answer(self.answers[end.split("\n")[0]])] * n for end in ends]
+
+
+def test_questions_get_claims_of_their_own(tmp_path):
+    (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
+    answers = {
+        QUESTIONS[0]: "- The Skrik was painted.\n- Somebody painted in 1893.\n"
+        "- The Skrik is in Oslo.\n- It was sold in 2012.\n- the Skrik was painted.",
+        QUESTIONS[1]: "Bees do fly.\n- Bees can fly.",
+    }
+
+    writer = ByTopic(answers)
+    rows, manifest = built(
+        tmp_path / "out",
+        endpoint=None,
+        topics=[str(tmp_path / "questions.txt")],
+        writer=writer,
+        samples=2,
+    )
+    assert [(r["topic"], r["text"], r["count"], r["of"]) for r in rows] == [
+        (QUESTIONS[0], "Somebody painted in 1893.", 2, 2),
+        (QUESTIONS[0], "The Skrik was painted.", 2, 2),
+        (QUESTIONS[1], "Bees can fly.", 2, 2),
+    ]
+    assert manifest["dropped"] == {
+        "model: line outside the list": 2,
+        "model: statement twice in an answer": 2,
+        "model: statement with a name": 2,
+        "model: statement with a number": 2,
+    }
+    assert len(writer.asked) == 2
+    bleached = Bleach(str(tmp_path / "out" / "bleached.json"))
+    document = Document(id="d", topic=QUESTIONS[1], text="They flap.")
+    assert bleached.about(document) == ["Bees can fly."]
+    assert load_by_topic(tmp_path / "out" / "bleached.json").keys() == set(QUESTIONS)
+
+
+def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):
+    (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
+    options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
+    with pytest.raises(UserError, match=r"no statement is left \(.*line outside the list"):
+        Bleached(tmp_path / "none", writer=Script("Well."), **options).build()
+    writer = ByTopic({QUESTIONS[0]: "Well.", QUESTIONS[1]: "- Bees fly."})
+    rows, manifest = built(tmp_path / "one", writer=writer, **options)
+    assert [row["topic"] for row in rows] == QUESTIONS[1:]
+    assert manifest["dropped"]["topic without a statement"] == 1
+    rows, _ = built(tmp_path / "first", limit=1, writer=Script("- So it is."), **options)
+    assert [row["topic"] for row in rows] == QUESTIONS[:1]
+    (step,) = Bleached(tmp_path / "plan", writer=Script("x"), **options).plan()
+    assert step.number == 2
+
+
 def test_all_answers_may_fail(tmp_path):
     dropped = Counter()
     assert from_answers([Answer("", "refused")], dropped) == []
@@ -192,7 +268,9 @@ def test_all_answers_may_fail(tmp_path):
     [
         ({"endpoint": None}, "null needs a writer"),
         ({"threshold": 0.0}, "a share in"),
-        ({"most": 13}, "1 to 12"),
+        ({"most": 0}, "most: 0; give at least 1"),
+        ({"topics": ["t.txt"]}, "topics: a writer alone"),
+        ({"topics": ["t.txt"], "endpoint": None}, "topics: a writer alone"),
         ({"limit": 0}, "at least 1"),
         ({"samples": 0}, "at least 1"),
         ({"population": "?x wdt:P31 wd:Q5 ."}, r"no \?item"),

@@ -8,14 +8,19 @@ import random
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from datasets import load_dataset
 
 from data_builders.__main__ import main
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
+from data_builders.written.corruption.appended import read_appended, told_of
+from data_builders.written.corruption.checks import ENTAILED, SAID, true_after_all
 from data_builders.written.corruption.corrupters import (
     NOTHING,
+    STILL_TRUE,
+    Change,
     PromptedCorrupter,
     ToChange,
     read_change,
@@ -23,11 +28,17 @@ from data_builders.written.corruption.corrupters import (
 from data_builders.written.corruption.corruption import Corruption
 from data_builders.written.corruption.sources import read_sources
 from data_builders.written.corruption.swap import Values, ValueSwap
-from data_builders.written.corruption.texts import place_claims
+from data_builders.written.corruption.texts import ToMerge, held, place_claims
+from eval.decompose.given import Given
+from eval.experiments.robustness.grid import Grid
+from eval.experiments.robustness.values import cells_of, curve
 from eval.models import openai_server
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from records import Document, UserError, read_records, write_jsonl
+from eval.pipeline import Pipeline
+from eval.verify.claim_by_claim import ClaimByClaim
+from eval.verify.labels import Labels
+from records import BadInput, Document, UserError, read_records, write_jsonl
 from tests.model_server import ModelServer
 
 TOPICS = ("Ann Lee", "Bob Ray", "Eve Roe")
@@ -71,7 +82,8 @@ def documents(tmp_path, monkeypatch):
         rows[-1] |= {"group": "A", "bin": "rare"}
     bare = {"id": "bare", "topic": "Ann Lee", "text": "x"}
     bare["claims"] = [{"id": "c0", "text": "Ann Lee flew.", "label": "NS"}]
-    write_jsonl("docs.jsonl", [*rows, bare])
+    silent = {"id": "silent", "topic": "Eve Roe", "text": "I do not know.", "claims": []}
+    write_jsonl("docs.jsonl", [*rows, bare, silent])
     told = [
         {"topic": topic, "text": f"{topic} {verb}. {topic} is. {topic} was."}
         for topic in TOPICS[:2]
@@ -85,86 +97,177 @@ def lines(path: Path) -> list[dict]:
 
 
 def build(output: str = "out", corrupter: object = None, **options: object) -> Path:
-    options = {"documents": ["docs.jsonl"], "appended": [0, 1, 4]} | options
+    info = {"info": ["info.jsonl"]}
+    options = {"documents": ["docs.jsonl"], "adversarial": info, "appended": [0, 1, 4]} | options
     return Corruption(output, corrupter=corrupter or ValueSwap(), **options).build().parent
 
 
-def test_every_k_has_the_same_corruption_and_a_longer_text():
-    folder = build(adversarial=["info.jsonl"], probability=0.6)
+def test_every_k_has_the_same_corruption_a_longer_text_and_a_clean_twin():
+    folder = build(probability=0.6)
     assert sorted(p.name for p in folder.iterdir()) == [
         "README.md",
         "changes.jsonl",
-        "documents.jsonl",
+        "curve_info.jsonl",
         "manifest.json",
         "statistics.json",
     ]
-    rows = read_records(folder / "documents.jsonl", Document)
-    assert [(row.document, row.k) for row in rows] == [
-        (f"docs/{topic}", k) for topic in TOPICS[:2] for k in (0, 1, 4)
-    ]
+    rows = read_records(folder / "curve_info.jsonl", Document)
+    about = ["docs/Ann Lee", "docs/Bob Ray", "docs/bare"]
+    twins = {row.id: row for row in rows if row.kind == "clean"}
+    assert list(twins) == about
+    for name, twin in twins.items():
+        assert twin.text == "x"
+        assert not {"clean", "k"} & set(twin.model_extra)
+        if name != "docs/bare":
+            labels = [(c.id, c.label) for c in twin.claims]
+            assert labels == [(f"c{i}", label) for i, (_, label) in enumerate(CLAIMS)]
+    told = [row for row in rows if row.kind == "corrupted"]
+    assert [(row.clean, row.k) for row in told] == [(name, k) for name in about for k in (0, 1, 4)]
+    assert len({row.id for row in rows}) == len(rows)
     changes = {(c["document"], c["claim"]): c for c in lines(folder / "changes.jsonl")}
-    assert len(changes) == 2 * 5
-    told = defaultdict(list)
-    for row in rows:
-        own = [c for c in row.claims if c.id.startswith("c")]
-        told[row.document].append([(c.text, c.label) for c in own])
-        assert [c.id for c in own] == [f"c{i}" for i in range(5)]
-        for claim in own:
-            change = changes[row.document, claim.id]
+    assert len(changes) == 3 * 7 + 1
+    versions = defaultdict(list)
+    for row in told:
+        twin = twins[row.clean]
+        number = len(twin.claims)
+        own = row.claims[:number]
+        versions[row.clean].append([(c.text, c.label) for c in own])
+        for claim, was in zip(own, twin.claims, strict=True):
+            change = changes[row.clean, claim.id]
+            assert claim.id == was.id
             assert (claim.text, claim.label) == (change["text"], change["label"])
-            assert (claim.label == "NS") == (change["text"] != change["original"])
-            assert change["drawn"] or claim.label == "S"
-            assert claim.labelled_by == ("rule: another value" if claim.label == "NS" else "human")
-        added = row.claims[5:]
+            assert was.text == change["original"]
+            false = change["text"] != change["original"]
+            assert claim.label == ("NS" if false else was.label)
+            assert not false or (change["drawn"] and was.label == "S")
+            assert claim.labelled_by == ("rule: another value" if false else "given")
+        added = row.claims[number:]
         assert [c.text for c in added] == [
             f"{row.topic} sang.", f"{row.topic} is.", f"{row.topic} was.", f"{row.topic} swam."
         ][: row.k]  # fmt: skip
         assert all(c.label is None and c.kind == "info" for c in added)
-        sentences = [c.source for c in row.claims]
-        assert row.text == " ".join(sentences)
-        assert [c.sentence for c in row.claims] == list(range(5 + row.k))
-        assert (row.group, row.bin) == ("A", "rare")
-        assert row.kind == f"corrupted_info_{row.k:02d}"
-        assert row.generator == "docs"
-    assert all(versions[0] == version for versions in told.values() for version in versions)
-    assert {label for versions in told.values() for _, label in versions[0]} == {"S", "NS"}
+        assert row.text == " ".join(c.source for c in row.claims)
+        assert [c.sentence for c in row.claims] == list(range(number + row.k))
+        stratum = (None, None) if row.clean == "docs/bare" else ("A", "rare")
+        assert (row.group, row.bin) == stratum == (twin.group, twin.bin)
+        assert row.generator == twin.generator == "docs"
+        assert row.appended == "info"
+    assert all(version == own[0] for own in versions.values() for version in own)
+    assert {c["text"] != c["original"] for c in changes.values() if c["drawn"]} == {True, False}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["dropped"] == {
-        "claim that is not supported": 3 * 2 + 1,
-        "document with too few adversarial sentences on its topic": 1,  # Eve Roe
-        "document without a supported claim": 1,
+        "document on a topic without info sentences": 1,
+        "document without claims": 1,
     }
     assert [entry["file"] for entry in manifest["inputs"]] == ["docs.jsonl", "info.jsonl"]
-    assert load_dataset(str(folder), "documents")["test"].num_rows == 6
-    assert load_dataset(str(folder), "changes")["test"].num_rows == 10
+    assert load_dataset(str(folder), "curve_info")["test"].num_rows == 3 * 4
+    assert load_dataset(str(folder), "changes")["test"].num_rows == 22
 
 
-def test_statistics_count_what_changed_and_what_could_not():
+def test_statistics_count_what_changed_what_could_not_and_what_was_appended():
     figures = json.loads((build(probability=1.0) / "statistics.json").read_text())
-    assert (figures["documents"], figures["claims"], figures["to_be_changed"]) == (3, 15, 15)
+    assert (figures["documents"], figures["claims"], figures["to_be_changed"]) == (4, 22, 15)
+    assert figures["claims_by_label"] == {"IR": 3, "NS": 4, "S": 15}
+    assert figures["documents_without_a_supported_claim"] == 1
+    assert figures["documents_without_a_change"] == 1
     assert figures["changed_by_kind"] == {"P106": 3, "P27": 3, "number": 3, "year": 3}
     assert figures["stayed_by_reason"] == {NOTHING: 3}
+    assert (figures["changed"], figures["invalid"]) == (12, 0)
+    assert figures["claims_in_text"] == {"listed": 22}
+    assert figures["appended"] == {
+        "info": {
+            "documents": 3,
+            "fewest_distinct_sentences": 4,
+            "documents_with_repeated_sentences": 0,
+            "documents_with_sentences_of_another_topic": 0,
+            "topics_without_sentences": ["Eve Roe"],
+        }
+    }
     none = json.loads((build("none", probability=0) / "statistics.json").read_text())
     assert (none["to_be_changed"], none["changed"]) == (0, 0)
 
 
 def test_about_half_is_drawn_and_by_the_claim_alone():
-    builder = Corruption("out", ["docs.jsonl"], ValueSwap())
-    sources = read_sources(["docs.jsonl"], None, Counter())
+    builder = Corruption("out", ["docs.jsonl"], ValueSwap(), {"info": ["info.jsonl"]})
+    sources = read_sources(["docs.jsonl"], None, None, Counter())
     drawn = builder._drawn(sources)
     assert builder._drawn(sources[1:]) == drawn[1:]
     many = [sources[0].__class__(**(vars(sources[0]) | {"id": str(i)})) for i in range(400)]
     assert 0.45 < sum(map(len, builder._drawn(many))) / (400 * 5) < 0.55
 
 
-def test_without_files_and_model_anyone_is_said_to_be_someone():
-    folder = build(appended=[0, 20])
-    rows = [row for row in lines(folder / "documents.jsonl") if row["k"] == 20]
-    assert len(rows) == 3
-    for row in rows:
-        added = [c["text"] for c in row["claims"] if c["id"].startswith("a")]
-        assert len(set(added)) == 20
-        assert sum(row["topic"].split()[-1] in text for text in added) >= 18
+def test_a_claim_that_is_said_twice_has_one_fate():
+    claims = [
+        {"id": f"c{i}", "text": "Ann Lee was born in 1950.", "label": label}
+        for i, label in enumerate(["S", "S", "NS"])
+    ]
+    write_jsonl("twice.jsonl", [{"id": "d", "topic": "Ann Lee", "text": "x", "claims": claims}])
+    folder = build(documents=["twice.jsonl"], probability=1.0, appended=[0])
+    _, row = read_records(folder / "curve_info.jsonl", Document)
+    first, second, third = row.claims
+    assert first.text == second.text != third.text == "Ann Lee was born in 1950."
+    assert [c.label for c in row.claims] == ["NS", "NS", "NS"]
+
+
+def test_few_sentences_are_repeated_in_order_so_that_the_same_documents_count():
+    folder = build(appended=[0, 6])
+    figures = json.loads((folder / "statistics.json").read_text())
+    assert figures["appended"]["info"]["documents_with_repeated_sentences"] == 3
+    row = read_records(folder / "curve_info.jsonl", Document)[2]
+    added = [c.text for c in row.claims if c.id.startswith("a")]
+    assert added == [f"Ann Lee {verb}." for verb in ("sang", "is", "was", "swam", "sang", "is")]
+    assert len({c.id for c in row.claims}) == len(row.claims)
+
+
+def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
+    write_jsonl("all.jsonl", [
+        {"topic": "Ann Lee", "text": "Ann Lee sings. She sings.", "kind": "repetitive"},
+        {"topic": "Eve Roe", "text": "Eve Roe is. Eve Roe was.", "kind": "info"},
+        {"topic": "Ann Lee", "text": "Ann Lee is.", "kind": "info"},
+        {"topic": "Ann Lee", "text": "Ann Lee once was.", "kind": "normal"},
+        # `generations` leaves no refusal out.
+        {"topic": "Bob Ray", "text": "I'm sorry, but I cannot help with that.", "kind": "info"},
+    ])  # fmt: skip
+    folder = build(adversarial=["all.jsonl"], kinds=["repetitive", "info"], probability=1.0)
+    every = {kind: read_records(folder / f"curve_{kind}.jsonl", Document) for kind in
+             ("repetitive", "info")}  # fmt: skip
+    topics = {kind: list(dict.fromkeys(r.topic for r in rows)) for kind, rows in every.items()}
+    assert topics == {"repetitive": ["Ann Lee"], "info": ["Ann Lee", "Eve Roe"]}
+    told = {
+        kind: [[(c.text, c.label) for c in r.claims] for r in rows if r.model_extra.get("k") == 0]
+        for kind, rows in every.items()
+    }
+    assert told["repetitive"][0] == told["info"][0]
+    assert json.loads((folder / "manifest.json").read_text())["dropped"] == {
+        "document on a topic without info sentences": 1,
+        "document on a topic without repetitive sentences": 2,
+        "document without claims": 1,
+    }
+    # The same kind alone has the same bytes.
+    alone = build("alone", adversarial=["all.jsonl"], kinds=["info"], probability=1.0)
+    name = "curve_info.jsonl"
+    assert (alone / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_what_is_true_of_anyone_is_said_of_a_topic_without_sentences():
+    topics = read_appended({"info": ["info.jsonl"]}, [], None)["info"]
+    assert told_of("Eve Roe", topics, False, 0) == ("Eve Roe", [])
+    other, sentences = told_of("Eve Roe", topics, True, 0)
+    assert other in TOPICS[:2]
+    verbs = ("sang", "is", "was", "swam")
+    assert [s.text for s in sentences] == [f"Eve Roe {verb}." for verb in verbs]
+    assert all(c.text == c.source == s.text for s in sentences for c in s.claims)
+    assert told_of("Ann Lee", topics, True, 0) == ("Ann Lee", topics["Ann Lee"])
+    others = {told_of(f"Eve {number}", topics, True, 0)[0] for number in range(20)}
+    assert others == set(TOPICS[:2])
+    folder = build(of_anyone=["info"], assumed={"info": "S"})
+    rows = [r for r in read_records(folder / "curve_info.jsonl", Document) if r.topic == "Eve Roe"]
+    assert len(rows) == 4
+    added = [c for c in rows[-1].claims if c.id.startswith("a")]
+    assert [(c.label, c.labelled_by) for c in added] == [("S", "assumed")] * 4
+    own = json.loads((folder / "statistics.json").read_text())["appended"]["info"]
+    assert own["documents_with_sentences_of_another_topic"] == 1
+    assert own["topics_without_sentences"] == []
 
 
 def test_the_same_seed_gives_the_same_bytes():
@@ -179,21 +282,96 @@ def test_generations_of_the_knowledge_base_and_kinds():
     def row(kind: str, told: list[tuple[str, bool]]) -> dict:
         sentences = [{"text": text, "true": true} for text, true in told]
         text = " ".join(text for text, _ in told)
-        return {"topic": "Ann Lee", "text": text, "kind": kind, "sentences": sentences}
+        row = {"topic": "Ann Lee", "text": text, "kind": kind, "sentences": sentences}
+        return row | {"generator": "kb", "bin": "rare"}
 
     normal = row("normal", [("Ann Lee was born in 1950.", True), ("Ann Lee died in 1999.", False)])
     empty = row("uninformative", [("Ann Lee is.", True), ("She was.", True)])
     again = row("repetitive", [("Ann Lee sang.", True), ("She sang.", True)])
     write_jsonl("kb.jsonl", [normal, empty, again])
     options = {"documents": ["kb.jsonl"], "adversarial": ["kb.jsonl"], "source_kind": "normal"}
-    folder = build(**options, kind="repetitive", appended=[2], probability=1.0)
-    (found,) = read_records(folder / "documents.jsonl", Document)
+    folder = build(**options, kinds=["repetitive"], appended=[2], probability=1.0)
+    twin, found = read_records(folder / "curve_repetitive.jsonl", Document)
+    assert [(c.id, c.label, c.source) for c in twin.claims] == [
+        ("c0", "S", "Ann Lee was born in 1950."),
+        ("c1", "NS", "Ann Lee died in 1999."),
+    ]
+    assert twin.text == normal["text"]
+    assert (twin.generator, found.bin) == ("kb", "rare")
     assert [(c.id, c.label, c.labelled_by) for c in found.claims] == [
         ("c0", "NS", "rule: another value"),
+        ("c1", "NS", "knowledge base"),
         ("a0", "S", "knowledge base"),
         ("a1", "S", "knowledge base"),
     ]
-    assert found.text.endswith(". Ann Lee sang. She sang.")
+    assert found.text.endswith("Ann Lee died in 1999. Ann Lee sang. She sang.")
+
+
+class Doubts(ClaimByClaim):
+    """Finds nothing supported but what names Ann."""
+
+    assessor = "doubts"
+    reads_passages = False
+
+    def judge(self, asked):
+        return [
+            self.verdict(a.claim, "supported" if "Ann" in a.claim.text else "undecided")
+            for a in asked
+        ]
+
+
+def scored(verifiers: list) -> None:
+    documents = read_records("docs.jsonl", Document)
+    pipeline = Pipeline(decompose=Given(irrelevant=True), verify=verifiers)
+    write_jsonl("scored.jsonl", [row.model_dump() for row in pipeline.score(documents)])
+
+
+def test_verdicts_of_scored_texts_are_the_labels():
+    scored([Labels(), Doubts()])
+    options = {"documents": ["scored.jsonl"], "appended": [0], "probability": 1.0}
+    with pytest.raises(UserError, match=r"several verdicts; choose one .* labels, doubts"):
+        build(**options)
+    with pytest.raises(UserError, match="no verdict 'nli'"):
+        build(**options, verdict="nli")
+    twin, row, *_ = read_records(
+        build(**options, verdict="doubts.default") / "curve_info.jsonl", Document
+    )
+    assert [c.label for c in twin.claims] == ["S"] * 6 + ["NS"]
+    assert {c.labelled_by for c in twin.claims} == {"doubts"}
+    assert [c.label for c in row.claims] == ["NS", "NS", "NS", "S", "NS", "S", "NS"]
+    first, _, second, *_ = read_records(
+        build("labels", **options, verdict="labels") / "curve_info.jsonl", Document
+    )
+    assert [c.label for c in first.claims] == [label for _, label in CLAIMS]
+    assert second.kind == "clean"
+    # One verdict needs no name; a claim that could not be judged has no label and stays.
+    write_jsonl("half.jsonl", [
+        {"id": "d", "topic": "Ann Lee", "text": "x", "claims": [
+            {"id": "c0", "text": "Ann Lee was born in 1950.", "label": "S"},
+            {"id": "c1", "text": "Ann Lee was born in 1960."}]}])  # fmt: skip
+    found = Pipeline(decompose=Given(), verify=[Labels()]).score(
+        read_records("half.jsonl", Document)
+    )
+    write_jsonl("scored.jsonl", [row.model_dump() for row in found])
+    twin, row = read_records(build("half", **options) / "curve_info.jsonl", Document)
+    assert [c.label for c in twin.claims] == ["S", None]
+    assert [c.label for c in row.claims] == ["NS", None]
+    assert row.claims[1].text == "Ann Lee was born in 1960."
+
+
+def test_a_metric_of_given_labels_moves_with_k_as_arithmetic_says():
+    ks = [0, 1, 2, 3, 4, 20]
+    folder = build(assumed={"info": "S"}, appended=ks, probability=1.0)
+    documents = read_records(folder / "curve_info.jsonl", Document)
+    grid = Grid({"given": Pipeline(decompose=Given(), verify=[Labels()], gamma=0)}, {})
+    values = list(curve("info", cells_of(grid(documents)), seed=0))
+    found = {row["variant"]: row["value"] for row in values if row["metric"] == "factual_precision"}
+    # Ann Lee and Bob Ray: 5 of 6 claims are supported, 4 of these are made false; `bare` has one
+    # that is not supported.
+    assert found.pop("clean") == pytest.approx((5 / 6 + 5 / 6 + 0) / 3)
+    assert found == pytest.approx({k: ((1 + k) / (6 + k) * 2 + k / (1 + k)) / 3 for k in ks})
+    (end,) = [row["value"] for row in values if row["metric"] == "break_even"]
+    assert end == 4  # 0.546 at 3, 0.556 clean, 0.600 at 4
 
 
 def change(text: str, topic: str = "Cy Coe", seed: int = 0):
@@ -292,42 +470,69 @@ def test_a_model_s_change_is_read_or_failed(answer, expected):
 
 
 def model(body: dict) -> str:
-    """Changes, merges and writes as it is told; refuses to touch quiet people."""
-    first, asked = body["messages"][0]["content"], body["messages"][-1]["content"]
-    topic = asked.splitlines()[0].removeprefix("Person: ")
-    if "exactly one detail" in first:
-        claim = asked.partition("Sentence: ")[2]
-        return "I cannot do that." if "quiet" in claim else f"{claim.rstrip('.')} of old."
-    if "one short paragraph" in first:
-        if topic == "Bob Ray":
-            return "Bob Ray is someone."
-        return " ".join(line[2:].rstrip(".") + "." for line in asked.splitlines()[1:])
-    return f"{topic} exists. {topic} lives {body['seed']}. {topic} is."
+    """Changes and merges as it is told; refuses to touch quiet people, and loses claims."""
+    messages = body["messages"]
+    first, asked = messages[0]["content"], messages[-1]["content"]
+    if "factually incorrect" in first:
+        return "I cannot do that." if "quiet" in asked else f"{asked.rstrip('.')} of old."
+    facts = [line.partition(". ")[2] for line in first.splitlines() if line[:1].isdigit()]
+    told = [f"{fact.rstrip('.')}." for fact in facts]
+    if "bio of Bob Ray" in first:  # loses two claims, and one of them again
+        return " ".join(told[2:] if len(messages) == 1 else told[1:])
+    if "bio of Eve Roe" in first:
+        return "I cannot help with that."
+    return " ".join(told)
 
 
-def test_prompted_models_change_merge_and_write(monkeypatch):
+def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
     with ModelServer(model) as server:
         writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
-        options = {"merger": writer, "writer": writer, "probability": 1.0, "appended": [0, 5]}
+        write_jsonl("topics.jsonl", [{"topic": topic, "text": "It is."} for topic in TOPICS])
+        options = {"merger": writer, "probability": 1.0, "appended": [0, 5], "merge_again": 1}
+        options |= {"adversarial": {"info": ["topics.jsonl"]}}
         folder = build(corrupter=PromptedCorrupter(writer), **options)
-        rows = read_records(folder / "documents.jsonl", Document)
-        assert [(row.topic, row.k) for row in rows] == [
-            ("Ann Lee", 0), ("Ann Lee", 5), ("Eve Roe", 0), ("Eve Roe", 5)
-        ]  # fmt: skip
-        first = rows[0]
+        rows = read_records(folder / "curve_info.jsonl", Document)
+        assert [(r.topic, r.model_extra.get("k")) for r in rows] == [
+            (topic, k) for topic in (*TOPICS, "Ann Lee") for k in (None, 0, 5)
+        ]
+        assert all(body["temperature"] == 0 for body in server.asked)
+        lengths = {body.get("max_tokens") or body["max_completion_tokens"] for body in server.asked}
+        assert lengths == {128, 512}
+        first = rows[1]
         assert first.text.startswith(
             "Ann Lee was born in 1950 of old. Ann Lee is a chemist of old."
         )
-        assert [c.label for c in first.claims] == ["NS", "NS", "NS", "S", "NS"]
+        assert [c.label for c in first.claims] == ["NS", "NS", "NS", "S", "NS", "NS", "IR"]
         assert first.claims[0].labelled_by == "prompted: tiny"
-        assert [c.sentence for c in first.claims] == [0, 1, 2, 3, 4]
+        assert [c.sentence for c in first.claims] == list(range(7))
         assert all(c.text.rstrip(".") in c.source for c in first.claims)
+        how = defaultdict(list)
+        for change in lines(folder / "changes.jsonl"):
+            how[change["document"]].append(change["in_text"])
+        assert how == {
+            "docs/Ann Lee": ["merged"] * 7,
+            "docs/Bob Ray": ["appended", "again", *["merged"] * 5],
+            "docs/Eve Roe": ["listed"] * 7,
+            "docs/bare": ["merged"],
+        }
+        second = rows[4]
+        assert second.text.endswith(" The sun shines. Bob Ray was born in 1950 of old.")
+        assert second.claims[0].sentence == 6
+        again = [body for body in server.asked if len(body["messages"]) == 3
+                 and "leaves out" in body["messages"][2]["content"]]  # fmt: skip
+        assert len(again) == 1
+        asked = again[0]["messages"][2]["content"]
+        assert "- Bob Ray was born in 1950 of old." in asked
+        assert "- Bob Ray is a chemist of old." in asked
+        assert "Swedish" not in asked
         manifest = json.loads((folder / "manifest.json").read_text())
-        assert manifest["dropped"]["document whose merged text failed: it lost a claim"] == 1
+        assert manifest["dropped"] == {"document without claims": 1}
         figures = json.loads((folder / "statistics.json").read_text())
-        assert figures["stayed_by_reason"] == {"refused in words": 2}
-        assert figures["changed_by_kind"] == {"by a model": 8}
-        # Killed after the first documents, it goes on and ends with the same bytes.
+        assert figures["stayed_by_reason"] == {"refused in words": 3}
+        assert figures["changed_by_kind"] == {"by a model": 12}
+        assert figures["texts_not_merged_by_reason"] == {"refused in words": 1}
+        assert figures["claims_in_text"] == {"again": 1, "appended": 1, "listed": 7, "merged": 13}
+        # Killed after the first document, it goes on and ends with the same bytes.
         monkeypatch.setattr("data_builders.journal.A_WRITE", 1)
         server.answered.clear()
 
@@ -344,10 +549,144 @@ def test_prompted_models_change_merge_and_write(monkeypatch):
         server.reply = model
         server.answered.clear()
         resumed = build("killed", PromptedCorrupter(writer), **options)
-        assert len(server.answered) == 2 * 6 + 3 * 5  # nothing of the first document again
+        # Nothing of the first document again: two of five claims and two or one text, and a text.
+        assert len(server.answered) == (5 + 2) + (5 + 1) + 1
         for path in folder.iterdir():
             assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
         assert sorted(p.name for p in resumed.iterdir()) == sorted(p.name for p in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("claim", "original", "sentence", "there"),
+    [
+        ("Ann Lee was born in Riga.", None, "She was born in Riga in 1931.", True),
+        ("Ann Lee was born in Riga.", None, "Born in Tartu, she was a chemist.", False),
+        ("Ann Lee was born in 1950.", None, "She was born in 1951.", False),
+        ("Ann Lee worked as a chemist.", None, "A working chemist, she won prizes.", True),
+        ("Ann Lee taught chemistry at Riga University.", None,
+         "She taught chemistry at Tartu University.", False),
+        # The merging model put the truth back.
+        ("Ann Lee worked for years as a poet.", "Ann Lee worked for years as a chemist.",
+         "She worked for years as a chemist.", False),
+        ("Ann Lee is not a chemist.", None, "Ann Lee is a chemist.", False),
+        ("Ann Lee is a chemist.", None, "Ann Lee is not a chemist.", False),
+        ("Ann Lee is a chemist.", None, "", False),
+    ],
+)  # fmt: skip
+def test_a_sentence_holds_a_claim_with_its_names_numbers_and_changed_words(
+    claim, original, sentence, there
+):
+    one = ToMerge("Ann Lee", [claim], [original or claim])
+    assert held(one, [sentence] if sentence else []) == [there]
+    assert held(one, ["It rained.", *([sentence] if sentence else [])]) == [there]
+
+
+class Relations:
+    """A relation model: a premise entails a hypothesis that ends in the same word."""
+
+    identity = {"model": "last words"}  # noqa: RUF012
+
+    def relations(self, pairs):
+        ends = [[text.rstrip(".").split()[-1] for text in pair] for pair in pairs]
+        return np.array([[0.9, 0.1, 0.0] if a == b else [0.1, 0.9, 0.0] for a, b in ends])
+
+
+def test_a_relation_model_tells_what_a_text_holds_and_which_changes_are_true():
+    def told(body: dict) -> str:
+        asked = body["messages"][-1]["content"]
+        if "factually incorrect" in body["messages"][0]["content"]:
+            return asked.replace("1950", "three prizes").replace("chemist", "Swedish person")
+        return "A soul who is Swedish. One who won prizes. There was a queen. The sun shines."
+
+    with ModelServer(told) as server:
+        writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
+        options = {"merger": writer, "entailment": Relations(), "merge_again": 0, "limit": 1}
+        folder = build(corrupter=PromptedCorrupter(writer), probability=1.0, **options)
+    changes = lines(folder / "changes.jsonl")
+    # "… in three prizes" ends as "won three prizes" does, which stayed; it is refused.
+    assert [(c["reason"], c["refused"]) for c in changes[:2]] == [
+        (STILL_TRUE + ENTAILED, "Ann Lee was born in three prizes."),
+        ("", ""),
+    ]
+    assert [c["in_text"] for c in changes] == [
+        "appended", "appended", "merged", "appended", "merged", "merged", "merged"
+    ]  # fmt: skip
+    assert json.loads((folder / "statistics.json").read_text())["invalid"] == 1
+
+
+def test_a_change_that_another_supported_claim_says_is_not_false():
+    (source, *_) = read_sources(["docs.jsonl"], None, None, Counter())
+    made = {"c0": Change("Ann Lee is Swedish!"), "c1": Change("Ann Lee is Danish."),
+            "c2": Change("Ann Lee is a queen.")}  # fmt: skip
+    found = true_after_all([source], {source.id: made}, None)[source.id]
+    assert found["c0"] == Change(reason=STILL_TRUE + SAID, refused="Ann Lee is Swedish!")
+    assert found["c1"] is made["c1"]
+    assert found["c2"] is made["c2"]  # said of her, but not supported
+
+
+class Facts:
+    """Knowledge of the few people of this file."""
+
+    identity = {"knowledge": "people"}  # noqa: RUF012
+
+    def still_true(self, claims, changed):
+        values = Values(PEOPLE)
+        return [values.still_true(*pair) for pair in zip(claims, changed, strict=True)]
+
+
+def test_a_model_s_change_to_what_the_knowledge_base_holds_is_refused():
+    def told(body: dict) -> str:
+        return body["messages"][-1]["content"].replace("singer", "poet").replace("tall", "small")
+
+    with ModelServer(told) as server:
+        writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
+        corrupter = PromptedCorrupter(writer, knowledge=Facts())
+        texts = ["Ann Lee is a singer.", "Ann Lee is tall.", "Ann Lee, a poet, is a singer."]
+        found = corrupter.corrupt([ToChange("k", "Ann Lee", text) for text in texts], 0)
+    assert found[0] == Change(
+        reason=f"{STILL_TRUE}the knowledge base holds it", refused="Ann Lee is a poet."
+    )
+    assert found[1].text == "Ann Lee is small."
+    # She is known to be a poet, but the claim said so before.
+    assert found[2].text == "Ann Lee, a poet, is a poet."
+
+
+@pytest.mark.parametrize("domain", ["person", "place", "film", "medicine"])
+def test_prompts_of_any_domain_name_it_and_show_examples(domain):
+    writer = OpenAIServer("tiny", "http://127.0.0.1:9/v1")
+    corrupter = PromptedCorrupter(writer, domain=domain)
+    messages = corrupter.prompt.messages(topic="Zed", claim="Zed is old.", domain=domain)
+    assert [m["role"] for m in messages] == ["user", "assistant"] * 3 + ["user"]
+    assert domain in messages[0]["content"]
+    heading = "Topic" if domain == "medicine" else domain.capitalize()
+    assert messages[-1]["content"] == f"{heading}: Zed\nSentence: Zed is old."
+    for asked, said in zip(messages[:-1:2], messages[1::2], strict=True):
+        claim = asked["content"].splitlines()[-1].removeprefix("Sentence: ")
+        assert read_change(ToChange("k", "Zed", claim), Answer(said["content"])).text
+    assert corrupter.identity["domain"] == domain
+    published = PromptedCorrupter(writer)
+    assert published.identity["prompt"] != corrupter.identity["prompt"]
+    assert published.sampling["temperature"] == 0
+
+
+def test_the_merging_prompt_has_the_facts_and_the_instruction(tmp_path):
+    asked = []
+
+    def told(body: dict) -> str:
+        asked.append(body["messages"][-1]["content"])
+        return " ".join(text.format(X="Ann Lee") + "." for text, _ in CLAIMS)
+
+    Path("merge.jinja").write_text("{{ topic }}|{{ claims | join('+') }}|{{ instruction }}")
+    with ModelServer(told) as server:
+        writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
+        options = {"merger": writer, "limit": 1, "probability": 0, "appended": [0]}
+        build(**options, instruction="Tell me about {topic}.")
+        build("own", **options, merge_prompt="merge.jinja")
+    assert asked[0].startswith("You will get an instruction and a set of facts that are true.")
+    assert "2. Ann Lee is a chemist.\n3. Ann Lee is Swedish." in asked[0]
+    assert asked[0].endswith("The instruction:\nTell me about Ann Lee.")
+    assert asked[1].startswith("Ann Lee|Ann Lee was born in 1950.+Ann Lee is")
+    assert asked[1].endswith("|Tell me a bio of Ann Lee.")
 
 
 def test_claims_stand_where_most_of_their_words_are():
@@ -359,11 +698,14 @@ def test_claims_stand_where_most_of_their_words_are():
 def test_the_command_line_its_plan_and_limit(capsys):
     arguments = ["corruption", "--output", "out", "--documents", '["docs.jsonl"]', "--limit", "2"]
     swap = ["--corrupter", "data_builders.written.corruption.swap.ValueSwap"]
+    swap += ["--adversarial", "{info: [info.jsonl]}"]
     assert main([*arguments, *swap, "--probability", "1", "--dry_run"]) == 0
-    assert "10 claims" in capsys.readouterr().out
+    planned = capsys.readouterr().out
+    assert "10 claims" in planned
+    assert "info texts" in planned
     assert not Path("out").exists()
     assert main([*arguments, *swap]) == 0
-    assert len(lines(Path("out/documents.jsonl"))) == 2 * 21
+    assert len(lines(Path("out/curve_info.jsonl"))) == 2 * 22
 
 
 @pytest.mark.parametrize(
@@ -371,23 +713,40 @@ def test_the_command_line_its_plan_and_limit(capsys):
     [
         ({"probability": 1.5}, "probability: 1.5 is no probability"),
         ({"appended": [-1]}, "appended: give numbers"),
-        ({"kind": "repetitive"}, "repetitive needs `adversarial` files or a `writer`"),
+        ({"adversarial": ["info.jsonl"]}, "kinds: say which of the files are appended"),
+        ({"kinds": ["info"]}, "kinds: `adversarial` names them already"),
+        ({"adversarial": {"a/b": ["info.jsonl"]}}, "kinds: 'a/b': use letters"),
+        ({"of_anyone": ["other"]}, "of_anyone: 'other' is not appended"),
+        ({"assumed": {"other": "S"}}, "assumed: 'other' is not appended"),
+        ({"merge_again": -1}, "merge_again: -1; give at least 0"),
         ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),
         ({"documents": ["info.jsonl"]}, "info.jsonl: no labelled claims"),
         ({"source_kind": "normal"}, "no row of source_kind normal"),
-        ({"adversarial": ["info.jsonl"], "appended": [99]}, "no document is left"),
+        ({"adversarial": {"info": ["far.jsonl"]}}, "no info text is about .*--of_anyone"),
+        ({"adversarial": ["far.jsonl"], "kinds": ["info"]}, "far.jsonl:1: kind: field required"),
+        ({"adversarial": ["bank.jsonl"], "kinds": ["info"]}, "no text of kind 'info'"),
+        ({"adversarial": {"info": ["bank.jsonl"]}}, "'money', but the file is given for 'info'"),
+        ({"documents": ["same.jsonl"]}, "same/d stands twice"),
         ({"documents": ["docs.jsonl", "./docs.jsonl"]}, "two files have the same name"),
     ],
 )
 def test_mistakes_say_what_to_change(options, said):
-    with pytest.raises(UserError, match=said):
+    write_jsonl("far.jsonl", [{"topic": "Far Off", "text": "Far Off is."}])
+    write_jsonl("bank.jsonl", [{"topic": "Ann Lee", "text": "She pays.", "kind": "money"}])
+    claims = [{"id": "c0", "text": "It is.", "label": "S"}]
+    write_jsonl("same.jsonl", [{"id": "d", "topic": "T", "text": "x", "claims": claims}] * 2)
+    with pytest.raises((UserError, BadInput), match=said):
         build(**options)
 
 
 @pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")
 def test_a_third_of_the_human_claims_can_be_changed_by_the_rule():
     path = Path(os.environ["FACTFOUNDRY_DATA"]) / "factscore_labeled" / "InstructGPT.jsonl"
-    sources = read_sources([str(path)], None, Counter())[:20]
-    claims = [ToChange(f"{s.id}:{i}", s.topic, c) for s in sources for i, c in enumerate(s.claims)]
+    sources = read_sources([str(path)], None, None, Counter())[:20]
+    claims = [
+        ToChange(f"{s.id}:{name}", s.topic, text)
+        for s in sources
+        for text, name in s.supported.items()
+    ]
     changed = [c for c in ValueSwap().corrupt(claims, 0) if c.text]
     assert 0.25 < len(changed) / len(claims) < 0.6

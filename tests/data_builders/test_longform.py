@@ -95,7 +95,7 @@ REASONED = {
     ],
     "contexts": [
         {"id": "c0", "title": "Cats", "text": "Cats purr.", "link": "l", "snippet": "s"},
-        {"id": "c1", "title": "Dogs", "text": "", "link": "l", "snippet": ""},
+        {"id": "c1", "title": "", "text": "", "link": "l", "snippet": ""},
         {"id": "c2", "title": "Owls", "text": None, "link": "l", "snippet": "Owls."},
     ],
 }

@@ -8,7 +8,7 @@ import pytest
 
 from components.words import join_words
 from data_builders.annotated.labelstudio import values_of
-from data_builders.annotated.lss.agreement import agreement
+from data_builders.annotated.lss.agreement import agreement, as_markdown
 from data_builders.annotated.lss.labelstudio import (
     FORM,
     Unreadable,
@@ -164,21 +164,29 @@ def test_the_published_table(tmp_path):
     path.write_text(
         'worker_id,task_id,task_response_id,Statement,Reference,"Is it, well, unrelated?",'
         '"Remove words","Now mend it",Hard?,"Rate it, 1-5"\n'
-        'w1,t1,r1,"A, b c.",Ref one,,A c.,An a c.,,3\n'
+        'w1,t1,r1,"A, b c.",Ref one,,A c.,An a c.,,3 - Partially Supported\n'
         'w2,t1,r2,"A, b c.",Ref one,,A,,Yes,2\n'
         "w1,t2,r3,D e f.,Ref two,TRUE,,,No,\n"
+        "w1,t3,r4,G h.,Ref two,,G h.,G h.,,5 - Completely Supported\n"
+        "w1,t4,r5,I j.,Ref two,Yes,,,,1- Not supported\n"
     )
     dropped = Counter()
-    first, second = merge(read_answers(str(path), dropped), dropped)
+    first, second, *others = merge(read_answers(str(path), dropped), dropped)
+    assert [(e.annotations[0].lss, e.annotations[0].rating) for e in others] == [
+        ("G h.", 5),
+        ("", 1),
+    ]
     assert (first.claim, first.reference, first.id) == ("A, b c.", "Ref one", "t1")
     assert first.annotations == [
         Annotation(lss="A c.", lss_star="An a c.", rating=3, annotator="w1"),
         Annotation(lss="A", lss_star="", rating=2, annotator="w2", difficult=True),
     ]
     assert second.annotations == [Annotation(lss="", lss_star="", annotator="w1", unrelated=True)]
-    path.write_text(path.read_text().replace(",3\n", ",three\n"))
-    with pytest.raises(BadInput, match=r"LSS\.csv:2: rating"):
-        read_answers(str(path), dropped)
+    whole = path.read_text()
+    for wrong in ("three", "33 - Partially Supported", "Partially Supported", "6 - More"):
+        path.write_text(whole.replace(",3 - Partially Supported\n", f",{wrong}\n"))
+        with pytest.raises(BadInput, match=r"LSS\.csv:2: rating: expected a number from 1 to 5"):
+            read_answers(str(path), dropped)
 
 
 def test_an_annotator_may_change_their_mind():
@@ -187,6 +195,35 @@ def test_an_annotator_may_change_their_mind():
     (found,) = merge([*rows, example("Brush")], dropped)
     assert [a.lss for a in found.annotations] == ["Ann Lee", "Brush"]
     assert +dropped == {"answer that its annotator gave anew": 1}
+
+
+def test_all_answers_of_an_annotator_may_count():
+    dropped = Counter()
+    rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee", "Ann Lee")]
+    (found,) = merge(rows, dropped, "all")
+    assert [a.lss for a in found.annotations] == ["Ann", "Ann Lee", "Ann Lee"]
+    assert +dropped == {}
+    assert agreement([found])["comparisons"] == 0, "nobody agrees with themselves"
+
+
+@pytest.mark.parametrize(
+    ("texts", "decided", "words"),
+    [
+        (["Ann Lee won", "Ann  Lee won ", "Oslo"], "majority", "Ann Lee won"),
+        (["Ann Lee won"] * 3, "unanimous", "Ann Lee won"),
+        (["Ann Lee won", "Lee won", "Ann won"], "tie", None),
+        (["Ann Lee won", "Ann Lee won."], "tie", None),  # letter by letter
+        (["Ann", "Ann", "Lee", "Lee", "Oslo"], "tie", None),
+        (["", "", "Lee"], "majority", ""),
+        (["Bob", "Bob", "Lee"], "unaligned", None),
+        (["Lee"], "single", "Lee"),
+    ],
+)
+def test_a_vote_on_whole_lss(texts, decided, words):
+    decision = vote(example(*texts), by="whole")
+    assert (decision.decided, kept(decision)) == (decided, words)
+    settled = example(*texts, Annotation(lss="won", adjudicated=True))
+    assert kept(vote(settled, by="whole")) == "won"
 
 
 def kept(decision):
@@ -252,6 +289,30 @@ def test_the_table_of_agreement():
         ["w1", "w2"], ["w1", "w3"], ["w2", "w3"],
     ]  # fmt: skip
     assert table["rating"]["kappa_mean"] is None  # too few comparisons
+
+
+def test_table_1():
+    def triple(*texts):
+        return example(*[Annotation(lss=t, lss_star=t) for t in texts], reference=str(texts))
+
+    rows = [
+        triple("Ann", "Ann", "Ann"),
+        triple("Ann", "Ann", "Lee"),
+        triple("Ann", "ann.", "Lee"),
+        triple("Ann", "Lee", "Oslo"),
+        example("Ann", "Ann", reference="Two."),
+        example("Ann", reference="One."),
+    ]
+    table = agreement(rows)
+    assert table["pairs_by_annotations"] == {"1": 1, "2": 1, "3": 4}
+    assert table["triples"]["lss"] == table["triples"]["lss_star"]
+    assert table["triples"]["lss"] == {
+        "pairs": 4,
+        "letters": {"all_same": 0.25, "two_same": 0.25, "all_different": 0.5},
+        "words": {"all_same": 0.25, "two_same": 0.5, "all_different": 0.25},
+    }
+    assert agreement(rows[4:])["triples"]["lss"] == {"pairs": 0, "letters": {}, "words": {}}
+    assert "| LSS, letters | 4 | 0.250 | 0.250 | 0.500 |" in as_markdown(table)
 
 
 def many():
@@ -374,6 +435,8 @@ def test_mistakes_are_named(tmp_path):
     for shares in ((0, 0, 0), (-1, 1, 1)):
         with pytest.raises(UserError, match="shares: "):
             Lss(tmp_path, annotations=["x"], shares=shares)
+    with pytest.raises(UserError, match="on_tie: keep is about words"):
+        Lss(tmp_path, annotations=["x"], vote_by="whole", on_tie="keep")
     with pytest.raises(UserError, match="balance_factor"):
         Lss(tmp_path, annotations=["x"], balance_factor=0.5)
     with pytest.raises(UserError, match=r"x\.json: no such file"):

@@ -84,6 +84,7 @@ def test_what_a_majority_left_unmarked_is_the_lss(tmp_path, xsum):
     assert first.annotations[0].rating is None
     assert first.keep == [True, True, True, True, True, True, False, True]
     assert (first.group, first.system, first.raters) == ("1", "S2S", 3)
+    assert (first.factual, second.factual) == (pytest.approx(1 / 3), 1 / 2)
     assert second.annotations[0].lss == second.claim == "a man sold a car."
 
 

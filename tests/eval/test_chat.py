@@ -19,7 +19,7 @@ from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompts import Prompt
 from records import UserError
-from tests.model_server import ModelServer
+from tests.model_server import ModelServer, prompt_of
 
 PROMPTS = [[{"role": "user", "content": f"Tell of {name}."}] for name in ("Ada", "Bob", "Eve Roe")]
 FAST = {"max_new_tokens": 12}
@@ -88,6 +88,88 @@ def test_the_request_says_what_was_asked_for(echo, monkeypatch):
         "top_k": 5,
     }
     assert echo.keys == ["Bearer sk-secret"]
+
+
+TEXTS = {"endpoint": "completions"}
+
+
+def test_a_model_that_goes_on_with_a_text_is_asked_for_completions(echo, tmp_path):
+    echo.reply = lambda body: f" It is {prompt_of(body).split()[-1]}"
+    talk = [{"role": "system", "content": "Be brief."}, *PROMPTS[0]]
+    writer = ask(echo, **TEXTS, cache=tmp_path / "answers.sqlite", extra={"stop": ["\n\n"]})
+    found = writer.answer([*PROMPTS, talk], temperature=0.7, top_p=0.8, max_new_tokens=9, seed=3)
+    assert [answer.text for (answer,) in found] == [
+        *("It is Ada.", "It is Bob.", "It is Roe."),
+        "It is Ada.",
+    ]
+    assert set(echo.paths) == {"/v1/completions"}
+    assert {body["prompt"] for body in echo.asked} == {
+        *(messages[0]["content"] for messages in PROMPTS),
+        "Be brief.\n\nTell of Ada.",
+    }
+    (body,) = [body for body in echo.asked if body["prompt"] == "Tell of Bob."]
+    assert body.pop("seed") < 2**31
+    assert body == {
+        "model": "tiny",
+        "prompt": "Tell of Bob.",
+        "temperature": 0.7,
+        "top_p": 0.8,
+        "max_tokens": 9,
+        "stop": ["\n\n"],
+    }
+    # Kept apart from the answers of the chat, whose keys are as they were.
+    again = ask(echo, **TEXTS, cache=tmp_path / "answers.sqlite", extra={"stop": ["\n\n"]})
+    assert again.answer(PROMPTS, temperature=0.7, top_p=0.8, max_new_tokens=9, seed=3) == found[:3]
+    assert (again.usage.cached, again.usage.calls) == (3, 0)
+    assert "endpoint" not in ask(echo).identity
+    assert again.identity == ask(echo, extra={"stop": ["\n\n"]}).identity | TEXTS
+
+
+@pytest.mark.parametrize("faults", [["429", "500", "cut"], ["short", "html", "drop"], ["200"]])
+def test_completions_are_tried_again_as_well(echo, faults):
+    echo.reply = lambda body: f"It is {prompt_of(body).split()[-1]}"
+    clean = ask(echo, **TEXTS).answer(PROMPTS)
+    echo.faults.extend(faults)
+    assert ask(echo, **TEXTS, concurrency=1, timeout_s=0.5).answer(PROMPTS) == clean
+    assert len(echo.asked) == 3 + 3 + len(faults)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("filter", "content filter"),
+        ("empty", "no choices in the reply"),
+        (
+            "400 |This model's maximum context length is 4097 tokens",
+            "prompt too long for the model",
+        ),
+    ],
+)
+def test_a_completion_that_is_no_answer_says_why(echo, fault, reason):
+    echo.reply = lambda body: "Ada is. She wro"
+    echo.faults.extend([fault, "length"])
+    first, second = ask(echo, **TEXTS, concurrency=1).answer(PROMPTS[:2])
+    assert (first, second) == ([Answer("", reason)], [Answer("Ada is.")])
+
+
+def test_a_model_behind_completions_writes_the_texts_and_tokens_of_its_weights(server):
+    writer = ask(server, **TEXTS)
+    found = writer.answer(PROMPTS, logprobs=True, **FAST)
+    assert found == ask(server).answer(PROMPTS, logprobs=True, **FAST), "one user message each"
+    for (answer,) in found:
+        assert answer.failed is None
+        assert "".join(token.text for token in answer.tokens).strip().startswith(answer.text[:3])
+    # A number of alternatives; true, which the chat takes, is none (and in Python equal to 1).
+    assert {repr(body["logprobs"]) for body in server.asked if "prompt" in body} == {"1"}
+    server.faults.append('logprobs {"tokens": ["a", "b"], "token_logprobs": [-0.1]}')
+    ((none,),) = ask(server, **TEXTS).answer(PROMPTS[:1], logprobs=True, **FAST)
+    assert none.failed == "the server gives no token probabilities"
+
+
+def test_a_server_that_has_no_completions_says_so(echo):
+    echo.faults.append("404 |This is a chat model")
+    with pytest.raises(UserError, match=r"404: This is a chat model; check .* endpoint and model"):
+        ask(echo, **TEXTS).answer(PROMPTS[:1])
 
 
 def test_without_temperature_a_prompt_is_asked_once(echo):

@@ -127,16 +127,50 @@ def test_a_sentence_of_the_bank_is_not_its_own_example(method, place):
 
 
 def test_banks_have_the_same_sentences_in_every_style():
-    banks = {name: Prompted(Model(), name).bank for name in ("factscore", "wice", "chen", "rnd")}
+    banks = {name: Prompted(Model(), name).bank for name in ("factscore", "wice", "rnd")}
     sentences = {name: {e.sentence for e in bank.examples} for name, bank in banks.items()}
     assert all(len(own) >= 21 and own == sentences["rnd"] for own in sentences.values())
     assert all(e.claims for bank in banks.values() for e in bank.examples)
     sizes = {name: sum(len(e.claims) for e in bank.examples) for name, bank in banks.items()}
-    assert sizes["rnd"] > sizes["factscore"] > sizes["chen"] > sizes["wice"]
+    assert sizes["rnd"] > sizes["factscore"] > sizes["wice"]
     for name, bank in banks.items():
         for example in bank.examples:
             assert split_sentences(example.sentence) == [example.sentence]
             assert len(set(example.claims)) == len(example.claims), (name, example.sentence)
+
+
+# Table 1 of 2403.11903.
+INSTRUCTIONS = {
+    "factscore": "Please breakdown the following sentence into independent facts:",
+    "fs2": "Please breakdown the following sentence into independent facts:",
+    "wice": "Segment the following sentence into individual facts:",
+    "chen": "Given the following sentence, tell me what claims they are making. Please split the "
+    "sentence as much as possible, but do not include information not in the sentence:",
+    "conllu": "The sentence below is given in CoNLL-U format. Word lines contain the annotation of "
+    "a word/token/node in 10 fields separated by single tab characters. Sentences consist of one "
+    "or more word lines. Please break down the following sentence given in CoNLL-U format into "
+    "independent facts:",
+    "rnd": "Please decompose the following sentence into individual facts:",
+}
+
+
+@pytest.mark.parametrize("method", INSTRUCTIONS)
+def test_prompts_have_the_instruction_of_table_1(method):
+    model = Model()
+    decomposer(method, model)([document("She saw Peru.")])
+    ((prompt,),) = model.calls
+    times = 1 if method == "wice" else sum(COUNTS[method]) + 1
+    assert prompt.count(INSTRUCTIONS[method]) == times
+    assert "\n\n\n" not in prompt
+
+
+def test_chen_et_al_have_factscores_examples():
+    prompts = {}
+    for method in ("factscore", "chen"):
+        model = Model()
+        Prompted(model, method)([document(TEXT)])
+        prompts[method] = [text.replace(INSTRUCTIONS[method], "?") for text in model.calls[0]]
+    assert prompts["chen"] == prompts["factscore"]
 
 
 def test_prompts_and_examples_are_in_the_provenance():
@@ -171,30 +205,41 @@ def test_what_cannot_be_used_is_failed_and_nothing_is_nothing():
 
 
 def test_conllu_drops_examples_and_then_takes_the_sentence():
-    texts = ["Ada Roe sang.", "Ada Roe sang " + "la " * 60 + "loudly."]
-    whole = Model()
-    Prompted(whole, "conllu", parser=Words())([document(text) for text in texts])
-    long, longer = (len(prompt.split()) for prompt in whole.calls[0])
+    texts = ["Ada Roe sang.", "Ada Roe sang " + "la " * 44 + "on.", "Ada " + "la " * 99 + "on."]
 
-    tight = Model(limit=long - 1)
-    decompose = Prompted(tight, "conllu", parser=Words())
-    found = decompose([document(text) for text in [*texts, "Ada Roe"]])
-    assert [len(call) for call in tight.calls] == [2, 2]
-    first, second = tight.calls
-    kept = shown(first[0], decompose.bank)
-    assert kept[0] == 0
-    assert shown(second[0], decompose.bank) == kept[1:]  # the static one goes first
-    assert "1\tAda\tAda" in second[0]
-    assert [c.text for c in found[0]] == ["Somebody did something.", "It was good."]
-    (claim,) = found[1]
-    assert (claim.text, claim.failed) == (texts[1], None)
+    def asked(limit, *own, **options):
+        model = Model(limit)
+        decompose = Prompted(model, "conllu", parser=Words(), **options)
+        return decompose, model, decompose([document(text) for text in own])
+
+    def words(text, static, retrieved):
+        _, model, _ = asked(10**6, text, static=static, retrieved=retrieved)
+        return len(model.calls[0][0].split())
+
+    # The first fits with one example, the second without any, the third never.
+    limit = words(texts[1], 0, 0)
+    assert words(texts[0], 0, 1) <= limit < words(texts[0], 1, 1)
+    assert limit < min(words(texts[1], 0, 1), words(texts[2], 0, 0))
+    decompose, tight, found = asked(limit, *texts, "Ada Roe")
+    assert [len(call) for call in tight.calls] == [3, 3, 2]
+    kept = [[shown(prompt, decompose.bank) for prompt in call] for call in tight.calls]
+    assert kept[0][0][0] == 0
+    assert kept[1] == [own[1:] for own in kept[0]], "the static one goes first"
+    assert kept[2] == [[], []]
+    zero = tight.calls[2][0]
+    assert zero.startswith(INSTRUCTIONS["conllu"])
+    assert zero.count(INSTRUCTIONS["conllu"]) == 1
+    assert "1\tAda\tAda" in zero
+    for own in found[:2]:
+        assert [c.text for c in own] == ["Somebody did something.", "It was good."]
+    (claim,) = found[2]
+    assert (claim.text, claim.failed) == (texts[2], None)
     assert claim.backed_off == "prompt too long for the model"
-    assert [c.failed for c in found[2]] == ["no parse"]
+    assert [c.failed for c in found[3]] == ["no parse"]
 
     too_long = Model(limit=5)
     (own,) = Prompted(too_long, "factscore")([document("Ada Roe sang.")])
     assert [c.failed for c in own] == ["prompt too long for the model"]
-    assert longer > long
 
 
 def test_conllu_shows_its_examples_whatever_the_parser_knows(tmp_path):
@@ -235,6 +280,19 @@ def test_sampling_depends_on_the_seed_and_on_nothing_else():
         assert claims(1, "Bob sang.", "Ada sang.")[1:] == one
         assert claims(2, "Ada sang.") != one
         assert server.asked[0]["temperature"] == 0.7
+
+
+def test_a_model_that_goes_on_with_the_prompt_is_read_up_to_its_next_example():
+    def goes_on(body):
+        assert body["prompt"].endswith("Ada sang and danced.")
+        more = "Please breakdown the following sentence into independent facts: Bob ate."
+        return f"\n- Ada sang.\n- Ada danced.\n\n{more}\n- Bob ate."
+
+    with ModelServer(goes_on) as server:
+        writer = OpenAIServer("gpt-3.5-turbo-instruct", server.url, endpoint="completions")
+        (claims,) = Prompted(writer, "factscore")([document("Ada sang and danced.")])
+    assert [(c.text, c.failed) for c in claims] == [("Ada sang.", None), ("Ada danced.", None)]
+    assert server.paths == ["/v1/completions"]
 
 
 def test_windows_show_neighbours_and_the_question():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.decompose.answers import claims_in, restarts
+from eval.decompose.answers import claims_in, restarts, statement_in
 from eval.decompose.by_sentence import Failed
 
 SENTENCE = "Ann Lee was a painter and a boxer."
@@ -127,3 +127,22 @@ def test_a_sentence_about_saying_sorry_is_no_refusal():
 def test_the_pattern_is_what_the_prompt_repeats():
     prompt = "Split it: now.\n\nSentence: A: b.\nFacts:\n- C: d.\n\nSentence: E.\nFacts:"
     assert restarts([{"role": "user", "content": prompt}]) == {"sentence", "facts"}
+
+
+STATEMENTS = {
+    "The boat is red.": "The boat is red.",
+    " Output: The boat\nis red. ": "The boat is red.",
+    "The boat is red.\n\nInput: a man\n\nOutput: A man.": "The boat is red.",
+    "Input: boat is/are red\n\nOutput: The boat is red.\n\nInput: x": "The boat is red.",
+    '"That continue to inspire."': "That continue to inspire.",
+    "Bel - Air is/are in California": "Bel - Air is/are in California",
+    "Young.": "Young.",
+    "  ": None,
+    "Input: boat is/are red": None,
+    "I'm sorry, I cannot do that.": None,
+}
+
+
+@pytest.mark.parametrize("answer", STATEMENTS)
+def test_an_answer_to_one_structure_is_one_statement(answer):
+    assert statement_in(answer) == STATEMENTS[answer]

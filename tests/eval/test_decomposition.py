@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import evaluate
 import numpy as np
 import pytest
+import yaml
 
 from components.statistics import bootstrap
 from eval.commands.report import build_report
@@ -21,7 +22,7 @@ from eval.experiments import experiment as frame
 from eval.experiments.decomposition import values as decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
-from eval.metrics.document import tally
+from eval.metrics.document import DocumentScore, tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.report.figures import inline
@@ -39,6 +40,8 @@ from records import (
 )
 from tests.model_server import ModelServer
 
+COUNTS = ("claims", "kept", "supported", "contradicted", "undecided", "irrelevant", "failed")
+COUNTS += ("judged", "empty_selection")
 ATTACK = "</script><img src=x onerror=alert(1)> $x_{$ | a\\b"
 
 
@@ -186,12 +189,14 @@ def test_the_evaluate_module(pytestconfig, tmp_path, monkeypatch):
     path = pytestconfig.rootpath / "eval/metrics/decomp_score.py"
     metric = evaluate.load(str(path), cache_dir=str(tmp_path))
     found = metric.compute(predictions=[[1, 0, -1], [1, 1], [], [-1]])
+    assert found.pop("coherence_per_passage") == (1 / 2 + 1) / 2
     assert found == {"decomp_score": 1.0, "coherence": 0.75, "subclaims": 4 / 3} | {
         "n": 3,  # the last passage could not be judged, the empty one says nothing
         "failed": 2,
     }
     nothing = metric.compute(predictions=[[-1]])
     assert (nothing["decomp_score"], nothing["coherence"], nothing["n"]) == (None, None, 0)
+    assert nothing["coherence_per_passage"] is None
 
 
 @pytest.fixture
@@ -304,6 +309,111 @@ def test_verifiers_of_sets_judge_the_supported_claims_anew(passages, quick):
     # Two verifiers have metrics of their own.
     assert value_of(file, "cut", "factual_precision", "one", "known")[0] < 0.5
     assert not [row for row in file.results if row.against]
+
+
+def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path):
+    texts = {"t1": "It is so and so on and on.", "t2": "It is true.", "t3": "Why?", "t4": "Hm"}
+    rows = [{"id": t, "topic": t, "text": text} for t, text in texts.items()]
+    write_jsonl(tmp_path / "one.jsonl", rows)
+    judges = {"nli": NLI(Loose())}  # "so on" and "on" are not supported
+    run = Decomposition({"one": str(tmp_path / "one.jsonl")}, {"cut": Cut()}, judges)
+    file = run.run(tmp_path / "run", {})
+    assert value_of(file, "cut", "coherence", "one", "nli") == (2 / 4, 2, 1)
+    assert value_of(file, "cut", "decomp_score", "one", "nli") == (2 / 3, 3, 1)
+    # One of three and one of one; no share has a passage that failed, or one that says nothing.
+    mean = value_of(file, "cut", "coherence_per_passage", "one", "nli")
+    assert mean == (pytest.approx((1 / 3 + 1) / 2), 2, 1)
+
+
+def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick):
+    one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
+    file = experiment(passages, gamma=4, **one).run(Path("run"), {})
+    assert value_of(file, "cut", "factual_precision", "two")[0] == 0.25
+    assert value_of(file, "cut", "factscore", "two")[0] == 0.25  # four subclaims
+    t1, t2 = 1 / 3 * np.exp(1 - 4 / 3), 1 / 2 * np.exp(1 - 4 / 2)
+    assert value_of(file, "cut", "factscore", "one")[0] == pytest.approx((t1 + t2) / 2)
+    # Of the supported ones there are three; their number is the penalty's.
+    over = value_of(file, "cut", "factscore_supported_only", "two", variant="nli")[0]
+    assert over == pytest.approx(1 / 3 * np.exp(1 - 4 / 3))
+    # DecompScore never has it.
+    assert value_of(file, "cut", "decomp_score", "two", "nli")[0] == 3
+    none = experiment(passages, **one).run(Path("none"), {})
+    assert not [row for row in none.results if row.metric.startswith("factscore")]
+
+
+def test_passages_that_do_not_respond_are_kept_where_asked_for(passages, quick):
+    one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
+    write_jsonl("two.jsonl", [{"id": "t5", "topic": "t5", "text": text} for text in ("",)])
+    file = experiment(passages, abstentions="keep", **one).run(Path("run"), {})
+    assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}  # the empty one
+    # t3 says "I'm sorry, I cannot help.": one subclaim, which Known calls not supported.
+    assert value_of(file, "cut", "subclaims", "one") == (2, 3, 1)
+    assert value_of(file, "cut", "factual_precision", "one")[0] == pytest.approx(
+        (1 / 3 + 1 / 2) / 3
+    )
+    write_jsonl("two.jsonl", [{"id": "x", "topic": "x", "text": "Hm.", "responds": "no"}])
+    with pytest.raises(UserError, match="document two/x: responds: 'no'; give true or false"):
+        experiment(passages, **one).run(Path("wrong"), {})
+
+
+def test_decomposers_by_sentence_cut_a_refusal_that_is_kept():
+    parser = ConlluFiles(["configs/experiments/small/decomposition_parses.conllu"])
+    text = "I'm sorry, I do not know."
+    refusal = Document(id="d", topic="Ann", text=text)
+    assert PredPatt(parser)([refusal]) == [[]]
+    kept = refusal.model_copy(update={"responds": True})
+    assert [claim.failed for claim in PredPatt(parser)([kept])[0]] == ["no parse"]
+
+
+# Table 7 of 2403.11903: FActScore (%) and subclaims with gpt-3.5-turbo-instruct as decomposer, and
+# as FActScore's authors reported them with text-davinci-003; generators in the table's order.
+TABLE_7 = {
+    "factscore": (
+        [36.9, 40.8, 46.9, 52.2, 16.7, 55.9, 43.6, 26.2, 21.2, 13.5, 35.2, 34.1],
+        [36.5, 40.3, 46.3, 60.4, 17.1, 59.9, 41.7, 27.9, 20.8, 16.3, 36.9, 40.7],
+    ),
+    "subclaims": (
+        [17.3, 16.6, 16.9, 33.0, 24.7, 57.9, 27.2, 36.3, 41.2, 30.4, 43.9, 45.8],
+        [17.4, 16.6, 17.1, 37.0, 24.6, 60.8, 27.7, 37.3, 39.7, 38.0, 45.6, 50.9],
+    ),
+}
+
+
+def test_the_correlations_of_table_7_from_its_columns():
+    names = [f"g{place}" for place in range(12)]
+    reported = {
+        metric: dict(zip(names, theirs, strict=True)) for metric, (_, theirs) in TABLE_7.items()
+    }
+    factscore, subclaims = (own for own, _ in TABLE_7.values())
+    scores = [
+        DocumentScore(
+            assessor="known",
+            name="default",
+            selection="none",
+            responded=True,
+            factscore=value / 100,
+            precision=0,
+            **dict.fromkeys(COUNTS, 0),
+        )
+        for value in factscore
+    ]
+    run = decomposition_values.Passages(
+        topics=names,
+        generators=names,
+        usable=subclaims,  # one passage a generator, whose mean number it has
+        failed=[0] * 12,
+        decisions={},
+        classes=None,
+        scores=[[score] for score in scores],
+        filtered={},
+        penalised=True,
+    )
+    rows = decomposition_values.values_of({"FActScore": run}, 0, reported)
+    found = {r["variant"]: r for r in rows if r["metric"] == "pearson_with_reported"}
+    assert found["factscore"]["value"] == pytest.approx(0.9786, abs=5e-5)
+    # The table says 0.9821; its columns give this.
+    assert found["subclaims"]["value"] == pytest.approx(0.9846, abs=5e-5)
+    assert {(r["generator"], r["n"]) for r in found.values()} == {("all", 12)}
 
 
 def dying(stage):
@@ -460,12 +570,42 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     assert value_of(file, "sentences", "decomp_score", "given", "nli") == (1, 1, 0)
 
 
+def test_the_papers_configuration_has_its_settings(pytestconfig):
+    path = pytestconfig.rootpath / "configs/experiments/paper/decomposition.yaml"
+    own = yaml.safe_load(path.read_text("utf-8"))["experiment"]
+    assert (own["abstentions"], own["gamma"], len(own["documents"])) == ("keep", 10, 12)
+    reported = own["reported"]
+    for metric, (_, theirs) in TABLE_7.items():
+        assert list(reported[metric]) == list(own["documents"])
+        assert list(reported[metric].values()) == theirs
+    decomposers = {name: part["init_args"] for name, part in own["decomposers"].items()}
+    methods = {part.get("method", "predpatt") for part in decomposers.values()}
+    assert methods == {"rnd", "chen", "wice", "factscore", "fs2", "conllu", "predpatt"}
+    assert decomposers["PredPatt"]["verbalise"] == "one_by_one"
+    judge = own["judges"]["llm"]["init_args"]["writer"]
+    for writer in [judge, *(part["writer"] for part in decomposers.values())]:
+        assert writer["init_args"]["endpoint"] == "completions"
+
+
+def test_what_cannot_be_compared_is_refused_before_anything_is_judged(passages):
+    cut = Cut()
+    run = experiment(passages, decomposers={"cut": cut}, reported={"subclaims": {}})
+    with pytest.raises(UserError, match="reported: subclaims: has 0 of the generators"):
+        run.run(Path("run"), {})
+    assert cut.seen == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"judges": {}}, "judges: none; give one"),
         ({"decomposers": {}}, "decomposers: none"),
         ({"topics": -1}, "topics: -1; give a number"),
+        ({"gamma": -1.0}, "gamma: -1; give 0 for no length penalty"),
+        ({"gamma": 10.0, "verify": []}, "gamma: 10; give 0 for no length penalty, or a number abo"),
+        ({"reported": {"subclaims": {}}}, "reported: subclaims: has 0 of the generators one, two"),
+        ({"reported": {"coherence": {"one": 1.0, "GPT-4": 2.0}}}, "coherence: has 1 of the genera"),
+        ({"reported": {"factscore": {}}}, "factscore: this run can be compared in subclaims, deco"),
         ({"entail_threshold": 2.0}, "entail_threshold: 2.0"),
         ({"documents": {"macro": "one.jsonl"}}, "no generator can be called 'macro'"),
         ({"documents": {"one": "gone.jsonl"}}, "gone.jsonl: no such file"),

@@ -12,9 +12,9 @@ import pytest
 from components.statistics import bootstrap
 from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.experiments.dfactscore import dfactscore
 from eval.experiments.dfactscore import values as dfactscore_values
 from eval.experiments.dfactscore.dfactscore import DFActScore
+from eval.experiments.dfactscore.files import read_texts
 from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, output_type
 from eval.formats import write_formats
 from eval.metrics.citations import Citations
@@ -260,6 +260,100 @@ def test_ambigbio_s_own_verdicts(tmp_path):
     assert again[of("citation_recall", "automatic", "gen A")].value == pytest.approx(1 / 3)
 
 
+def released(tmp_path):
+    """The three released files about the same texts: generations, verdicts, citations."""
+    painter, politician = PAGES
+    docs = [{"title": title, "text": text} for title, text in PAGES.items()]
+    texts = ["Ann Lee was a painter [1]. She was tall.", "She sat. [2]", "", "Ann Lee had a cat."]
+    data = [{"question": "Tell me a bio of Ann Lee", "output": t, "docs": docs} for t in texts]
+    # An atom that stands twice counts twice.
+    atoms = [("A.", painter), ("A.", None), ("B.", politician)], [("C.", painter)]
+    alone = [
+        [{"atom": a, "is_supported": t is not None, "supporting_topic": t} for a, t in own]
+        for own in atoms
+    ]
+    grouped = [alone[0][1:], alone[1]]
+    passage = [f"Title: {painter}\n{PAGES[painter]}"]
+    log = [
+        {"qid": q, "question": data[q]["question"], "output": texts[q], "model_type": "NLI"}
+        | {"claim": c, "passage": passage, "model_output": entailed}
+        for q, c, entailed in ((0, "Ann Lee was a painter [1].", 1), (1, "She sat.", 0))
+    ]
+    verdicts = {
+        **{"score": 0.5, "init_score": 0.75, "decisions": [*alone, None, None]},
+        **{"global_decisions": [*grouped, None, None], "num_groups": 1.5, "nan": 0.0},
+    }
+    wholes = {
+        "x.json": {"args": {}, "data": data},
+        "x_factscore_output.json": verdicts,
+        "x.json.score": {"citation_rec": 33.5, "citation_prec": 40.0, "autoais_log": log},
+    }
+    for name, whole in wholes.items():
+        (tmp_path / name).write_text(json.dumps(whole))
+    return [str(tmp_path / name) for name in wholes]
+
+
+def given(tmp_path, documents, output="given", **options):
+    """A run without any model."""
+    made = DFActScore(documents, **options)
+    folder = tmp_path / output
+    file = made.run(folder, {"documents": documents})
+    return {(r.metric, r.variant): r for r in file.results}, folder
+
+
+def test_released_verdicts_give_the_paper_s_values_without_a_model(tmp_path):
+    files = released(tmp_path)
+    found, folder = given(tmp_path, {"gen": files})
+    assert {row.kind for row in found.values()} == {"file"}
+    assert found[ALONE].value == pytest.approx((2 / 3 + 1) / 2)
+    assert found[GROUPED].value == pytest.approx((1 / 2 + 1) / 2)
+    assert found["entities", None].value == 1.5
+    assert found["linked_people", None].value == 1
+    assert (found["respond_ratio", None].value, found[ALONE].n) == (0.5, 1)
+    # The empty text does not count, one that cites nothing does.
+    assert found["citation_recall", None].value == pytest.approx((1 / 2 + 0 + 0) / 3)
+    texts = read_records(folder / "texts.jsonl", JudgedText)
+    assert [text.responded for text in texts] == [True, True, False, False]
+    page = build_report(folder).read_text()
+    assert "As the files report" in page
+    row = "| gen | 0.750 | 0.500 | 1.500 | 0.335 | 0.400 |"
+    assert row in (folder / "tables.md").read_text()
+    # The same from the verdicts alone and from the citations alone.
+    one, _ = given(tmp_path, {"gen": files[1]}, "one")
+    assert one[ALONE].value == found[ALONE].value
+    assert ("citation_recall", None) not in one
+    cited, _ = given(tmp_path, {"gen": [files[2]]}, "cited")
+    assert cited["citation_recall", None].value == pytest.approx(1 / 4)
+    assert {("claims", None), ALONE, ("respond_ratio", None)}.isdisjoint(cited)
+
+
+def test_released_texts_are_judged_by_their_own_passages(tmp_path):
+    files = released(tmp_path)
+    found, folder = run(tmp_path, {"gen": files[:2]})
+    # "[1]" is the first of the five documents that the text was written from.
+    texts = [t for t in read_records(folder / "texts.jsonl", JudgedText) if t.source == "automatic"]
+    assert [[s.recalled for s in text.citations] for text in texts] == [
+        [True, False], [False], [], [False],
+    ]  # fmt: skip
+    assert [text.titles for text in texts[:2]] == [list(PAGES)] * 2
+    assert texts[0].claims[0].text == "A."
+    # The empty text does not respond; of the last one its authors have no claims.
+    assert [text.responded for text in texts] == [True, True, False, True]
+    assert found[of("respond_ratio", "file", "gen")].value == 0.5
+
+
+def test_stages_that_need_each_other(tmp_path):
+    files = released(tmp_path)
+    with pytest.raises(UserError, match="decompose, verify: give both"):
+        DFActScore({"gen": files}, Given())
+    with pytest.raises(UserError, match="citations, views: need a verifier"):
+        DFActScore({"gen": files}, citations=Citations(Words()))
+    with pytest.raises(UserError, match="no file has verdicts"):
+        given(tmp_path, {"gen": files[0]})
+    with pytest.raises(UserError, match="occurs more than once"):
+        given(tmp_path, [files[1], files[1]])
+
+
 def test_what_failed_is_no_value():
     claims = [
         JudgedClaim(text="a", group="g0", grouped=True, independent=True, alone="p"),
@@ -307,17 +401,27 @@ def test_page_views(tmp_path):
     ]
     write_jsonl(tmp_path / "views.jsonl", people)
     found, _ = run(tmp_path, [path], views=str(tmp_path / "views.jsonl"))
-    first = found[of("most_viewed", "automatic", "careful")]
-    assert (first.value, first.n, first.failed) == (0.5, 2, 1)
-    assert found[of("most_viewed_by_chance", "automatic", "careful")].value == 0.5
-    seen = found[of("views_of_the_person", "automatic", "careful")].value
-    assert seen == pytest.approx(np.mean(np.log10([901, 8])))
+    # One biography each of Ann Lee and of Eva Moe, of whom two people were retrieved.
+    first = found[of("most_viewed", "automatic", "merging")]
+    assert (first.value, first.n, first.failed) == (0.5, 2, 0)
+    assert found[of("most_viewed_by_chance", "automatic", "merging")].value == 0.5
+    # The careful texts tell of two people, or of one of whose pages nobody gave the views.
+    assert of("most_viewed", "automatic", "careful") not in found
+    seen = found[of("views_of_the_person", "automatic", "careful")]
+    assert (seen.value, seen.failed) == (pytest.approx(np.mean(np.log10([901, 8]))), 1)
+    # Whoever is not of the name, or was not retrieved, is no choice.
     names = [{"name": "Ann Lee", "candidates": [*people[:2], {"title": "x", "views": 1000}]}]
-    names[0]["candidates"].append({"title": "y", "views": 1000})
+    names.append({"name": "Eva Moe", "candidates": people[2:3]})
     write_jsonl(tmp_path / "names.jsonl", names)
     found, _ = run(tmp_path, [path], output="two", views=str(tmp_path / "names.jsonl"))
-    assert found[of("most_viewed", "automatic", "careful")].value == 0
-    assert found[of("most_viewed_by_chance", "automatic", "careful")].value == 0.5
+    first = found[of("most_viewed", "automatic", "merging")]
+    assert (first.value, first.n, first.failed) == (1, 1, 0)
+    # People of whom none was retrieved leave no choice either.
+    far = [{"title": f"Ann Lee ({who})", "name": "Ann Lee", "views": 5} for who in ("a", "b")]
+    write_jsonl(tmp_path / "far.jsonl", [*far, *({**p, "name": "Eva Moe"} for p in people[2:])])
+    found, _ = run(tmp_path, [path], output="three", views=str(tmp_path / "far.jsonl"))
+    first = found[of("most_viewed", "automatic", "merging")]
+    assert (first.value, first.n, first.failed) == (0, 1, 0)
     for odd in ({"name": "Ann Lee"}, {"name": "Ann Lee", "candidates": ["x"]}):
         write_jsonl(tmp_path / "names.jsonl", [odd])
         with pytest.raises(UserError, match="title"):
@@ -396,7 +500,7 @@ def test_wrong_options(tmp_path):
 
 def test_the_published_form_of_the_verdicts(tmp_path):
     pipeline = Pipeline(Given(), [Verifier(Words(), LocalGroups())])
-    scored = pipeline.score(dfactscore.read_texts([documents(tmp_path)]))
+    scored = pipeline.score(read_texts([documents(tmp_path)]))
     (path,) = write_formats(scored, ["dfactscore"], tmp_path, 3)
     assert path.name == "dfactscore.dfactscore.grouped.json"
     found = json.loads(path.read_text())
@@ -420,6 +524,10 @@ def test_the_published_form_of_the_verdicts(tmp_path):
         "is_supported": False,
         "supporting_topic": None,
     }
+    again, _ = given(tmp_path, {"all texts": str(path)})
+    assert again[ALONE].value == pytest.approx(found["init_score"])
+    assert again[GROUPED].value == pytest.approx(found["init_global_score"])
+    assert again["entities", None].value == pytest.approx(found["num_supporting_topics"])
     nothing = [
         one.model_copy(update={"scores": [s for s in one.scores if s.name != "grouped"]})
         for one in scored

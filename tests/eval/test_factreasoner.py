@@ -14,7 +14,9 @@ from eval.metrics.probabilities import binary_entropy, e_measure, negative_log, 
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table
+from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner
+from eval.verify.factreasoner.uai import read_uai
 from eval.verify.majority import Majority
 from records import Claim, Document, Passage, UserError, Verdict
 
@@ -85,6 +87,60 @@ def test_the_examples_of_the_paper():
         "one factor an unordered pair; two would give 0.60"
     )
     assert set(verdict.context_posteriors) == {"c1", "c2", "c3"}
+
+
+def test_the_number_of_example_2_by_both_numbers_of_factors():
+    two = document({"a": ["c1", "c2", "c3"]}, ["c1", "c2", "c3"])
+
+    def posterior(p, **options):
+        conflict = {pair: (C, p) for pair in CONFLICT}
+        (found,) = judged(Told(EXAMPLE | conflict), [two], versions=[3], **options)
+        return round(found["fr3", "a"].p, 2)
+
+    # 0.59 is printed, the probability is not.
+    assert posterior(0.9, context_factors="direction") == 0.60
+    assert posterior(0.892, context_factors="direction") == 0.59
+    assert [posterior(p) for p in (0.9, 0.986)] == [0.41, 0.59]
+    (found,) = judged(Told(EXAMPLE | CONFLICT), [two], versions=[3], context_factors="direction")
+    verdict = found["fr3", "a"]
+    assert verdict.context_relations == [
+        {"from": "c2", "to": "c3", "relation": C, "p": 0.9},
+        {"from": "c3", "to": "c2", "relation": C, "p": 0.9},
+    ]
+    # One context is asked alone; of two entailments each is an equivalence (footnote 2).
+    same = {("x", "y"): (E, 0.8), ("y", "x"): (E, 0.7)}
+    one = document({"a": []}, ["x", "y"])
+    (found,) = judged(Told(same), [one], versions=[3], context_factors="direction")
+    edges = found["fr3", "a"].context_relations
+    assert [(e["relation"], e["from"], e["p"]) for e in edges] == [
+        ("equivalence", "x", 0.8),
+        ("equivalence", "y", 0.7),
+    ]
+
+
+def test_relations_of_atoms():
+    one = document({"a": ["x"], "b": [], "c": []}, ["x"])
+    told = {
+        ("x", "a"): (E, 0.9),
+        ("a", "b"): (E, 0.8),
+        ("b", "c"): (None, 0),
+        ("c", "b"): (None, 0),
+    }
+    (found,) = judged(Told(told), [one])
+    assert [found["fr2", name].label for name in "bc"] == ["undecided"] * 2
+    model = Told(told)
+    (found,) = judged(model, [one], atom_relations=True)
+    assert ("a", "b") in model.calls[0]
+    assert found["fr1", "b"].label == "undecided", "a graph of one atom"
+    assert [found["fr2", name].label for name in "bc"] == ["supported", "undecided"]
+    first = found["fr2", "a"]
+    assert first.claim_relations == [{"from": "a", "to": "b", "relation": E, "p": 0.8}]
+    assert first.failed_claim_pairs == 1
+    # P(a) as without its atom: the factor over a, b is normalised over b but for what a says of it.
+    a = 0.9 / ((1 - 0.99) * 0.9 + 0.99 * 0.1)  # odds from the context, 0.5 before
+    weights = {(0, 0): 0.8, (0, 1): 0.8, (1, 0): 0.2 * a, (1, 1): 0.8 * a}
+    total = sum(weights.values())
+    assert found["fr2", "b"].p == pytest.approx((weights[0, 1] + weights[1, 1]) / total)
 
 
 def test_table_1():
@@ -214,6 +270,68 @@ def test_unrelated_pairs_are_skipped_unless_retrieval_brought_them_together():
     assert not hasattr(found["fr3", "a"], "skipped_pairs")
 
 
+class Axes:
+    """A sentence encoder of two dimensions: the angle of a text, in degrees, is told."""
+
+    def __init__(self, degrees):
+        self.degrees = degrees
+
+    def encode(self, texts):
+        angles = np.radians([self.degrees[text] for text in texts])
+        return 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def test_a_gate_and_near_duplicates_by_vectors():
+    degrees = {"x": 0, "x too": 10, "y": 90, "z": 85, "a": 0, "b": 90}
+    passages = [Passage(id=p, text=p, prior=q) for p, q in (("x", 0.6), ("x too", 0.9), ("y", 0.5))]
+    passages.append(Passage(id="z", text="z", prior=0.5))
+    one = document({"a": ["x"], "b": ["x too"]}, passages)
+    model = Told({("x", "b"): (E, 0.8)})
+    options = {"encoder": Axes(degrees), "versions": [1, 3]}
+    (found,) = judged(model, [one], skip_below=0.2, collapse_from=0.95, **options)
+    # x stands for both; y and z are one, and neither has to do with a.
+    asked = set(model.calls[0])
+    assert asked == {("x", "a"), ("x too", "b"), ("x", "b"), ("y", "b")}
+    first = found["fr3", "a"]
+    assert (first.collapsed_contexts, first.skipped_pairs) == (2, 2)
+    assert set(first.context_posteriors) == {"x", "y"}
+    odds = 0.8 / (0.1 * 0.8 + 0.9 * 0.2)
+    assert found["fr3", "b"].p == pytest.approx(odds / (1 + odds)), "the largest prior of both"
+    assert not hasattr(found["fr1", "a"], "collapsed_contexts")
+    with pytest.raises(UserError, match="encoder: nothing is compared"):
+        FactReasoner(model, encoder=Axes({}))
+
+
+def test_near_duplicates_by_stems():
+    same = ["Ann Lee painted birds.", "Painted birds: Ann Lee!", "Ann Lee died in Oslo."]
+    one = document({"a": same}, same)
+    model = Told({})
+    (found,) = judged(model, [one], versions=[2], collapse_from=0.9)
+    assert [pair[0] for pair in model.calls[0]] == [same[0], same[2]]
+    assert found["fr2", "a"].collapsed_contexts == 1
+
+
+def test_graphs_are_written_for_other_solvers(tmp_path):
+    one = document({"a/b": ["x"], "c": []}, ["x"], "d/1")
+    stage = FactReasoner(Told({("x", "a/b"): (E, 0.8)}), uai=str(tmp_path))
+    (found,) = stage([one], [one.claims], [one.passages])
+    names = sorted(path.name for path in tmp_path.glob("*.uai"))
+    assert [name.rsplit(".", 2)[0] for name in names] == [
+        *("d%2F1.fr1", "d%2F1.fr1", "d%2F1.fr2", "d%2F1.fr3"),
+    ]
+    p = {(v.name, v.claim): v.p for v in found}
+    for path in tmp_path.glob("*.uai"):
+        told = json.loads(path.with_suffix(".json").read_text())
+        (posterior,) = solve([read_uai(path)])
+        of = dict(zip(told["variables"], posterior.p, strict=True))
+        own = [name for name in ("a/b", "c") if name in of]
+        assert [of[n] for n in own] == pytest.approx([p[f"fr{told['version']}", n] for n in own])
+        assert told["document"] == "d/1"
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    stage([one], [one.claims], [one.passages])
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -222,6 +340,7 @@ def test_unrelated_pairs_are_skipped_unless_retrieval_brought_them_together():
         ({"atom_prior": 1.5}, "atom_prior: 1.5"),
         ({"source_priors": {"blog": -1.0}}, "source_priors.blog"),
         ({"skip_below": 2.0}, "skip_below: 2.0"),
+        ({"collapse_from": -0.1}, "collapse_from: -0.1"),
         ({"i_bound": 0}, "max_width, i_bound: 14, 0"),
     ],
 )

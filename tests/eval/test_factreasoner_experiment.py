@@ -1,5 +1,6 @@
 """The FactReasoner experiment: its tables and tests, and the picture of a document's graph."""
 
+import json
 import re
 from functools import partial
 from pathlib import Path
@@ -175,6 +176,43 @@ def test_relations_are_swapped_and_challengers_are_tested_against_the_others(set
     pairs = [(a, b) for a in own[:6] for b in own[6:]]
     assert [(r.assessor, r.against) for r in tests] == pairs
     assert "A" not in {r.assessor for r in means if r.metric == "e_measure"}
+
+
+def test_one_rule_about_claims_without_evidence(sets):
+    one = document("one", ["S", "NS"], ["+w0"])
+    one["claims"][1]["contexts"] = []
+    silent = {"id": "no", "topic": "no", "text": "I am sorry, I do not know.", "claims": []}
+    write_jsonl("alone.jsonl", [one, silent | {"passages": []}])
+    assessors = {"FR": FactReasoner(Marks(), versions=[1, 2]), "vote": Majority(Marks())}
+
+    def found(name, **more):
+        sets = {"alone": "alone.jsonl"}
+        file = experiment(sets, assessors, k=1, **more).run(Path(name), {"name": name})
+        names = ("FR fr1", "FR fr2", "vote")
+        return file, [value_of(file, assessor, "precision")[::2] for assessor in names]
+
+    assert found("own")[1] == [(0.5, 0), (0.5, 0), (1, 1)], "by default denominators differ"
+    file, values = found("undecided", no_evidence="undecided")
+    assert values == [(0.5, 0)] * 3
+    assert value_of(file, "vote", "undecided")[0] == 1
+    assert found("failed", no_evidence="failed")[1] == [(1, 1)] * 3
+    # The text that does not respond counts 0, or is left out, under its own name.
+    assert value_of(file, "vote", "f1_at_k")[0] == pytest.approx(2 / 3 / 2)
+    assert value_of(file, "vote", "f1_at_k_responding")[:2] == (pytest.approx(2 / 3), 1)
+
+
+def test_brier_of_texts_is_a_mean_and_sd_over_texts(sets):
+    file = experiment(sets, {"FR": FactReasoner(Marks(), versions=[1])}).run(Path("run"), {})
+    texts = []
+    for line in Path("run/scored.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        true = {claim["id"]: claim["label"] == "S" for claim in row["claims"]}
+        texts.append(np.mean([(v["p"] - true[v["claim"]]) ** 2 for v in row["verdicts"]]))
+    assert len(set(texts)) == 3
+    assert value_of(file, "FR fr1", "brier_of_texts")[:2] == (pytest.approx(np.mean(texts)), 3)
+    sd = value_of(file, "FR fr1", "brier_of_texts", variant="sd")[0]
+    assert sd == pytest.approx(np.std(texts, ddof=1))
+    assert value_of(file, "FR fr1", "brier")[0] != pytest.approx(np.mean(texts)), "over claims"
 
 
 def test_sources_of_evidence_have_tables_of_their_own(sets):

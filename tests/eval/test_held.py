@@ -41,6 +41,8 @@ PLAIN = {
     "claims": {"a": "a.jsonl", "b": "b.jsonl"},
     "pairs": ["a.jsonl"],
     "factor": {"a": "a.jsonl"},
+    "skip_below": 0.2,
+    "texts": {"honest": "a.jsonl", "info": "b.jsonl"},
 }
 # What no configuration names: a decorator for a user's code, and what a retriever builds itself.
 INSIDE = {"core", "Selecting", "DenseIndex"}
@@ -121,7 +123,9 @@ def prompt(tmp_path):
 
 
 @pytest.mark.parametrize(("found", "own"), list(holders()))
-def test_every_stage_says_what_it_holds(found, own, prompt):
+def test_every_stage_says_what_it_holds(found, own, prompt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / PLAIN["path"]).touch()  # hashed by whoever says which pages it has
     given: list[Part] = []
 
     def new():

@@ -82,6 +82,11 @@ def test_f1_at_k(pytestconfig, tmp_path, monkeypatch):
     assert found["f1_at_k"] == pytest.approx(2 * 0.75 / 1.75 / 3)
     assert found["recall_at_k"] == pytest.approx(1 / 3)
     assert metric.compute(predictions=[[1, 1, 0, 1]], k=6)["recall_at_k"] == 0.5
+    skipped = metric.compute(predictions=[[1, 1, 0, 1], [0, -1], [-1], []], abstentions="skip")
+    assert (skipped["k"], skipped["n"]) == (2, 2)
+    assert skipped["f1_at_k"] == pytest.approx(2 * 0.75 / 1.75 / 2)
+    with pytest.raises(ValueError, match="abstentions"):
+        metric.compute(predictions=[[1]], abstentions="keep")
 
 
 def test_core_precision(pytestconfig, tmp_path, monkeypatch, relation, unli):

@@ -73,6 +73,12 @@ def test_engines_against_human_texts(tmp_path) -> None:
     assert value("lss", "word_f1") == pytest.approx((8 / 9 + 0 + 1) / 3)  # one full stop more
     assert value("lss", "word_recall", "whole") == 0.75
     assert value("lss", "exact_match", "whole") == 0.25
+    # As bags "poured" costs one of two words: precision 1/2, recall 1/4 and 1/2.
+    assert value("lss", "bag_precision") == pytest.approx((4 / 5 + 1 / 2 + 1) / 3)
+    assert value("lss", "bag_recall") == pytest.approx((1 + (1 / 4 + 1 / 2) / 2 + 1) / 3)
+    assert value("lss", "bag_f1") == pytest.approx((8 / 9 + (1 / 3 + 1 / 2) / 2 + 1) / 3)
+    assert value("lss", "rouge_1_mean") == pytest.approx((1 + (1 / 3 + 1 / 2) / 2 + 1) / 3)
+    assert value("lss", "rouge_2_mean") == pytest.approx(2 / 3)  # nothing is nothing
     exact = row("lss", "exact_match")
     assert (exact.n, exact.failed) == (3, 1)
     assert exact.ci95[0] <= exact.value <= exact.ci95[1]

@@ -221,6 +221,45 @@ def test_people_are_not_compared_with_themselves(data: Path, tmp_path: Path) -> 
         LssMetrics([str(unrated)], metrics).run(tmp_path / "unrated", {})
 
 
+def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
+    """Figure 3: nobody gave ratings, but raters said whether a summary is true."""
+    factual = {"s2s": [1, 0, 2 / 3, None], "bert": [1, 1 / 3, 0, "so-so"]}
+    rows = [
+        {
+            "reference": reference,
+            "claim": claim,
+            "annotations": [{"lss": texts[0]}],
+            "group": f"{place}",
+            "system": system,
+            "factual": own[place],
+        }
+        for system, own in factual.items()
+        for place, (reference, claim, texts, _) in enumerate(ROWS)
+    ]
+    path = tmp_path / "lss_test.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    metrics = {"kept": KeptWords(), "bleu": Bleu()}
+    file = LssMetrics([str(path)], metrics, target="factual").run(tmp_path / "run", {})
+    keys = ("metric", "assessor", "kind", "variant", "generator", "against")
+    found = {tuple(getattr(row, key) for key in keys): row.value for row in file.results}
+    kept = [4 / 7, 2 / 3, 0]
+    for system in factual:
+        expected = pearsonr(kept, factual[system][:3])[0]
+        value = found["pearson", "kept", "human", LSS, system, None]
+        assert value == pytest.approx(expected)
+    svg = (tmp_path / "run/figures/generators_pearson.svg").read_text(encoding="utf-8")
+    best = max(found["pearson", name, "human", LSS, "s2s", None] for name in metrics)
+    (named,) = {n for n in metrics if found["pearson", n, "human", LSS, "s2s", None] == best}
+    assert f"<title>{named}: {best:.3f}" in svg
+
+
+def test_null_leaves_out_what_a_configuration_names() -> None:
+    own = LssMetrics(["x.jsonl"], {"bleu": Bleu(), "qa": None}, {"t5": None, "shy": Shy()})
+    assert (list(own.metrics), list(own.lss)) == (["bleu"], ["shy"])
+    with pytest.raises(UserError, match="metrics: none"):
+        LssMetrics(["x.jsonl"], {"qa": None})
+
+
 class Stars:
     """Writes the reference for an LSS*."""
 

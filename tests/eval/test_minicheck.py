@@ -103,6 +103,21 @@ def test_a_seq2seq_models_first_token_decides_over_chunks_of_words(t5: Path) -> 
     assert found[:2] == pytest.approx(expected, abs=1e-5)
 
 
+def test_a_judge_of_the_true_kind_reads_premise_and_hypothesis(t5: Path) -> None:
+    template = "premise: {document} hypothesis: {claim}"
+    checker = Checker(str(t5), max_length=200, template=template)
+    braces = [("A {claim} of Ada.", "It is {document}.")]
+    found = checker.relations([PAIRS[1], *braces])[:, 0]
+    texts = [f"premise: {document} hypothesis: {claim}" for document, claim in (PAIRS[1], *braces)]
+    assert found == pytest.approx([_by_hand(t5, text) for text in texts], abs=1e-5)
+    assert checker.identity != Checker(str(t5), max_length=200).identity
+    for wrong in ("premise: {document}", "{claim}", "{document} {document} {claim}"):
+        with pytest.raises(UserError, match="template"):
+            Checker(str(t5), template=wrong)
+    with pytest.raises(UserError, match="no segments"):
+        Checker(str(t5), segments=True, template=template)
+
+
 def test_a_document_that_is_too_long_loses_its_end_but_never_the_claim(classifier: Path) -> None:
     one = "x" * 40 + " " + "y" * 50
     cut = Checker(str(classifier), chunk=1000, max_length=64).relations([(one, CLAIM)])[0, 0]

@@ -252,6 +252,8 @@ def test_micro_precision_and_f1_at_k():
     assert found["recall_at_k"].value == pytest.approx((1 + 0 + 1 / 2 + 0) / 4)
     f1 = [2 * 0.75 / 1.75, 0, 2 * 0.5 / 1.5, 0]
     assert (found["f1_at_k"].value, found["f1_at_k"].n) == (pytest.approx(sum(f1) / 4), 4)
+    responding = found["f1_at_k_responding"]
+    assert (responding.value, responding.n) == (pytest.approx(sum(f1) / 3), 3)
     counts = {m: found[m].value for m in ("judged", "supported", "contradicted", "irrelevant")}
     assert counts == {"judged": 7, "supported": 4, "contradicted": 0, "irrelevant": 1}
 

@@ -9,16 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from eval.commands.dry_run import dry_run
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
 from eval.decompose.predpatt.rules import RULES
-from eval.decompose.predpatt.show import pattern, show
+from eval.decompose.predpatt.show import flat, pattern, show
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.predpatt.structures import Options
+from eval.decompose.predpatt.verbalise import WAYS
 from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
 from eval.models.chat import Answer
+from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
 from eval.run.held import prompts
+from eval.verify.factscore import FActScore
 from records import Document
 
 ALL = Options()
@@ -558,5 +563,80 @@ def test_a_model_writes_the_sentences():
     ]
     assert len(writer.asked) == 3, "one call, and nothing is asked without predicates"
     assert writer.asked[0].endswith(show(extract(tree("active"))).strip())
-    assert [Path(name).name for name in prompts(stage)] == ["predpatt_realise.jinja"]
+    assert [Path(name).name for name in prompts(stage)] == ["predpatt_together.jinja"]
     assert prompts(PredPatt(Parses())) == {}
+
+
+class Verbaliser:
+    """Plays a language model that sees one structure at a time: ``said`` maps it to an answer."""
+
+    def __init__(self, said):
+        self.identity = {"model": "verbaliser"}
+        self.said, self.asked = said, []
+
+    def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
+        self.asked.append([messages[-1]["content"] for messages in prompts])
+        self.options = (temperature, top_p, max_new_tokens)
+        lines = [text.rsplit("Input: ", 1)[1].partition("\n")[0] for text in self.asked[-1]]
+        found = [next((a for k, a in self.said.items() if k in line), f"{line}.") for line in lines]
+        return [[Answer("", "cut") if one is None else Answer(one)] for one in found]
+
+
+def test_a_structure_on_one_line_has_its_arguments_in_it():
+    found = [flat(one) for one in extract(tree("active"))]
+    assert found == ["Nora sold the dark red boat to Ivo", "the boat is/are dark red"]
+    found = [flat(one) for one in extract(tree("poss"))]
+    assert found == ["His poss sister", "His sister likes Ivo 's boats", "Ivo poss boats"]
+
+
+def test_a_model_words_each_structure_alone_and_without_its_sentence():
+    said = {"said": None, "is/are": "The boat is/are red."}
+    writer = Verbaliser(said | {"sings": "Ivo is singing.\n\nInput: more of the kind"})
+    stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
+    texts = ["Nora sold the dark red boat to Ivo.", "Oslo.", "Bad.", "Ivo sings, Nora said."]
+    places = [Place(DOCUMENT, texts, index) for index in range(4)]
+    sold, none, bad, sings = stage.subclaims(places)
+    # What the model makes of a structure is its claim, however little it coheres.
+    assert sold == ["Nora sold the dark red boat to Ivo.", "The boat is/are red."]
+    assert (none, bad.reason[:2], sings) == ([], "no", ["Ivo is singing.", Failed("cut")])
+    (call,) = writer.asked
+    structures = [flat(one) for name in ("active", "ccomp") for one in extract(tree(name))]
+    assert [text.rsplit("Input: ", 1)[1] for text in call] == [
+        f"{line}\n\nOutput:" for line in structures
+    ]
+    for text in call:
+        assert text.startswith("Please turn my input utterances into a grammatically correct")
+        assert "Sentence:" not in text
+        assert text.count("Input: ") == 4
+    assert writer.options == (0.7, 1.0, 512)
+    assert [Path(name).name for name in prompts(stage)] == ["predpatt_one_by_one.jinja"]
+    # A structure without an answer is a failed claim beside the others of its sentence.
+    (claims,) = stage([DOCUMENT])
+    assert [(c.text, c.sentence, c.failed) for c in claims][-2:] == [
+        ("Ivo is singing.", 2, None),
+        ("Ivo sings, Nora said.", 2, "cut"),
+    ]
+    assert PredPatt(Parses(), writer=writer).asker.temperature == 0.0
+    warm = PredPatt(Parses(), writer=writer, verbalise="one_by_one", temperature=0.2)
+    assert warm.asker.temperature == 0.2
+
+
+def test_equal_statements_of_a_sentence_count_once_and_failures_all():
+    writer = Verbaliser({"sold": "It is so.", "dark": "It is so."})
+    stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
+    place = [Place(DOCUMENT, ["Nora sold the dark red boat to Ivo."], 0)]
+    assert stage.subclaims(place) == [["It is so."]]
+    writer.said = {"sold": None, "dark": None}
+    assert stage.subclaims(place) == [[Failed("cut"), Failed("cut")]]
+
+
+def test_a_dry_run_counts_each_structure_and_its_claim_once():
+    writer = OpenAIServer("m", "http://localhost:1/v1")
+    stages = {way: PredPatt(Parses(), writer=writer, verbalise=way) for way in WAYS}
+    calls = {}
+    for way, stage in stages.items():
+        table = dry_run(Pipeline(stage, [FActScore(writer, retrieval=False)]), [DOCUMENT])
+        rows = {line.split()[0]: int(line.split()[2]) for line in table.splitlines()[1:3]}
+        calls[way] = (rows["decompose"], rows["FActScore"])
+    # Two sentences of two predicates each, and one without a parse, which counts as four claims.
+    assert calls == {"one_by_one": (4, 4 + 4), "together": (2, 4 + 4 + 4)}

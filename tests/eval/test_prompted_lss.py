@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from components.words import split_words
+from components.words import is_subsequence, split_words
 from eval.models.chat import Answer
 from eval.models.lss import InWindows
 from eval.prompting.prompted_lss import PromptedLss, read_answer
 from eval.run.held import prompts
 from records import UserError
 
+PUBLISHED = Path(__file__).parents[2] / "eval/prompting/prompted_lss_published.jinja"
 CLAIM = "Ada Lovelace, a poet, wrote the first program in Paris."
 REFERENCE = "Ada Lovelace wrote the first program."
 
@@ -126,3 +129,19 @@ def test_no_answer_is_no_lss_of_nothing() -> None:
 def test_options_that_cannot_be() -> None:
     with pytest.raises(UserError, match="temperature"):
         PromptedLss(Model(str), temperature=-1)
+
+
+def test_the_published_prompt_shows_answers_that_keep_its_rules() -> None:
+    model = Model(lambda *_: "wrote the first program")
+    for star in (False, True):
+        engine = PromptedLss(model, prompt=str(PUBLISHED), star=star, others="as_written")
+        (found,) = engine.subsequences([(CLAIM, REFERENCE)])
+        assert (found.text, sum(found.keep)) == ("wrote the first program", 4)
+    plain, starred = model.prompts
+    assert "Your generation should never be longer than the Claim." in plain
+    assert "Only add filler words that do not add a lot of information." in starred
+    texts = [re.findall(r"Claim: (.+) Output: (.+)\n", prompt) for prompt in (plain, starred)]
+    assert all(is_subsequence(lss, claim) for claim, lss in texts[0])
+    assert not all(is_subsequence(lss, claim) for claim, lss in texts[1])
+    assert [len(own) for own in texts] == [4, 4]
+    assert plain.endswith(f"Reference: {REFERENCE} Claim: {CLAIM} Output:")

@@ -130,6 +130,18 @@ def test_with_reasoning_the_marked_label_at_the_end_counts(server):
         PromptedRelations(found.writer, max_new_tokens=0)
 
 
+def test_the_prompt_of_table_30_has_a_context(server):
+    found = model(server, context=True)
+    assert found.relations([pair("yes")])[0].tolist() == pytest.approx([0.8, 0.1, 0.1])
+    prompt = server.asked[0]["messages"][-1]["content"]
+    assert "You are given a premise and a hypothesis and a context." in prompt
+    asked = "Premise: Ada says yes.\nHypothesis: Ada spoke.\nContext: Ada says yes.\nOutput:"
+    assert prompt.endswith(asked)
+    assert prompt.count("\nContext: ") == 5
+    with pytest.raises(UserError, match="context"):
+        model(server, context=True, reasoning=True)
+
+
 def test_a_pair_without_an_answer_is_no_verdict(server):
     passages = [Passage(id=w, text=f"Ada says {w}.") for w in ANSWERS]
     claims = [

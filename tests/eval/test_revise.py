@@ -61,6 +61,28 @@ def test_claims_are_rewritten_and_keep_their_former_text(method):
     assert (other.id, other.text, other.original) == ("a", "Bob Ray boxes.", "He boxes.")
 
 
+def test_the_published_reviser_answers_between_marks():
+    """2502.18573, Table 29."""
+    answers = {
+        "Statement: She lives in Oslo.\nStandalone:": "####Ann Lee lives in\nOslo.####",
+        "Statement: She sings.\nStandalone:": "####  ####",
+        "Statement: He boxes.\nStandalone:": "Bob Ray boxes.",
+    }
+    claims = [
+        [Claim(id="b", text="She lives in Oslo."), Claim(id="c", text="She sings.")],
+        [Claim(id="a", text="He boxes.")],
+    ]
+    with playing(answers) as server:
+        writer = OpenAIServer("m", server.url)
+        reviser = Rewrite(writer, method="factreasoner_table29", retries=0)
+        first, (other,) = reviser(DOCUMENTS, claims)
+        asked = server.asked[0]["messages"][-1]["content"]
+    assert f"Context: {TEXT}\nStatement: She lives in Oslo." in asked
+    assert "must start with #### and finish with #### as follows: ####<statement>####" in asked
+    assert (first[0].text, first[0].original) == ("Ann Lee lives in Oslo.", "She lives in Oslo.")
+    assert [claim.failed for claim in (first[1], other)] == ["revision: no answer in the text"] * 2
+
+
 def test_rel_by_a_model():
     sentences = [["Ann Lee paints.", "She lives in Oslo.", "Is that not nice?"], ["Bob Ray boxes."]]
     answers = {"paints.": "Yes", "Oslo.": "**Yes.**", "nice?": "No", "boxes.": "It depends."}

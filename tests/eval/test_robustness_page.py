@@ -90,7 +90,7 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
     weighed = {"weight": 1.25, "document_entailment": 0.97}
     selections = [
         Selection(claim="c0", selected=True, reason="selected", **weighed),
-        Selection(claim="c1", selected=False, reason="duplicate", duplicate_of="c0", **weighed),
+        Selection(claim="c1", selected=False, weight=-0.5, reason="duplicate", duplicate_of="c0"),
     ]
     judged = {"assessor": "nli", "name": "default"}
     verdicts = [
@@ -365,7 +365,7 @@ needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="no 
 @pytest.mark.parametrize("hostile", [False, True])
 def test_browser_shows_the_texts_without_an_error(whole_run, tmp_path, hostile):
     folder = hostile_run(tmp_path / "hostile") if hostile else whole_run
-    dom, errors = in_browser(build_report(folder), tmp_path / "profile")
+    dom, errors = in_browser(build_report(folder), tmp_path / "profile", "#text=d1")
     assert "CONSOLE" not in errors
     page = Page(dom)
     assert "3 of 3 texts; page 1 of 1" in page.text
@@ -374,6 +374,13 @@ def test_browser_shows_the_texts_without_an_error(whole_run, tmp_path, hostile):
     assert len(shown) == 3
     assert "nli 0.50, core 1.00" in page.text
     assert (ATTACK in page.text) == hostile
+    # One of them is open, with its claims, verdicts and what the defence made of them.
+    words = "Ann Lee was a painter."
+    assert f"id: d1 Claim nli core {words} supported p = 0.75" in page.text
+    assert "✓ kept weight +1.25, entailed 0.97" in page.text
+    assert "✗ duplicate weight -0.50, entailed –" in page.text
+    assert f"repeats a claim that was kept: “{words}”" in page.text
+    assert f"Sure! failed (no list: {words}) – –" in page.text
 
 
 def unpacked(found):
@@ -399,7 +406,7 @@ def test_a_text_is_packed_with_all_that_is_known_of_it(tmp_path):
     (claims,) = one["s"]  # both metrics share them
     assert claims["c"][1] == "Ann Lee was a painter. 0"
     assert claims["f"] == {"2": "no list: Ann Lee was a painter."}
-    assert claims["d"] == {"0": ["03-", [1.25, 1.25, 0.0], [97, 97, 0], {"1": 0}]}
+    assert claims["d"] == {"0": ["03-", [1.25, -0.5, 0.0], [97, None, 0], {"1": 0}]}
     first, second = one["m"]
     assert first == [0, 0, "01-", [75, 25, None], {}, {"-1": 0.5, "0": 1.0}, {}]
     assert second[:3] == [1, 0, "21-"]

@@ -48,6 +48,10 @@ def test_overlap_by_hand() -> None:
         assert scores[1:4].tolist() == [1, 0, 1], measure
         assert 0 < scores[0] == scores[4] < 1
     assert Bleu()(pairs)[0] == sentence_bleu_of(CLAIM, LSS)
+    # Split at blanks "Paris," is another word than "Paris".
+    claim, lss = "She left Paris, then Rome and Oslo.", "She left Paris then Rome and Oslo."
+    assert Bleu(blanks=True)([(claim, claim)]) == 1
+    assert Bleu(blanks=True)([(claim, lss)]) < Bleu()([(claim, lss)]) < 1
     assert KeptWords()(pairs)[0] == pytest.approx(5 / 7)
     assert Rouge("rouge1", "precision")(pairs)[0] == 1
     assert Rouge("rouge1", "recall")(pairs)[0] == pytest.approx(5 / 7)

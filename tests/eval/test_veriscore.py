@@ -7,8 +7,11 @@ import pytest
 from eval.models.chat import Answer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
+from eval.verify.claim_by_claim import Asked
+from eval.verify.factscore import FActScore
 from eval.verify.factverify import FactVerify
 from eval.verify.veriscore import VeriScore
+from eval.verify.with_knowledge import WithKnowledge
 from records import Claim, Document, Passage, UserError
 
 PASSAGES = [
@@ -134,3 +137,51 @@ def test_what_the_model_failed_to_answer_is_a_failure_beside_the_score():
     assert scored.verdicts[0].reason == "refused"
     assert (scored.scores[0].precision, scored.scores[0].failed) == (0.0, 1)
     assert sum(len(prompts) for prompts, _ in model.calls) == 2, "a refusal is not asked again"
+
+
+def test_the_wordings_of_factreasoners_appendix():
+    """2502.18573, Tables 31 to 34: their instructions, and their third label."""
+    said = {"was a painter": "Supported", "was a boxer": "Undecided", "had": "Contradicted"}
+    by_word = {f"STATEMENT:\nAnn Lee {word}": label for word, label in said.items()}
+    wanted = [["supported", "undecided", "failed", "failed"], ["contradicted"]]
+    for verifier, lines in (
+        (
+            WithKnowledge(Scripted(by_word, "So: [{}]")),
+            (
+                "use your internal knowledge as well as the provided EVIDENCE to reason about",
+                "EVIDENCE:\n1. Ann Lee: Ann Lee was a painter.\n2. Bob Ray: Bob Ray was a boxer.",
+                "- [Undecided] if the EVIDENCE is insufficient to assess the STATEMENT.",
+            ),
+        ),
+        (
+            FactVerify(Scripted(by_word, "[{}]"), wording="factreasoner"),
+            (
+                "4. Final Answer: Based on your reasoning and the STATEMENT, determine your final",
+                "- [Undecided] if the KNOWLEDGE is insufficient to verify the STATEMENT.",
+            ),
+        ),
+    ):
+        verdicts = verifier(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+        assert [[v.label for v in own] for own in verdicts] == wanted
+        first = verifier.asker.writer.calls[0][0][0]
+        assert all(line in first for line in lines)
+        assert "Unverifiable" not in first
+    model = Scripted({f"Claim: Ann Lee {word}": label for word, label in said.items()}, "###{}###")
+    verdicts = VeriScore(model, third="Undecided")(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+    assert [[v.label for v in own] for own in verdicts] == wanted
+    (_, *turns) = VeriScore(model, third="Undecided").messages(asked_of(0))
+    assert any(turn["content"] == "###Undecided###" for turn in turns)
+    assert "Inconclusive" not in "".join(turn["content"] for turn in turns)
+
+
+def asked_of(claim):
+    return Asked(0, DOCUMENTS[0], CLAIMS[0][claim], PASSAGES)
+
+
+def test_factscore_by_table_31():
+    verifier = FActScore(Scripted({}, ""), wording="factreasoner")
+    (message,) = verifier.messages(asked_of(0))
+    assert message["content"].startswith("Answer the input question based on the given context.")
+    assert message["content"].endswith("Input: Ann Lee was a painter. True or False?\nOutput:")
+    with pytest.raises(UserError, match="wording"):
+        FActScore(Scripted({}, ""), retrieval=False, wording="factreasoner")

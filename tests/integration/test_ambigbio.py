@@ -37,7 +37,8 @@ class Scribe(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append(body)
-        asked = body["messages"][-1]["content"]
+        # Behind the demonstrations, which stand in the same message.
+        asked = body["messages"][-1]["content"].rpartition("\nName of the person: ")[2]
         documents = re.findall(r"Document \[(\d+)\] \(Title: .*\): ([^.]*)\.", asked)
         # A passage may begin in the middle of a sentence; what is written does not.
         text = " ".join(f"{s[:1].upper()}{s[1:]} [{number}]." for number, s in documents)

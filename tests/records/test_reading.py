@@ -136,6 +136,59 @@ def test_factreasoner_atoms_and_contexts(tmp_path):
         read_records(lines(tmp_path / "a.jsonl", row), Document)
 
 
+# As the released files have them: a file of one indented object, ``cat`` of two, contexts without a
+# text, an output without text (its Conflicts).
+INPUT = {
+    "input": "Question: Tell me a bio of Ann Lee.",
+    "output": "",
+    "topic": "Ann Lee",
+    "cat": ["very rare", "North America"],
+    "atoms": [
+        {"id": "a0", "text": "Ann paints.", "original": "She paints.", "label": "S"},
+        {"id": "a1", "text": "Ann boxes.", "original": "She boxes.", "label": "NS"},
+    ],
+    "contexts": [
+        {"id": "c_a0_0", "title": "Ann", "text": "", "link": "x", "snippet": "Ann paints."},
+        {"id": "c_a0_1", "title": "Ann", "text": "Ann boxes.", "link": "", "snippet": "Ann …"},
+        {"id": "c_a1_0", "title": "", "text": "", "link": "", "snippet": ""},
+        {"id": "c_q_0", "title": "Ann Lee", "text": "", "link": "", "snippet": ""},
+    ],
+}
+INPUT["atoms"][0]["contexts"] = ["c_a0_0", "c_a0_1"]
+INPUT["atoms"][1]["contexts"] = ["c_a1_0"]
+
+
+def test_factreasoner_released_inputs(tmp_path):
+    path = tmp_path / "ann.json"
+    path.write_text(json.dumps(INPUT, indent=2), encoding="utf-8")
+    (document,) = read_records(path, Document)
+    assert (document.bin, document.group) == ("very rare", "North America")
+    assert document.text == "Ann paints. Ann boxes.", "an empty text would count as no answer"
+    assert [p.text for p in document.passages] == ["Ann paints.", "Ann boxes.", "Ann Lee"]
+    assert document.passages[1].snippet == "Ann …"
+    assert [c.contexts for c in document.claims] == [["c_a0_0", "c_a0_1"], []]
+    assert document.contexts_left_out == 1
+    assert document.input == INPUT["input"]
+
+
+def test_factreasoner_released_outputs(tmp_path):
+    predictions = {"a0": "S", "a1": "NS", "a2": "NS"}
+    atoms = [*INPUT["atoms"], {"id": "a2", "text": "Ann sings.", "contexts": []}]
+    graded = [("a0", 0.9), ("a1", 0.2), ("a2", 0.5)]
+    marginals = [{"variable": name, "probabilities": [1 - p, p]} for name, p in graded]
+    own = INPUT | {"atoms": atoms, "results": {"predictions": predictions, "marginals": marginals}}
+    baseline = own | {"results": {"predictions": {"a0": "U", "a1": "C", "a2": "NS"}}}
+    documents = read_records(lines(tmp_path / "a.jsonl", own, baseline), Document)
+    one, other = ([claim.recorded for claim in document.claims] for document in documents)
+    assert one == [
+        {"label": "supported", "p": 0.9},
+        {"label": "contradicted", "p": 0.2},
+        {"label": "undecided", "p": 0.5},
+    ], "there an undecided atom is NS"
+    assert [said["label"] for said in other] == ["undecided", "contradicted", "not_supported"]
+    assert documents[0].results == own["results"]
+
+
 def test_wice_rows_for_the_relation_model(tmp_path):
     row = {"label": "partially_supported", "claim": "A.", "evidence": ["B.", "C."]}
     path = lines(tmp_path / "a.jsonl", row | {"meta": {"id": "dev1"}}, row | {"label": "supported"})

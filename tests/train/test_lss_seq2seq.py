@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from transformers import AutoModelForSeq2SeqLM
 
 from components.base import random_t5
@@ -18,6 +19,7 @@ from tests.train.conftest import lss_rows
 from train.__main__ import main
 from train.lss_seq2seq import LssSeq2Seq
 
+ROOT = Path(__file__).parents[2]
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "dropout_rate": 0}
 DECODING = '{"num_beams": 2, "max_new_tokens": 16}'
 CLAIM = "ada lovelace was a mathematician and poet born in paris ."
@@ -130,6 +132,15 @@ def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> N
     assert judge(str(folder), str(tmp_path / "lss.jsonl"))["n"] == 10
 
 
+def test_the_optimizer_of_one_gpu_takes_steps(run: Callable, tmp_path: Path) -> None:
+    own = yaml.safe_load((ROOT / "configs/train/paper/lss_t5_one_gpu.yaml").read_text("utf-8"))
+    own = own["model"]["init_args"]
+    options = ["--model.optimizer", json.dumps(own["optimizer"])]
+    options += ["--model.lr", str(own["lr"])]
+    main(run("--trainer.max_steps", "4", *options))
+    assert read_component(tmp_path / "checkpoints/run", "lss").metrics["perplexity"] > 1
+
+
 def test_a_crash_changes_nothing(run: Callable, tmp_path: Path) -> None:
     options = ["--save_every", "1", "--trainer.max_steps", "8", "--trainer.val_check_interval", "4"]
     main(run(*options, run="whole"))
@@ -185,18 +196,22 @@ def test_balance(tiny_t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PL_GLOBAL_SEED", "3")
     records = [example(CLAIM)] * 7 + [example("ada was a poet"), example("")]
 
-    def rows(balance: str) -> list[int]:
-        items = LssSeq2Seq(tiny_t5, balance=balance).encode(records, train=True)
-        return [item.row for item in items]
+    def rows(balance: str, eliminated: int = 0) -> list[int]:
+        module = LssSeq2Seq(tiny_t5, balance=balance, eliminated=eliminated)
+        return [item.row for item in module.encode(records, train=True)]
 
     assert rows("none") == list(range(9))
     dropped = rows("drop")
     assert len(dropped) == 4
     assert dropped[2:] == [7, 8]
     assert dropped == rows("drop")
-    repeated = rows("repeat")
-    assert repeated[:7] == list(range(7))
-    assert sorted((repeated.count(7), repeated.count(8))) == [3, 4]
+    # Section 4.2's is a number, whatever is left.
+    assert len(rows("drop", 3)) == 6
+    assert rows("drop", 7) == [7, 8]
+    with pytest.raises(UserError, match="8 are to be eliminated, and 7 are the whole claim"):
+        rows("drop", 8)
+    # A.5's: all, a third and nothing of the claim are three tenths, each as full as the fullest.
+    assert rows("repeat") == [*range(7), *[7] * 7, *[8] * 7]
     # Dev is judged as it is.
     items = LssSeq2Seq(tiny_t5, balance="drop").encode(records, train=False)
     assert len(items) == 9
@@ -231,6 +246,8 @@ def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
     ({"decoding": {"beams": 3}}, "has no beams"),
     ({"decoding": {"num_beams": 0}}, "at least 1"),
     ({"decoding": {"constrained": True}, "star": True}, "is free"),
+    ({"eliminated": 3}, "with --model.balance drop"),
+    ({"eliminated": -1, "balance": "drop"}, "from 0 on"),
 ])  # fmt: skip
 def test_mistakes_are_named(tiny_t5: str, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):

@@ -1,15 +1,17 @@
-"""How far annotators agree: share of identical LSS, quadratic weighted kappa of the ratings.
+"""How far annotators agree: identical LSS of two and of three, weighted kappa of the ratings.
 
-2308.12157, section 4, reports both. Every two annotations of the same pair are compared. Where
-annotators have no names, the first, second, … annotation of a pair stand for them; the table says
-so, and the pooled kappa, which needs no names, is then the one to read.
+2308.12157, section 4.1, reports of triples how many are all the same, have two the same, or are all
+different (Table 1), and the quadratic weighted kappa. Here every two annotations of the same pair
+are compared as well. Where annotators have no names, the first, second, … annotation of a pair
+stand for them; the table says so, and the pooled kappa, which needs no names, is then the one to
+read.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -20,6 +22,8 @@ from data_builders.annotated.lss.votes import is_adjudicated
 from records import Annotation, LssExample
 
 LEVELS = 5
+# Table 1's rows, by how many different texts three annotators wrote.
+CASES = {1: "all_same", 2: "two_same", 3: "all_different"}
 # A kappa of two people from fewer pairs than this is noise and is left out of the mean.
 LEAST = 10
 
@@ -28,16 +32,25 @@ def agreement(examples: Sequence[LssExample]) -> dict:
     """The table of agreement of all pairs with two annotations or more.
 
     Returns:
-        ``pairs`` and ``comparisons``; shares of identical LSS and LSS* (``identical``: the same
+        ``pairs`` and ``comparisons``; ``pairs_by_annotations``, of all pairs; ``triples``: of the
+        pairs with three annotations the shares of Table 1, letter by letter and by their words;
+        shares of identical LSS and LSS* (``identical``: the same
         words whatever their case and marks; ``identical_text``: letter by letter); ``words_alike``:
         mean share of a claim's words that two aligned LSS both keep or both drop; of the ratings
         the share that is identical, that is at most 1 apart, ``kappa_pooled``, and
         ``kappa_mean`` over ``by_annotators`` weighted by their comparisons. ``None`` where there
         is nothing to compare.
     """
-    several = [e for e in map(_independent, examples) if len(e.annotations) > 1]
+    independent = [_independent(example) for example in examples]
+    several = [e for e in independent if len(e.annotations) > 1]
+    sizes = Counter(len(e.annotations) for e in independent)
     named = all((a.model_extra or {}).get("annotator") for e in several for a in e.annotations)
-    compared = [two for e in several for two in combinations(_named(e, named), 2)]
+    compared = [
+        (one, other)
+        for e in several
+        for one, other in combinations(_named(e, named), 2)
+        if one[0] != other[0]  # whoever answered twice is not compared with themselves
+    ]
     rated: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for two in compared:
         (one, first), (other, second) = sorted(two, key=lambda entry: entry[0])
@@ -51,7 +64,9 @@ def agreement(examples: Sequence[LssExample]) -> dict:
     counted = [p for p in people if p["comparisons"] >= LEAST and p["kappa"] is not None]
     return {
         "pairs": len(several),
+        "pairs_by_annotations": {str(size): n for size, n in sorted(sizes.items())},
         "comparisons": len(compared),
+        "triples": {field: _triples(several, field) for field in ("lss", "lss_star")},
         "annotators": "by name" if named else "by place in the row",
         "lss": {**_identical(compared, "lss"), "words_alike": _words_alike(several)},
         "lss_star": _identical(compared, "lss_star"),
@@ -71,6 +86,22 @@ def _independent(example: LssExample) -> LssExample:
     """A pair without adjudications: whoever adjudicates has seen the others' answers."""
     own = [a for a in example.annotations if not is_adjudicated(a)]
     return example.model_copy(update={"annotations": own})
+
+
+def _triples(examples: Sequence[LssExample], field: str) -> dict:
+    """Table 1 of the texts of a field: of letters as they stand, and of words alone."""
+    triples = [[getattr(a, field) for a in e.annotations] for e in examples]
+    triples = [texts for texts in triples if len(texts) == 3 and None not in texts]
+    alike: dict[str, Callable[[str], Hashable]] = {
+        "letters": lambda text: " ".join(text.split()),
+        "words": lambda text: tuple(_plain(text)),
+    }
+    found: dict[str, object] = {"pairs": len(triples)}
+    for name, form in alike.items():
+        cases = Counter(len({form(text) for text in texts}) for texts in triples)
+        shares = {case: cases[size] / len(triples) for size, case in CASES.items() if triples}
+        found[name] = {case: round(share, 4) for case, share in shares.items()}
+    return found
 
 
 def _words_alike(examples: Sequence[LssExample]) -> float | None:
@@ -134,6 +165,13 @@ def as_markdown(table: dict) -> str:
     ]
     lines = ["| | comparisons | identical words | identical letters |", "|---|---|---|---|"]
     lines += [f"| {name} | {n} | {_shown(a)} | {_shown(b)} |" for name, n, a, b in rows]
+    lines += ["", "| three annotators | pairs | all same | two same | all different |"]
+    lines += ["|---|---|---|---|---|"]
+    for name, field in (("LSS", "lss"), ("LSS*", "lss_star")):
+        own = table["triples"][field]
+        for form in ("letters", "words"):
+            shares = [_shown(own[form].get(case)) for case in CASES.values()]
+            lines.append(f"| {name}, {form} | {own['pairs']} | {' | '.join(shares)} |")
     rating = table["rating"]
     return "\n".join(
         [

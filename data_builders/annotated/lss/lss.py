@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -18,8 +18,8 @@ from tqdm import tqdm
 from data_builders.annotated.labelstudio import project_pages
 from data_builders.annotated.lss.agreement import agreement, as_markdown
 from data_builders.annotated.lss.labelstudio import FORM, to_task
-from data_builders.annotated.lss.sources import merge, read_answers
-from data_builders.annotated.lss.votes import OnTie, Vote, gold, length_class, vote
+from data_builders.annotated.lss.sources import Repeats, merge, read_answers
+from data_builders.annotated.lss.votes import By, OnTie, Vote, gold, length_class, vote
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits
@@ -41,6 +41,10 @@ class Lss(Builder):
             of LSS records. Annotations of the same pair are put together across files.
         adjudications: files of the same kinds, whose annotations override the others, e.g. the
             export of the project in ``adjudicate/``.
+        repeats: whether only the ``latest`` of several answers of one annotator to the same pair
+            counts, or ``all``, as the published table has them.
+        vote_by: single ``words`` (ours), or ``whole`` LSS, of which the commonest wins if two or
+            more annotators wrote it (2308.12157, section 4.1) and which leave a pair open else.
         on_tie: what becomes of a word that exactly half of the annotators keep: ``open`` writes the
             pair to ``adjudicate.jsonl`` and leaves it out of the gold; ``keep``, ``remove``.
         unrelated: whether pairs that more than half of the annotators call unrelated stay.
@@ -58,6 +62,8 @@ class Lss(Builder):
 
     annotations: list[str]
     adjudications: list[str] = field(default_factory=list)
+    repeats: Repeats = "latest"
+    vote_by: By = "words"
     on_tie: OnTie = "open"
     unrelated: Literal["keep", "drop"] = "keep"
     balance: Literal["none", "rating", "length"] = "none"
@@ -66,6 +72,11 @@ class Lss(Builder):
 
     reads = ("annotations", "adjudications")
     least: ClassVar = {"balance_factor": 1, "shares": 0}
+
+    def faults(self) -> Iterable[str]:
+        """A rule for words that nobody votes on."""
+        if self.vote_by == "whole" and self.on_tie != "open":
+            yield f"on_tie: {self.on_tie} is about words; with whole LSS leave it open"
 
     def files(self) -> dict[str, dict[str, str]]:
         """All annotations and the gold ones by split, and the pairs that are still open."""
@@ -78,7 +89,7 @@ class Lss(Builder):
         examples = self._read(dropped)
         table = agreement(examples)
         votes = [
-            vote(example, self.on_tie)
+            vote(example, self.on_tie, self.vote_by)
             for example in tqdm(examples, desc="votes", unit="pair", disable=None)
         ]
         notes = Counter(decision.decided for decision in votes)
@@ -109,7 +120,7 @@ class Lss(Builder):
                     for a in example.annotations
                 ]
                 answers.append(example.model_copy(update={"annotations": final}))
-        examples = merge(answers, dropped)[: self.limit]
+        examples = merge(answers, dropped, self.repeats)[: self.limit]
         if self.unrelated == "drop":
             kept = [example for example in examples if not _is_unrelated(example)]
             dropped["pair whose reference is unrelated"] += len(examples) - len(kept)
@@ -252,13 +263,14 @@ Claims, references and the longest subsequence of the claim's words that the ref
 
 - `lss`: every pair with each annotation: `lss`, `lss_star` (the same as a good sentence), `rating`
   (1 to 5), the annotator, and flags.
-- `gold`: one annotation a pair. Of each word the majority decides; `votes` counts how many keep it,
-  of `voters`, and `decided` says how: `single` (one annotator), `unanimous`, `majority` (it may be
-  an LSS that nobody wrote) or `adjudicated`. `lss_star` is that of the annotation nearest to the
-  vote, `rating` the median.
-- `adjudicate.jsonl` and `adjudicate/`: pairs without gold, where words tie or no annotation is a
-  subsequence, and a Label Studio project of them; give its export as `adjudications`.
-- `agreement.json`: every two annotations of a pair compared.
+- `gold`: one annotation a pair. Of each word the majority decides (or of whole LSS, with `vote_by:
+  whole`); `votes` counts how many keep a word, of `voters`, and `decided` says how: `single` (one
+  annotator), `unanimous`, `majority` (by words it may be an LSS that nobody wrote) or
+  `adjudicated`. `lss_star` is that of the annotation nearest to the vote, `rating` the median.
+- `adjudicate.jsonl` and `adjudicate/`: pairs without gold, where words tie, all whole LSS differ
+  or no annotation is a subsequence, and a Label Studio project of them; give its export as
+  `adjudications`.
+- `agreement.json`: every two annotations of a pair compared, and every three.
 
 All pairs of a reference stay in one split. Only train is balanced, if at all; `manifest.json`
 counts what that leaves out. Judgments are about the reference as it stands, not about the truth of

@@ -7,9 +7,11 @@ them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -30,8 +32,11 @@ TABLE = ("worker_id", "Statement", "Reference")
 QUESTIONS = ("unrelated", "lss", "lss_star", "difficult", "rating")
 # What a flag's cell holds when it is not set; anything else sets it.
 UNSET = {"", "0", "[]", "f", "false", "n", "no", "nan", "none", "null"}
+# "4 - Almost Supported", as the published table has it; some tools give the number alone.
+_RATING = re.compile(r"([1-5](?:\.\d+)?)\s*(?:[-–—:.].*)?", re.DOTALL)
 
 Pair = tuple[str, str]
+Repeats = Literal["latest", "all"]
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
@@ -103,7 +108,7 @@ def _table(path: str) -> Iterator[LssExample]:
                     Annotation(
                         lss=cells["lss"],
                         lss_star=cells["lss_star"],
-                        rating=cells["rating"] or None,
+                        rating=_rating(cells["rating"], where),
                         annotator=row["worker_id"],
                         **flags,
                     )
@@ -114,16 +119,34 @@ def _table(path: str) -> Iterator[LssExample]:
             raise first_fault(where, error) from None
 
 
+def _rating(cell: str, where: str) -> float | None:
+    """The number of ``4 - Almost Supported``; ``None`` of an empty cell."""
+    if cell.lower() in UNSET:
+        return None
+    found = _RATING.fullmatch(cell)
+    if found is None:
+        raise BadInput(
+            [f"{where}: rating: expected a number from 1 to 5 before its words, got {cell[:40]!r}"]
+        )
+    return float(found[1])
+
+
 def pair_of(example: LssExample) -> Pair:
     """What makes two records the same pair: reference and claim, whatever their blanks."""
     return " ".join(example.reference.split()), " ".join(example.claim.split())
 
 
-def merge(examples: Iterable[LssExample], dropped: Counter[str]) -> list[LssExample]:
+def merge(
+    examples: Iterable[LssExample], dropped: Counter[str], repeats: Repeats = "latest"
+) -> list[LssExample]:
     """One record a pair, in the order of first sight, with all annotations.
 
-    A named annotator who answers the same pair again has changed their mind: the later answer
-    counts, and the earlier one is counted in ``dropped``.
+    Args:
+        examples: records, a pair any number of times.
+        dropped: reason to how many annotations were left out; added to.
+        repeats: of a named annotator who answers the same pair again the ``latest`` answer counts,
+            for they have changed their mind, and the earlier ones are counted in ``dropped``; or
+            ``all`` do, as in the published table, where some were given a pair in two tasks.
     """
     found: dict[Pair, LssExample] = {}
     for example in examples:
@@ -131,7 +154,7 @@ def merge(examples: Iterable[LssExample], dropped: Counter[str]) -> list[LssExam
         first = found.get(pair)
         own = list(first.annotations) if first else []
         for annotation in example.annotations:
-            who = (annotation.model_extra or {}).get("annotator")
+            who = (annotation.model_extra or {}).get("annotator") if repeats == "latest" else None
             same = [a for a in own if who and (a.model_extra or {}).get("annotator") == who]
             dropped["answer that its annotator gave anew"] += len(same)
             own = [a for a in own if a not in same] + [annotation]

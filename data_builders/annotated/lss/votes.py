@@ -1,12 +1,18 @@
-"""One LSS from several people's: a vote over the claim's words, and an adjudicator's last word.
+"""One LSS from several people's: a vote, and an adjudicator's last word.
 
-An LSS that keeps, word by word, what more than half of the annotators keep. Where more than half
-gave the same LSS, that is the one; where they differ, it may be one that nobody wrote, so gold
-rows say how they were decided. A word that exactly half keep is a tie.
+By ``words``, ours: an LSS that keeps, word by word, what more than half of the annotators keep.
+Where more than half gave the same LSS, that is the one; where they differ, it may be one that
+nobody wrote, so gold rows say how they were decided. A word that exactly half keep is a tie.
+
+By ``whole`` LSS, as in 2308.12157, section 4.1: the LSS that two or more of the annotators wrote;
+where all differ, the pair is open, and an adjudicator says which of them is correct. LSS are the
+same letter by letter: of the triples that the authors released as all different, one in seven has
+two LSS that differ in marks and letter case only.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
@@ -15,6 +21,7 @@ from components.words import Word, align, join_words, keep_targets
 from records import Annotation, LssExample
 
 OnTie = Literal["open", "keep", "remove"]
+By = Literal["words", "whole"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,13 @@ def is_adjudicated(annotation: Annotation) -> bool:
     return bool((annotation.model_extra or {}).get("adjudicated"))
 
 
-def vote(example: LssExample, on_tie: OnTie = "open") -> Vote:
+def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
     """Decide on the words of a claim.
 
     Args:
         example: the pair with its annotations; of several adjudications the last one counts.
         on_tie: what becomes of a word that exactly half keep; ``open`` leaves the pair undecided.
+        by: what is voted on, single words or whole LSS.
     """
     words, kept, unaligned = keep_targets(example)
     final = [a for a in example.annotations if is_adjudicated(a)]
@@ -62,6 +70,9 @@ def vote(example: LssExample, on_tie: OnTie = "open") -> Vote:
     counts = [sum(column) for column in zip(*kept, strict=True)] if kept else [0] * len(words)
     if not voters:
         return Vote(words, None, counts, 0, unaligned, "unaligned")
+    if by == "whole" and example.keep is None:
+        keep, decided = _commonest(example, words)
+        return Vote(words, keep, counts, voters, unaligned, decided)
     if on_tie == "open" and any(2 * count == voters for count in counts):
         return Vote(words, None, counts, voters, unaligned, "tie")
     keep = [2 * c > voters or (2 * c == voters and on_tie == "keep") for c in counts]
@@ -70,6 +81,20 @@ def vote(example: LssExample, on_tie: OnTie = "open") -> Vote:
     else:
         decided = "unanimous" if all(row == kept[0] for row in kept) else "majority"
     return Vote(words, keep, counts, voters, unaligned, decided)
+
+
+def _commonest(example: LssExample, words: list[Word]) -> tuple[list[bool] | None, str]:
+    """The words of the LSS that most annotators wrote, and how that was decided."""
+    texts = Counter(" ".join(a.lss.split()) for a in example.annotations)
+    (text, most), *others = texts.most_common(2)
+    if most < min(2, len(example.annotations)) or any(count == most for _, count in others):
+        return None, "tie"
+    keep = align(text, words)
+    if keep is None:
+        return None, "unaligned"
+    if others:
+        return keep, "majority"
+    return keep, "single" if most == 1 else "unanimous"
 
 
 def gold(example: LssExample, decision: Vote) -> Annotation:

@@ -1,13 +1,15 @@
 """``bleached``: statements that are true of almost any member of a domain.
 
-Core (2407.03572, section 4.2) calls them bleached claims and takes the informativeness of a claim
-as −ln max_h p(c | h) over them. ``eval/select/bleached/`` has hand-written ones for people and
-places; for another domain they come from what its knowledge base says of nearly every member, or
-from a prompted language model, or from both.
+Core (2407.03572, section 3) calls them bleached claims and takes the informativeness of a claim
+as −ln max_h p(c | h) over them. ``eval/select/bleached/`` has hand-written ones of some domains;
+for another one they come from what its knowledge base says of nearly every member, or from a
+prompted language model, or from both. Topics that have little in common, such as questions, get
+claims of their own, from the model alone.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
-from data_builders.journal import model_name
+from data_builders.journal import model_name, write_texts
 from data_builders.kb.bleached.claims import (
     BleachedClaim,
     choose,
@@ -29,12 +31,13 @@ from data_builders.kb.bleached.claims import (
 from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
 from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import sparql
+from data_builders.topics import read_topics
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
-from eval.select.weights import MAX_BLEACHED, TOPIC
+from eval.select.weights import TOPIC
 from records import UserError
 
-PROMPT = Path(__file__).parents[1] / "prompts" / "bleached.jinja"
+PROMPTS = Path(__file__).parents[1] / "prompts"
 DIRECT = "http://www.wikidata.org/prop/direct/"
 # How some properties are told; the others by their label.
 PROPERTY_CLAIMS = {
@@ -61,7 +64,8 @@ class Bleached(AskingBuilder):
     """Statements that are true of almost any member of a domain, for Core's informativeness.
 
     Args:
-        output: folder of the dataset; ``bleached.txt`` in it is what Core's ``bleached`` takes.
+        output: folder of the dataset; ``bleached.txt`` in it is what Core's ``bleached`` takes, of
+            ``topics`` it is ``bleached.json``.
         domain: one member of the domain in words, e.g. ``a film``; asked of the writer, and said
             in the file's head.
         endpoint: ``snapshot`` for the embedded file behind a local server, the URL of a SPARQL
@@ -74,12 +78,17 @@ class Bleached(AskingBuilder):
         temperature: of sampling.
         top_p: share of probability of the nucleus.
         max_new_tokens: of an answer.
-        most: at most so many claims in ``bleached.txt``, no more than Core takes.
+        most: at most so many claims in ``bleached.txt``, or of a topic; Core takes any number, and
+            asks its models about each.
+        topics: files of records with ``topic``, or ``.txt`` files with one a line, e.g. questions:
+            the writer is asked about each of them, and ``domain`` does not count. Null for claims
+            about any member of the domain.
         user_agent: who asks, for a remote endpoint.
         cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
             whole.
         seed: of sampling.
-        limit: only the first so many properties and values of the knowledge base, for a trial.
+        limit: only the first so many topics, or properties and values of the knowledge base, for a
+            trial.
 
     Raises:
         UserError: an option out of range, or neither endpoint nor writer.
@@ -95,19 +104,21 @@ class Bleached(AskingBuilder):
     temperature: float = 0.8
     top_p: float = 0.95
     max_new_tokens: int = 400
-    most: int = MAX_BLEACHED
+    most: int = 12
+    topics: list[str] | None = None
 
-    least: ClassVar = dict.fromkeys(("samples", "number", "max_new_tokens"), 1)
+    reads: ClassVar = ("topics",)
+    least: ClassVar = dict.fromkeys(("samples", "number", "max_new_tokens", "most"), 1)
 
     def faults(self) -> Iterable[str]:
         """Nobody to ask, and numbers that Core does not take."""
         yield from complaint(check_population, self.population)
         if self.endpoint is None and self.writer is None:
             yield "endpoint: null needs a writer; give one, or an endpoint"
+        if self.topics is not None and (self.writer is None or self.endpoint is not None):
+            yield "topics: a writer alone is asked about them; give one, and endpoint null"
         if not 0 < self.threshold <= 1:
             yield f"threshold: {self.threshold}; give a share in (0, 1]"
-        if not 1 <= self.most <= MAX_BLEACHED:
-            yield f"most: {self.most}; give 1 to {MAX_BLEACHED}, which is what Core takes"
 
     def files(self) -> dict[str, dict[str, str]]:
         """The claims with where they come from."""
@@ -120,26 +131,23 @@ class Bleached(AskingBuilder):
             what = "counts of members, classes, properties and values; labels"
             steps.append(Step(what, self.endpoint, 8, seconds=8 * SECONDS_A_REQUEST))
         if self.writer is not None:
-            steps.append(Step("statements", model_name(self.writer), self.samples, "texts"))
+            number = self.samples * (1 if self.topics is None else len(self._topics()))
+            steps.append(Step("statements", model_name(self.writer), number, "texts"))
         return steps
 
     def make(self, work: Work) -> Made:
         """What the knowledge base holds of nearly every member, and what the model says."""
+        if self.topics is not None:
+            return self._make_by_topic(work)
         claims: list[BleachedClaim] = []
         found = {}
         if self.endpoint is not None:
             claims += self._from_facts(sparql(work, self.endpoint), work.dropped)
         if self.writer is not None:
-            prompt = Prompt(PROMPT)
+            prompt = Prompt(PROMPTS / "bleached.jinja")
             found = {"prompt_sha256": prompt.sha256}
-            (answers,) = self.writer.answer(
-                [prompt.messages(domain=self.domain, number=self.number)],
-                n=self.samples,
-                temperature=self.temperature,
-                top_p=self.top_p,
-                max_new_tokens=self.max_new_tokens,
-                seed=self.seed,
-            )
+            asked = [prompt.messages(domain=self.domain, number=self.number)]
+            (answers,) = self.writer.answer(asked, **self._sampling())
             claims += from_answers(answers, work.dropped)
         claims = distinct(claims, work.dropped)
         if not claims:
@@ -151,6 +159,45 @@ class Bleached(AskingBuilder):
         card = _card(self.domain, claims, len(claims) - len(chosen))
         pages = {"bleached.txt": text_file(self.domain, chosen)}
         return Made({"bleached.jsonl": claims}, card, pages, found)
+
+    def _make_by_topic(self, work: Work) -> Made:
+        """What the model says of each topic."""
+        prompt = Prompt(PROMPTS / "bleached_topic.jinja")
+        prompts = {t: prompt.messages(topic=t, number=self.number) for t in self._topics()}
+        sampling = self._sampling()
+        journal = work.journal("topics", self.writer.identity, prompt.sha256, sampling)
+        answers = write_texts(self.writer, prompts, sampling, journal)
+        rows: list[BleachedClaim] = []
+        by_topic: dict[str, list[str]] = {}
+        for topic, own in answers.items():
+            found = distinct(from_answers(own, work.dropped, topic), work.dropped)
+            rows += found
+            if found:
+                by_topic[topic] = [claim.text for claim in found[: self.most]]
+        work.dropped["topic without a statement"] += len(answers) - len(by_topic)
+        if not rows:
+            raise UserError(f"no statement is left ({work.why()}); give another model")
+        text = json.dumps(by_topic, indent=2, ensure_ascii=False) + "\n"
+        card = Card(
+            pretty_name="Bleached claims by topic",
+            task_categories=("text-generation",),
+            tags=("factuality", "informativeness"),
+            text=TOPICS_CARD.format(topics=len(by_topic), claims=len(rows)),
+        )
+        found = {"prompt_sha256": prompt.sha256}
+        return Made({"bleached.jsonl": rows}, card, {"bleached.json": text}, found)
+
+    def _topics(self) -> list[str]:
+        return list(read_topics(self.topics))[: self.limit]
+
+    def _sampling(self) -> dict[str, object]:
+        return {
+            "n": self.samples,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_new_tokens": self.max_new_tokens,
+            "seed": self.seed,
+        }
 
     def _from_facts(self, client: SparqlClient, dropped: Counter[str]) -> list[BleachedClaim]:
         """What the knowledge base holds of enough members."""
@@ -269,7 +316,7 @@ def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int) -> Card:
 
 CARD = """\
 Statements that are true of almost anything that is {domain}, with `{{topic}}` for its name. Core
-(2407.03572, section 4.2) asks how likely a claim is given such a statement: what is likely says
+(2407.03572, section 3) asks how likely a claim is given such a statement: what is likely says
 little. `bleached.txt` is the file for its `bleached` option; it has room for {total} − {left_out}
 of these:
 
@@ -281,4 +328,13 @@ of these:
 knowledge base does not hold it of some, not that it is false of them. `model`: written by the
 language model of the manifest, counted over its answers; **nobody checked that they are true of
 every member**, so read them before use. No member's name and no label is in here.
+"""
+
+TOPICS_CARD = """\
+{claims} statements about {topics} topics, e.g. questions, that are true whatever the facts are.
+Core (2407.03572, section 3) asks how likely a claim is given such a statement: what is likely says
+little. `bleached.json` (topic to statements) is the file for its `bleached` option.
+
+They were written by the language model of the manifest's `config` and counted over its answers;
+**nobody checked that they are true**, so read them before use.
 """

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from eval.models.chat import Answer
-from eval.select.weights import MAX_BLEACHED, TOPIC, normalise
+from eval.select.weights import TOPIC, normalise
 
 _ITEM = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.):])\s+(.*)$")
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"(?<![.!?]\s)\b[A-Z]\w*")
 
 
@@ -19,7 +21,7 @@ class BleachedClaim(BaseModel):
     """A bleached claim and what it rests on.
 
     Attributes:
-        text: with ``{topic}``.
+        text: with ``{topic}``; of a single topic without.
         source: ``kb/class`` or ``kb/value`` (an instance of, a value), ``kb/property`` (some value
             of a property), or ``model``.
         share: of the population for which the knowledge base holds it; of the model's answers
@@ -27,6 +29,7 @@ class BleachedClaim(BaseModel):
         count: how many those are.
         of: how many members, or answers, there are.
         fact: property and value, e.g. ``P31=Q5``; ``None`` for a model's.
+        topic: what alone it is about; ``None`` for any member of the domain.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -37,14 +40,18 @@ class BleachedClaim(BaseModel):
     count: int
     of: int
     fact: str | None = None
+    topic: str | None = None
 
 
-def from_answers(answers: Sequence[Answer], dropped: Counter[str]) -> list[BleachedClaim]:
+def from_answers(
+    answers: Sequence[Answer], dropped: Counter[str], topic: str | None = None
+) -> list[BleachedClaim]:
     """The statements of a model's answers that may be bleached claims.
 
     Args:
         answers: each with a list, a statement an item.
         dropped: counts answers that failed and lines that are no such statement.
+        topic: what the statements are about; ``None`` for any member of a domain.
     """
     said: Counter[str] = Counter()
     spelled: dict[str, str] = {}
@@ -56,7 +63,7 @@ def from_answers(answers: Sequence[Answer], dropped: Counter[str]) -> list[Bleac
         for line in filter(str.strip, answer.text.splitlines()):
             item = _ITEM.match(line)
             text = item[1].strip() if item else ""
-            reason = "line outside the list" if item is None else _fault(text)
+            reason = "line outside the list" if item is None else _fault(text, topic)
             if reason is None and normalise(text) in own:
                 reason = "statement twice in an answer"
             if reason is not None:
@@ -72,22 +79,28 @@ def from_answers(answers: Sequence[Answer], dropped: Counter[str]) -> list[Bleac
             share=round(said[key] / len(answers), 4),
             count=said[key],
             of=len(answers),
+            topic=topic,
         )
         for key in sorted(said)
     ]
 
 
-def _fault(text: str) -> str | None:
-    """Why a model's statement is no bleached claim; ``None`` if it may be one."""
-    if TOPIC not in text:
+def _fault(text: str, topic: str | None) -> str | None:
+    """Why a model's statement is no bleached claim; ``None`` if it may be one.
+
+    Numbers and names that stand in the topic itself say nothing new about it.
+    """
+    if topic is None and TOPIC not in text:
         return f"statement without {TOPIC}"
-    rest = text.replace(TOPIC, "x")
-    if any(character.isdigit() for character in rest):
+    rest = text.replace(TOPIC, "x") if topic is None else text
+    known = "" if topic is None else topic
+    if any(number not in _NUMBER.findall(known) for number in _NUMBER.findall(rest)):
         return "statement with a number"
     if "{" in rest or "#" in rest:
         return "statement with another placeholder"
     # The first word of a sentence has a capital anyway.
-    if _NAME.search(rest, 1):
+    names = (found[0] for found in _NAME.finditer(rest, 1))
+    if any(name not in _WORD.findall(known) for name in names):
         return "statement with a name"
     if not rest.endswith((".", "!")):
         return "statement that is no whole sentence"
@@ -121,6 +134,6 @@ def choose(claims: Sequence[BleachedClaim], most: int) -> list[BleachedClaim]:
 def text_file(domain: str, claims: Sequence[BleachedClaim]) -> str:
     head = (
         f"# Bleached claims: true of almost anything that is {domain}.\n"
-        f"# One a line, at most {MAX_BLEACHED}; {TOPIC} is the name. bleached.jsonl says whence.\n"
+        f"# One a line; {TOPIC} is the name. bleached.jsonl says whence.\n"
     )
     return head + "".join(f"{claim.text}\n" for claim in claims)

@@ -1,6 +1,6 @@
 """Claims about people by how many people they hold for: what w_Info has to put in order.
 
-Core (2407.03572, section 4.2) weights a claim by its surprise given what is true of anyone. These
+Core (2407.03572, section 3) weights a claim by its surprise given what is true of anyone. These
 documents of claims, in the evaluation splits' people, wordings and properties, are what
 ``python -m eval experiment informativeness`` reads.
 """

@@ -1,6 +1,6 @@
 """UNLI pairs: the label is how often the hypothesis holds where the premise does.
 
-Core (2407.03572, section 4.2) reads p(claim | bleached claim) from a model of Chen et al. 2020.
+Core (2407.03572, section 3) reads p(claim | bleached claim) from a model of Chen et al. 2020.
 Here a statement of a fact is labelled with its conditional frequency in the knowledge base, so
 that the likelihood of a claim falls with its specificity; everything that is true of anyone is
 near 1 whatever the premise, and what the premise says or denies is near 1 or 0.

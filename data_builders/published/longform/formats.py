@@ -121,9 +121,8 @@ def documents(row: Row) -> list[Document] | str:
     many = found if isinstance(found, list) else [found] if found else []
     read = [_document(row, one, place, len(many)) for place, one in enumerate(many, 1)]
     kept = [one for one in read if one.claims or not project.field]
-    if name == "factreasoner":
-        empty = sum(len(fields["contexts"]) - len(one.passages or []) for one in read)
-        row.dropped[f"{row.source.name}: context without text"] += empty
+    empty = sum((one.model_extra or {}).get("contexts_left_out", 0) for one in read)
+    row.dropped[f"{row.source.name}: context without text"] += empty
     return kept or "text without claims"
 
 

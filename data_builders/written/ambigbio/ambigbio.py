@@ -53,8 +53,8 @@ class AmbigBio(AskingBuilder):
         api: URL of the wiki's api.php.
         user_agent: who asks, with an address; needed for any remote service.
         category: where the wiki lists its disambiguation pages of people.
-        names: file with a ``name`` a line, or the ``names.jsonl`` of an earlier build; the wiki is
-            then not asked for names.
+        names: file with a ``name`` a line, the published ``AmbigBio.csv``, or the ``names.jsonl``
+            of an earlier build; the wiki is then not asked for names.
         sample: how many names are drawn.
         humans: SPARQL service where P31 = Q5 decides who is a person; the wiki's categories of
             births, deaths and living people decide without it.
@@ -69,7 +69,10 @@ class AmbigBio(AskingBuilder):
         words: words a passage.
         retriever: the class that finds the passages, without ``passages``; BM25 with five if null.
         writer: the language model that writes; no biography is written without one.
-        ambiguity: whether the prompt's demonstrations have namesakes among their passages.
+        ambiguity: whether the prompt's demonstrations have namesakes among their passages; their
+            biographies tell of one of them.
+        careful: whether the prompt asks not to confuse people of one name (the released "careful"
+            prompt, which has demonstrations with namesakes).
         prompt: jinja2 file of the prompt; null for ours.
         temperature: of sampling.
         top_p: share of probability of the nucleus.
@@ -100,6 +103,7 @@ class AmbigBio(AskingBuilder):
     retriever: MakeSearch | None = None
     writer: Writer | None = None
     ambiguity: bool = True
+    careful: bool = False
     prompt: Path | None = None
     temperature: float = 1.0
     top_p: float = 0.95
@@ -220,8 +224,9 @@ class AmbigBio(AskingBuilder):
 
     def _answers(self, found: dict[str, list[Passage]], work: Work) -> dict[str, Answer]:
         """What the model writes about each name."""
+        variant = {"ambiguity": self.ambiguity, "careful": self.careful}
         prompts = {
-            name: self._prompt.messages(name=name, passages=passages, ambiguity=self.ambiguity)
+            name: self._prompt.messages(name=name, passages=passages, **variant)
             for name, passages in found.items()
         }
         sampling = {

@@ -19,6 +19,8 @@ from records import Document
 from records.abstention import responds
 
 NOTHING = "nothing to change"
+# Reasons for which a change was made and is none: what it says is true, or may be.
+STILL_TRUE = "still true: "
 # A change of one detail leaves the claim about as long as it was.
 LONGEST = 2.0
 
@@ -51,6 +53,7 @@ class Change:
         reason: why not, in a few words that are counted.
         kind: what was changed, e.g. ``P106``; of a rule.
         old, new: the words that were exchanged; of a rule.
+        refused: what was proposed and is not false.
     """
 
     text: str | None = None
@@ -58,6 +61,11 @@ class Change:
     kind: str | None = None
     old: str | None = None
     new: str | None = None
+    refused: str | None = None
+
+    def but(self, why: str) -> Change:
+        """The same as a change that is none, since what it says is true."""
+        return Change(reason=STILL_TRUE + why, refused=self.text)
 
 
 class Corrupter(Protocol):
@@ -74,40 +82,63 @@ class Corrupter(Protocol):
         """One change a claim, in order."""
 
 
+class Knowledge(Protocol):
+    """Knows what is true of a topic, e.g. ``ValueSwap``."""
+
+    identity: dict[str, Any]
+
+    def still_true(self, claims: Sequence[ToChange], changed: Sequence[str]) -> list[bool]:
+        """Whether what is new in each changed claim is true of its topic as well."""
+
+
 class PromptedCorrupter:
     """A language model changes one detail of each claim (Core, appendix B.2).
 
+    Temperature, length and, without a ``domain``, the prompt are the published ones; the model was
+    gpt-3.5-turbo-0125.
+
     Args:
         writer: the language model, by ``class_path``.
-        prompt: file with the fields ``topic`` and ``claim``; null takes the shipped one.
-        temperature: of sampling.
+        prompt: file with the fields ``claim``, ``topic`` and ``domain``; null takes a shipped one.
+        domain: what the topics are: ``person``, ``place``, ``film`` or another word; the prompt
+            then names it and shows examples, which smaller models need. Null takes the published
+            prompt, without examples and for any domain.
+        temperature: of sampling; 0 takes the likeliest token.
         top_p: share of probability of the nucleus.
         max_new_tokens: most tokens of a claim.
+        knowledge: refuses changes that its knowledge base holds to be true, e.g. ``ValueSwap``.
     """
 
     def __init__(
         self,
         writer: Writer,
         prompt: Path | None = None,
-        temperature: float = 0.7,
+        domain: str | None = None,
+        temperature: float = 0.0,
         top_p: float = 0.95,
-        max_new_tokens: int = 64,
+        max_new_tokens: int = 128,
+        knowledge: Knowledge | None = None,
     ):
         self.writer = writer
-        self.prompt = Prompt(prompt or PROMPTS / "corrupt.jinja")
+        shipped = "corrupt.jinja" if domain is None else "corrupt_shown.jinja"
+        self.prompt = Prompt(prompt or PROMPTS / shipped)
+        self.domain = domain
         self.sampling = {
             "temperature": temperature,
             "top_p": top_p,
             "max_new_tokens": max_new_tokens,
         }
+        self.knowledge = knowledge
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The model, the prompt and the sampling."""
+        """The model, the prompt, the sampling and who checks."""
         return {
             "corrupter": "prompted",
             "writer": self.writer.identity,
             "prompt": self.prompt.sha256,
+            "domain": self.domain,
+            "knowledge": self.knowledge and self.knowledge.identity,
             **self.sampling,
         }
 
@@ -118,9 +149,22 @@ class PromptedCorrupter:
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
         """One change a claim; an answer that is no changed claim is none."""
-        prompts = [self.prompt.messages(topic=c.topic, claim=c.text) for c in claims]
+        prompts = [
+            self.prompt.messages(topic=c.topic, claim=c.text, domain=self.domain or "")
+            for c in claims
+        ]
         answers = self.writer.answer(prompts, seed=seed, **self.sampling)
-        return [read_change(c, *own) for c, own in zip(claims, answers, strict=True)]
+        changes = [read_change(c, *own) for c, own in zip(claims, answers, strict=True)]
+        if self.knowledge is None:
+            return changes
+        made = [place for place, change in enumerate(changes) if change.text is not None]
+        refused = self.knowledge.still_true(
+            [claims[place] for place in made], [changes[place].text for place in made]
+        )
+        for place, true in zip(made, refused, strict=True):
+            if true:
+                changes[place] = changes[place].but("the knowledge base holds it")
+        return changes
 
 
 def read_change(claim: ToChange, answer: Answer) -> Change:
@@ -133,7 +177,7 @@ def read_change(claim: ToChange, answer: Answer) -> Change:
         return Change(reason="refused in words")
     if len(split_sentences(text)) != 1 or len(text.split()) > LONGEST * len(claim.text.split()) + 3:
         return Change(reason="no single sentence")
-    if _words(text) == _words(claim.text):
+    if words_of(text) == words_of(claim.text):
         return Change(reason="the claim as it was")
     if names_topic(claim.text, claim.topic) and not names_topic(text, claim.topic):
         return Change(reason="another topic")
@@ -146,5 +190,6 @@ def paragraph_lines(answer: str) -> list[str]:
     return [line for line in found if line and not line.endswith(":")]
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text in small letters."""
     return _WORD.findall(text.casefold())

@@ -1,82 +1,112 @@
-"""``corruption``: supported subclaims, half of them made false, with adversarial padding.
+"""``corruption``: texts with some of their facts made false, and adversarial sentences behind.
 
-Core (arXiv 2407.03572, section 5.3 and appendix B.2): a text of known factual precision is padded
-with k sentences that say nothing (or one thing over and over), and a metric that can be gamed
-rises with k. The corruption of a document is the same for every k, so that the curves are paired.
+Core (arXiv 2407.03572, section 5.3 and appendix B.2): of a text each supported subclaim is made
+false with a probability, all its subclaims are merged to a text again, and k sentences that say
+nothing (or one thing over and over) are put behind it. A metric that can be gamed rises with k, and
+above the clean text in the end. As in the authors' code what was not supported stays in the text.
+The corruption of a document is the same for every k and every kind of sentence, so that curves are
+paired; the authors drew the sentences anew for every k.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from components.sentences import split_sentences
-from data_builders.builder import Builder, Made, Step, Work
+from data_builders.builder import Builder, Step, Work
+from data_builders.builder import Made as Files
 from data_builders.dataset import Card
-from data_builders.journal import journalled, model_name, write_texts
-from data_builders.written.adversarial import shipped_prompts, sift
-from data_builders.written.corruption.corrupters import Change, Corrupter, ToChange
-from data_builders.written.corruption.sources import (
-    Padding,
-    Source,
-    bleached_sentences,
-    read_sources,
-    told_sentences,
+from data_builders.journal import journalled, model_name
+from data_builders.written.adversarial import PROMPTS
+from data_builders.written.corruption.appended import (
+    Appended,
+    Sentence,
+    read_appended,
+    repeated,
+    told_of,
 )
-from data_builders.written.corruption.texts import as_sentence, merge, place_claims
+from data_builders.written.corruption.checks import true_after_all
+from data_builders.written.corruption.corrupters import Change, Corrupter, ToChange
+from data_builders.written.corruption.curves import Made, clean_twin, corrupted, texts_of
+from data_builders.written.corruption.figures import changes_of, statistics
+from data_builders.written.corruption.sources import Source, read_sources
+from data_builders.written.corruption.texts import Merged, Merger, ToMerge, identity_of, listed
 from eval.models.chat import Writer
-from records import Claim, Document, UserError
+from eval.prompting.prompts import Prompt
+from eval.stages import EntailmentModel
+from records import UserError
 
-# Texts a topic that a prompted model writes to take adversarial sentences from.
-TEXTS = 5
+# Of a source its sentences by kind: whose topic they are of, and the sentences.
+Told = dict[str, tuple[str, list[Sentence]]]
 
 
 @dataclass
 class Corruption(Builder):
-    """Supported subclaims, some made false, merged, with k adversarial sentences appended.
+    """Texts with some supported facts made false, k adversarial sentences behind, clean twins.
 
     Args:
         output: folder of the dataset.
         documents: files of documents with labelled ``claims`` (or another project's, by its field
-            names), or of generations whose ``sentences`` have a truth.
+            names), of generations whose ``sentences`` have a truth, or ``scored.jsonl`` files of
+            ``eval score``, whose verdicts, without selection, are the labels.
         corrupter: who makes a claim false, by ``class_path``: ``ValueSwap`` (a rule over the
             knowledge base) or ``PromptedCorrupter``.
-        probability: with which a claim is to be changed.
-        appended: the numbers k of appended sentences; null for 0 to 20.
-        kind: what is appended: ``info`` (true of anyone) or ``repetitive`` (one thing over and
-            over).
-        adversarial: files of generation records on the same topics to take sentences from.
-        writer: a language model that writes them, where there are no files; without either, the
-            ``info`` sentences come from the wordings of ``kb_pairs``.
-        merger: a language model that merges the claims to a text that reads well; null puts them
-            one after the other.
+        adversarial: kind to the files of its texts on the same topics (generations, documents, the
+            released samples), e.g. ``{info: [FILE]}``; or files whose rows say their ``kind``.
+        kinds: those that are taken of files whose rows say their kind.
+        probability: with which a supported claim is to be made false.
+        appended: the numbers k of appended sentences; null for 0 to 20. A topic with fewer
+            distinct sentences repeats them in order; documents on one without any are counted.
+        of_anyone: kinds whose sentences are true of anyone: a topic without any takes those of
+            another topic, with its name in them.
+        assumed: kind to the label (S or NS) of appended sentences of which their files have none.
+        verdict: whose verdicts are the labels of scored texts, e.g. ``nli``, where there are
+            several.
+        merger: a language model that merges the claims to a text that reads well (published:
+            gpt-4o-2024-05-13); null puts them one after the other.
+        merge_prompt: file with the fields ``topic``, ``claims`` and ``instruction``; null takes the
+            published one.
+        instruction: what a merged text answers, a template with ``{topic}``.
+        merge_temperature: of the merger; the published one is 0.
+        merge_again: how often the merger is asked for claims that its text has lost, before a
+            sentence is put behind it for each.
+        entailment: a relation model that tells which claims a merged text holds (else their words
+            do), and whether another supported claim entails a changed one, which is then not false.
         source_kind: only the documents of this kind, e.g. ``normal``; null takes all.
-        max_new_tokens: most tokens of a merged or an adversarial text.
+        max_new_tokens: most tokens of a merged text.
         seed: of all choices.
         limit: only the first so many documents, for a trial.
 
     Raises:
-        UserError: a probability out of [0, 1], a negative k, or repetitive sentences from nowhere.
+        UserError: a probability out of [0, 1], a negative k, or kinds that are not said.
     """
 
     documents: list[str]
     corrupter: Corrupter
+    adversarial: dict[str, list[str]] | list[str]
+    kinds: list[str] = field(default_factory=list)
     probability: float = 0.5
     appended: list[int] | None = None
-    kind: Literal["info", "repetitive"] = "info"
-    adversarial: list[str] | None = None
-    writer: Writer | None = None
+    of_anyone: list[str] = field(default_factory=list)
+    assumed: dict[str, Literal["S", "NS"]] = field(default_factory=dict)
+    verdict: str | None = None
     merger: Writer | None = None
+    merge_prompt: str | None = None
+    instruction: str = "Tell me a bio of {topic}."
+    merge_temperature: float = 0.0
+    merge_again: int = 2
+    entailment: EntailmentModel | None = None
     source_kind: str | None = None
     max_new_tokens: int = 512
 
     reads = ("documents", "adversarial")
-    least: ClassVar = {"max_new_tokens": 1}
+    least: ClassVar = {"max_new_tokens": 1, "merge_again": 0, "merge_temperature": 0}
     probabilities = ("probability",)
 
     def __post_init__(self) -> None:
@@ -84,245 +114,223 @@ class Corruption(Builder):
         super().__post_init__()
 
     def faults(self) -> Iterable[str]:
-        """No k, and sentences from nowhere or from two places."""
+        """No k, kinds that are not said or that nothing is said of."""
         if not self.appended or self.appended[0] < 0:
             yield "appended: give numbers of sentences from 0 upwards"
-        if self.kind == "repetitive" and not self.adversarial and self.writer is None:
-            yield "kind: repetitive needs `adversarial` files or a `writer`"
-        if self.adversarial and self.writer is not None:
-            yield "adversarial, writer: give one of the two"
+        if isinstance(self.adversarial, Mapping):
+            if self.kinds:
+                yield "kinds: `adversarial` names them already; leave them out"
+        elif not self.kinds:
+            yield "kinds: say which of the files are appended, e.g. [info, repetitive]"
+        for name in self._kinds:
+            if not re.fullmatch(r"\w+", name):
+                yield f"kinds: {name!r}: use letters, digits and _ only"
+        for option in ("of_anyone", "assumed"):
+            for name in getattr(self, option):
+                if name not in self._kinds:
+                    yield f"{option}: {name!r} is not appended; the kinds are {self._kinds}"
+
+    @property
+    def _kinds(self) -> list[str]:
+        return list(self.adversarial if isinstance(self.adversarial, Mapping) else self.kinds)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The documents, and what was changed in them."""
-        return {kind: {"test": f"{kind}.jsonl"} for kind in ("documents", "changes")}
+        """A curve for each kind of sentence, and what was changed."""
+        names = [*(f"curve_{kind}" for kind in self._kinds), "changes"]
+        return {name: {"test": f"{name}.jsonl"} for name in names}
 
     def plan(self) -> list[Step]:
-        """How many claims are to be changed, texts merged and texts written, at most."""
+        """How many claims are to be made false and texts merged, at most."""
         sources = self._sources(Counter())
         claims = sum(len(own) for own in self._drawn(sources))
         who = str(self.corrupter.identity.get("corrupter"))
         steps = [Step("claims to be made false", who, claims, "claims")]
         if self.merger is not None:
-            name = model_name(self.merger)
-            steps.append(Step("claims merged to a text", name, len(sources), "texts"))
-        if self.writer is not None:
-            name = model_name(self.writer)
-            topics = len({source.topic for source in sources})
-            steps.append(Step(f"{self.kind} texts", name, topics * TEXTS, "texts"))
+            number = len(sources) * (1 + self.merge_again)
+            steps.append(Step("claims merged to a text", model_name(self.merger), number, "texts"))
+        told = self._told(sources, read_appended(self.adversarial, self._kinds, self.verdict))
+        for kind in self._kinds:
+            number = sum(kind in own for own in told.values())
+            steps.append(Step(f"documents on topics with {kind} texts", "files", number, "texts"))
         return steps
 
-    @cached_property
-    def _sampling(self) -> dict[str, float]:
-        own = {"temperature": 1.0, "top_p": 0.95, "max_new_tokens": self.max_new_tokens}
-        return own | {"seed": self.seed}
-
-    def make(self, work: Work) -> Made:
-        """The documents with their claims changed and sentences appended."""
+    def make(self, work: Work) -> Files:
+        """The curves, what was changed, and the figures of both."""
         sources = self._sources(work.dropped)
-        made = self._made(sources, work)
-        padding = self._padding(sources, work)
-        whole = list(self._whole(sources, made, padding, work.dropped))
-        if not whole:
-            raise UserError(
-                f"no document is left ({work.why()}); give other documents or sentences"
-            )
-        statistics = _statistics(made[source.id] for source, *_ in whole)
-        files = {
-            "documents.jsonl": (
-                self._document(source, row, told, k)
-                for source, row, told in whole
-                for k in self.appended
-            ),
-            "changes.jsonl": (
-                change for source, row, _ in whole for change in self._changes(source, row)
-            ),
+        appended = read_appended(self.adversarial, self._kinds, self.verdict)
+        told = self._told(sources, appended)
+        without = self._without(sources, told, work.dropped)
+        every = self._made(sources, work)
+        files: dict[str, Iterable] = {
+            f"curve_{kind}.jsonl": self._curve(kind, every, told) for kind in self._kinds
         }
-        return Made(files, CARD, {"statistics.json": json.dumps(statistics, indent=2) + "\n"})
+        files["changes.jsonl"] = (row for made in every for row in changes_of(made))
+        figures = statistics(every)
+        figures["appended"] = {
+            kind: self._figures(kind, sources, told, without) for kind in self._kinds
+        }
+        pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
+        return Files(files, CARD, pages)
+
+    # What there is to be corrupted, and to be appended
 
     def _sources(self, dropped: Counter[str]) -> list[Source]:
-        return read_sources(self.documents, self.source_kind, dropped)[: self.limit]
+        found = read_sources(self.documents, self.source_kind, self.verdict, dropped)
+        return found[: self.limit]
 
-    def _drawn(self, sources: Sequence[Source]) -> list[list[int]]:
-        """For each document which claims are to be changed; each claim has its own draw."""
+    def _told(self, sources: Sequence[Source], appended: Appended) -> dict[str, Told]:
+        """Document to what may be appended to it, by kind; a kind without sentences is missing."""
+        found: dict[str, Told] = {}
+        for source in sources:
+            own = {
+                kind: told_of(source.topic, topics, kind in self.of_anyone, self.seed)
+                for kind, topics in appended.items()
+            }
+            found[source.id] = {kind: one for kind, one in own.items() if one[1]}
+        return found
+
+    def _without(
+        self, sources: Sequence[Source], told: Mapping[str, Told], dropped: Counter[str]
+    ) -> dict[str, list[str]]:
+        """Kind to the topics that have no sentence of it; their documents are counted.
+
+        Raises:
+            UserError: no topic has one.
+        """
+        found = {}
+        for kind in self._kinds:
+            lacking = [source for source in sources if kind not in told[source.id]]
+            found[kind] = sorted({source.topic for source in lacking})
+            if len(lacking) == len(sources):
+                some = ", ".join(found[kind][:3])
+                raise UserError(
+                    f"adversarial: no {kind} text is about a document's topic ({some}, …); have "
+                    "them written by `data_builders generations` or `adversarial` on these "
+                    f"topics, or, if they are true of anyone, give --of_anyone '[{kind}]'"
+                )
+            dropped[f"document on a topic without {kind} sentences"] += len(lacking)
+        return found
+
+    # The corruption, once for all kinds and numbers
+
+    def _drawn(self, sources: Sequence[Source]) -> list[list[str]]:
+        """For each document the claims that are to be made false; each has its own draw."""
         return [
             [
-                place
-                for place in range(len(source.claims))
-                if random.Random(f"{self.seed}:change:{source.id}:{place}").random()
+                name
+                for name in source.supported.values()
+                if random.Random(f"{self.seed}:change:{source.id}:{name}").random()
                 < self.probability
             ]
             for source in sources
         ]
 
-    def _made(self, sources: Sequence[Source], work: Work) -> dict[str, dict]:
-        """Document id to its changes and its merged text."""
+    @cached_property
+    def _merger(self) -> Merger | None:
+        if self.merger is None:
+            return None
+        sampling = {
+            "temperature": self.merge_temperature,
+            "top_p": 0.95,
+            "max_new_tokens": self.max_new_tokens,
+            "seed": self.seed,
+        }
+        prompt = Prompt(self.merge_prompt or PROMPTS / "merge.jinja")
+        return Merger(
+            self.merger, prompt, self.instruction, sampling, self.merge_again, self.entailment
+        )
+
+    def config(self) -> dict[str, object]:
+        """The options; of the merging what decides it."""
+        merging = self._merger and self._merger.identity
+        told = super().config() | {"merging": merging, "entailment": identity_of(self.entailment)}
+        return {name: told[name] for name in told if name not in ("merger", "merge_prompt")}
+
+    def _made(self, sources: Sequence[Source], work: Work) -> list[Made]:
+        """Every document's changes and text, kept in case the build is killed."""
         drawn = dict(zip((s.id for s in sources), self._drawn(sources), strict=True))
-        claims = [[s.id, *s.claims] for s in sources]
-        merger = self.merger and [self.merger.identity, self._sampling]
-        decides = [self.corrupter.identity, merger, self.seed, self.probability, claims]
-        return journalled(
+        claims = [[s.id, [(c.id, c.text, c.label) for c in s.claims]] for s in sources]
+        decides = [self.corrupter.identity, self._merger and self._merger.identity]
+        decides += [identity_of(self.entailment), self.seed, self.probability, claims]
+        rows = journalled(
             work.journal("changes", *decides),
             {source.id: source for source in sources},
             lambda some: self._make(list(some.values()), drawn),
             unit="document",
         )
+        return [_read(rows[source.id], source) for source in sources]
 
-    def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[int]]) -> list[dict]:
+    def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[str]]) -> list[dict]:
         """The journal's rows of some documents."""
-        asked = [(source, place) for source in batch for place in drawn[source.id]]
-        found = self.corrupter.corrupt(
-            [
-                ToChange(f"{source.id}:{place}", source.topic, source.claims[place], source.person)
-                for source, place in asked
-            ],
-            self.seed,
+        changes = self._changes(batch, drawn)
+        asked = [
+            ToMerge(s.topic, texts_of(s, changes[s.id]), [c.text for c in s.claims]) for s in batch
+        ]
+        merged = (
+            [listed(one.claims) for one in asked]
+            if self._merger is None
+            else self._merger.merge(asked)
         )
-        changes: dict[str, dict[str, dict]] = {source.id: {} for source in batch}
-        for (source, place), change in zip(asked, found, strict=True):
-            changes[source.id][str(place)] = asdict(change)
-        rows = []
-        for source in batch:
-            own = changes[source.id]
-            texts = [
-                (own.get(str(place)) or {}).get("text") or claim
-                for place, claim in enumerate(source.claims)
-            ]
-            rows.append({"claims": source.claims, "changes": own, "texts": texts})
-        if self.merger is not None:
-            merged = merge(
-                self.merger,
-                [(source.topic, row["texts"]) for source, row in zip(batch, rows, strict=True)],
-                self._sampling,
-            )
-            for row, answer in zip(rows, merged, strict=True):
-                row["merged"] = answer
-        return rows
+        return [
+            {"changes": {n: asdict(c) for n, c in changes[s.id].items()}, "merged": text.row()}
+            for s, text in zip(batch, merged, strict=True)
+        ]
 
-    def _padding(self, sources: Sequence[Source], work: Work) -> dict[str, list[Padding]]:
-        """Topic to distinct sentences that may be appended, in the order they are appended."""
-        topics = list(dict.fromkeys(source.topic for source in sources))
-        found: dict[str, list[Padding]] = {topic: [] for topic in topics}
-        if self.adversarial:
-            told = told_sentences(self.adversarial, self.kind)
-            found |= {topic: told[topic] for topic in topics if topic in told}
-        elif self.writer is not None:
-            prompt = shipped_prompts()[self.kind]
-            sampling = self._sampling | {"n": TEXTS}
-            journal = work.journal("padding", self.writer.identity, prompt.sha256, sampling)
-            prompts = {topic: prompt.messages(topic=topic) for topic in topics}
-            answers = write_texts(self.writer, prompts, sampling, journal)
-            for topic in topics:
-                texts = sift(self.kind, topic, answers[topic], 1, work.dropped)
-                found[topic] = [Padding(s) for text in texts for s in split_sentences(text)]
-        else:
-            most = self.appended[-1]
-            found = {topic: bleached_sentences(topic, most, self.seed) for topic in topics}
+    def _changes(
+        self, batch: Sequence[Source], drawn: Mapping[str, list[str]]
+    ) -> dict[str, dict[str, Change]]:
+        """Document to its drawn claims' changes; what is not false after all is none."""
+        asked, place = [], []
+        for source in batch:
+            texts = {name: text for text, name in source.supported.items()}
+            for name in drawn[source.id]:
+                key = f"{source.id}:{name}"
+                asked.append(ToChange(key, source.topic, texts[name], source.person))
+                place.append((source, name))
+        found = self.corrupter.corrupt(asked, self.seed) if asked else []
+        changes: dict[str, dict[str, Change]] = {source.id: {} for source in batch}
+        for (source, name), change in zip(place, found, strict=True):
+            changes[source.id][name] = change
+        return true_after_all(batch, changes, self.entailment)
+
+    # What is written
+
+    def _curve(
+        self, kind: str, every: Sequence[Made], told: Mapping[str, Told]
+    ) -> Iterator[object]:
+        """Each document's clean twin and its corrupted texts."""
+        for made in every:
+            if kind in told[made.source.id]:
+                _, own = told[made.source.id][kind]
+                sentences = repeated(own, self.appended[-1])
+                yield clean_twin(made.source)
+                label = self.assumed.get(kind)
+                who = self.corrupter.source
+                yield from corrupted(made, who, kind, sentences, label, self.appended)
+
+    def _figures(
+        self,
+        kind: str,
+        sources: Sequence[Source],
+        told: Mapping[str, Told],
+        without: Mapping[str, list[str]],
+    ) -> dict[str, object]:
+        """What was appended: to how many documents, whose sentences, repeated or not."""
+        own = [(s.topic, *told[s.id][kind]) for s in sources if kind in told[s.id]]
+        numbers = [len(sentences) for *_, sentences in own]
         return {
-            topic: list({one.text.casefold(): one for one in own}.values())
-            for topic, own in found.items()
+            "documents": len(own),
+            "fewest_distinct_sentences": min(numbers),
+            "documents_with_repeated_sentences": sum(n < self.appended[-1] for n in numbers),
+            "documents_with_sentences_of_another_topic": sum(t != whose for t, whose, _ in own),
+            "topics_without_sentences": without[kind],
         }
 
-    def _whole(
-        self,
-        sources: Sequence[Source],
-        made: Mapping[str, dict],
-        padding: Mapping[str, Sequence[Padding]],
-        dropped: Counter[str],
-    ) -> Iterator[tuple[Source, dict, list[Padding]]]:
-        """The documents that have a text and enough to append."""
-        for source in sources:
-            row = made[source.id]
-            own = {text.casefold() for text in row["texts"]}
-            told = [p for p in padding[source.topic] if p.text.casefold() not in own]
-            if len(told) < self.appended[-1]:
-                dropped["document with too few adversarial sentences on its topic"] += 1
-            elif self.merger is not None and row["merged"]["failed"] is not None:
-                dropped[f"document whose merged text failed: {row['merged']['failed']}"] += 1
-            else:
-                yield source, row, told[: self.appended[-1]]
 
-    def _document(self, source: Source, row: Mapping, told: Sequence[Padding], k: int) -> Document:
-        """One document with k sentences appended."""
-        if self.merger is None:
-            sentences = [as_sentence(text) for text in row["texts"]]
-            places = list(range(len(sentences)))
-        else:
-            sentences = split_sentences(row["merged"]["text"])
-            places = place_claims(row["texts"], sentences)
-        claims = []
-        for index, (text, place) in enumerate(zip(row["texts"], places, strict=True)):
-            changed = text != source.claims[index]
-            who = self.corrupter.source if changed else source.labelled_by
-            own = {"label": "NS" if changed else "S", "kind": "changed" if changed else "kept"}
-            where = {"sentence": place, "source": sentences[place]}
-            claims.append(Claim(id=f"c{index}", text=text, **where, **own, labelled_by=who))
-        for index, one in enumerate(told[:k]):
-            claims.append(
-                Claim(
-                    id=f"a{index}",
-                    text=one.text,
-                    sentence=len(sentences) + index,
-                    source=one.text,
-                    label=None if one.true is None else "S" if one.true else "NS",
-                    kind=self.kind,
-                    labelled_by="none" if one.true is None else "knowledge base",
-                )
-            )
-        return Document(
-            id=f"{source.id} k={k}",
-            topic=source.topic,
-            text=" ".join([*sentences, *(as_sentence(p.text) for p in told[:k])]),
-            claims=claims,
-            group=source.group,
-            bin=source.bin,
-            kind=f"corrupted_{self.kind}_{k:02d}",
-            generator=source.generator,
-            document=source.id,
-            k=k,
-        )
-
-    def _changes(self, source: Source, row: Mapping) -> Iterator[dict]:
-        """Each supported claim, what it was and what became of it."""
-        for place, claim in enumerate(source.claims):
-            drawn = row["changes"].get(str(place))
-            change = Change(**drawn) if drawn else Change()
-            yield {
-                "document": source.id,
-                "claim": f"c{place}",
-                "topic": source.topic,
-                "original": claim,
-                "text": change.text or claim,
-                "label": "NS" if change.text else "S",
-                "drawn": drawn is not None,
-                "reason": change.reason or "",
-                "kind": change.kind or "",
-                "old": change.old or "",
-                "new": change.new or "",
-            }
-
-
-def _statistics(rows: Iterator[Mapping]) -> dict[str, object]:
-    """How many claims there were, were to be changed, and were, by kind and by reason."""
-    kinds: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    documents = claims = drawn = 0
-    for row in rows:
-        documents += 1
-        claims += len(row["claims"])
-        drawn += len(row["changes"])
-        for change in row["changes"].values():
-            if change["text"] is None:
-                reasons[change["reason"]] += 1
-            else:
-                kinds[change["kind"] or "by a model"] += 1
-    return {
-        "documents": documents,
-        "claims": claims,
-        "to_be_changed": drawn,
-        "changed": sum(kinds.values()),
-        "changed_by_kind": dict(sorted(kinds.items())),
-        "stayed_by_reason": dict(sorted(reasons.items())),
-    }
+def _read(row: Mapping, source: Source) -> Made:
+    """A row of the journal."""
+    changes = {name: Change(**change) for name, change in row["changes"].items()}
+    return Made(changes, Merged(**row["merged"]), source)
 
 
 CARD = Card(
@@ -331,22 +339,27 @@ CARD = Card(
     task_categories=("text-classification",),
     tags=("factuality", "adversarial", "robustness"),
     text="""\
-Texts of known factual precision, padded with sentences that should not count (Core, arXiv
+Texts with some of their facts made false, and sentences behind that should not count (Core, arXiv
 2407.03572, section 5.3, appendix B.2), to see whether a factuality metric can be gamed.
 
-- `documents.jsonl`: the supported subclaims of a document, each made false with a fixed
-  probability, as one text, with k adversarial sentences appended; one row a document and k
-  (`document`, `k`). The corruption is the same for every k. Claims `c…` have the label `S` (as it
-  was) or `NS` (changed), claims `a…` are the appended sentences, which have a label only where a
-  knowledge base made them; `labelled_by` says who says so, `sentence` and `source` where a claim
-  stands.
-- `changes.jsonl`: each supported subclaim once: as it was, as it became, what was exchanged, or why
-  a claim that was to be changed stayed as it was.
-- `statistics.json`: how many claims were to be changed and were, by kind and by reason.
+- `curve_KIND.jsonl`: for each document its clean twin (`kind: clean`: the text as it was, with all
+  its claims and labels) and, for each number k, the corrupted text with k sentences of that kind
+  behind (`kind: corrupted`, `clean`: the twin's id, `k`, `appended`: the kind). Each supported
+  claim was to be made false with a fixed probability; all other claims stay. The corruption is the
+  same for every k and in every file, and the sentences for k are the first k. Claims `a…` are the
+  appended ones; other claims have the ids that they had. `labelled_by` says who says so: the source
+  file (`given`), an assessor, a knowledge base, the corrupter, or nobody (`assumed`, `none`).
+- `changes.jsonl`: each claim of the documents once: as it was, as it became, what was exchanged,
+  why one that was to be changed stayed as it was (`refused`: what was proposed and is not false),
+  and how it came into the text (`in_text`): `merged`; `again`, where the merging model lost it
+  first; `appended` as a sentence, where it lost it every time; `listed`, where nothing was merged.
+- `statistics.json`: all of this in figures. No document is left out for its merging, and a topic
+  with few sentences repeats them; documents on a topic without any are counted, and the topics
+  named.
 
-A claim that could not be changed stays supported. That a changed claim is false is the rule's or
-the model's word, nobody checked it: a person may have two occupations. **Claims marked `NS` are
-false statements about real people, made on purpose; never show them without their mark.** For
-measuring metrics, not for training. The licence is that of the source documents.
+That a changed claim is false is the rule's or the model's word, checked against the document's
+other supported claims and what else the configuration names. **Claims marked `NS` may be false
+statements about real people, made on purpose; never show them without their mark.** For measuring
+metrics, not for training. The licence is that of the source documents.
 """,
 )

@@ -1,59 +1,92 @@
-"""What a corrupted document is made of: supported claims, and sentences to append."""
+"""Documents whose claims have labels: their files' own, a knowledge base's, or an assessor's."""
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from components.sentences import split_sentences
-from data_builders.kb.facts import Person
-from data_builders.kb.language.wording import Voice, bank, bleached
-from records import Document, Generation, UserError, iter_rows, read_records
+from eval.metrics.document import named
+from records import (
+    Claim,
+    Document,
+    Generation,
+    Passage,
+    UserError,
+    Verdict,
+    iter_rows,
+    read_records,
+)
+from records.types import Record
 
-# Names of the kinds: ours, and those of `kb_pairs`; the released files name none.
-KINDS = {"info": {"info", "uninformative", None}, "repetitive": {"repetitive", None}}
+# What a verdict makes of a claim; one that failed leaves it without a label.
+LABELS = {
+    "supported": "S",
+    "not_supported": "NS",
+    "contradicted": "NS",
+    "undecided": "NS",
+    "irrelevant": "IR",
+}
+
+
+class ScoredText(Record):
+    """What is read of a line of ``scored.jsonl``."""
+
+    document: Document
+    claims: list[Claim]
+    passages: list[Passage] | None = None
+    verdicts: list[Verdict]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A document's supported claims.
+    """A document with labelled claims.
 
     Attributes:
         id: unique among all files.
-        topic, group, bin, generator: as its file has them.
-        claims: the texts of the supported claims, in order.
-        person: IRI of the topic in the knowledge base, where the row says so.
-        labelled_by: who says that they are supported.
+        document: the text, its claims with their labels where they have any, and passages.
     """
 
     id: str
-    topic: str
-    claims: tuple[str, ...]
-    group: str | None
-    bin: str | None
-    generator: str | None
-    person: str | None
-    labelled_by: str
+    document: Document
+
+    @property
+    def topic(self) -> str:
+        """Whom or what it is about."""
+        return self.document.topic
+
+    @property
+    def claims(self) -> list[Claim]:
+        """All claims, whatever their labels."""
+        return self.document.claims or []
+
+    @property
+    def person(self) -> str | None:
+        """IRI of the topic in the knowledge base, where the row says so."""
+        return (self.document.model_extra or {}).get("person")
+
+    @property
+    def supported(self) -> dict[str, str]:
+        """Text of each supported claim to the id of the first that says it."""
+        found: dict[str, str] = {}
+        for claim in self.claims:
+            if claim.label == "S":
+                found.setdefault(claim.text, claim.id)
+        return found
 
 
-class Padding(NamedTuple):
-    """A sentence that is appended, and its truth where its record knows it."""
-
-    text: str
-    true: bool | None = None
-
-
-def read_sources(paths: Sequence[str], kind: str | None, dropped: Counter[str]) -> list[Source]:
-    """The supported claims of all documents, in the files' order.
+def read_sources(
+    paths: Sequence[str], kind: str | None, verdict: str | None, dropped: Counter[str]
+) -> list[Source]:
+    """All documents with claims, in the files' order.
 
     Args:
-        paths: documents with ``claims``, or generations whose ``sentences`` have a truth.
+        paths: documents with ``claims``, generations whose ``sentences`` have a truth, or the
+            ``scored.jsonl`` of ``eval score``.
         kind: only rows of this kind; ``None`` for all.
-        dropped: counts claims that are not supported and documents without supported ones.
+        verdict: whose verdicts are the labels of scored texts, where there are several.
+        dropped: counts documents without claims.
 
     Raises:
         UserError: a file without labelled claims, or two files of the same name.
@@ -63,72 +96,101 @@ def read_sources(paths: Sequence[str], kind: str | None, dropped: Counter[str]) 
     if len(set(stems)) < len(stems):
         raise UserError("documents: two files have the same name, which is part of the ids")
     for path in paths:
-        own = [one for one in _rows(path) if kind is None or one[1].kind == kind]
+        own = [d for d in labelled(path, verdict) if kind is None or d.kind == kind]
         if not own:
             raise UserError(f"{path}: no row of source_kind {kind}; leave it out or give another")
-        if all(not claims for *_, claims in own):
-            raise UserError(f"{path}: no labelled claims; give `claims` with labels S and NS")
-        for name, row, claims in own:
-            texts = tuple(text for text, supported in claims if supported)
-            dropped["claim that is not supported"] += len(claims) - len(texts)
-            if not texts:
-                dropped["document without a supported claim"] += 1
-                continue
-            extra = row.model_extra or {}
-            found.append(
-                Source(
-                    id=f"{Path(path).stem}/{name}",
-                    topic=row.topic,
-                    claims=tuple(dict.fromkeys(texts)),
-                    group=row.group,
-                    bin=row.bin,
-                    generator=row.generator or Path(path).stem,
-                    person=extra.get("person"),
-                    labelled_by="knowledge base" if isinstance(row, Generation) else "human",
-                )
+        if not any(claim.label for document in own for claim in document.claims or []):
+            raise UserError(
+                f"{path}: no labelled claims; give `claims` with labels S and NS, or the "
+                "scored.jsonl that `python -m eval score` wrote"
             )
+        for document in own:
+            if not document.claims:
+                dropped["document without claims"] += 1
+                continue
+            known = {"generator": document.generator or Path(path).stem}
+            name = f"{Path(path).stem}/{document.id}"
+            found.append(Source(name, document.model_copy(update=known)))
+    if len({source.id for source in found}) < len(found):
+        twice = Counter(source.id for source in found).most_common(1)[0][0]
+        raise UserError(f"documents: {twice} stands twice; give every document an id of its own")
     return found
 
 
-def _rows(path: str) -> Iterator[tuple[str, Document | Generation, list[tuple[str, bool]]]]:
-    """Each row with its id and its (claim, supported) pairs."""
-    _, first = next(iter_rows(path), (0, {}))
-    if "sentences" in first and "claims" not in first:
-        for number, row in enumerate(read_records(path, Generation), 1):
-            yield f"g{number}", row, [(s.text, s.true) for s in row.sentences or []]
-        return
-    for row in read_records(path, Document):
-        yield row.id, row, [(c.text, c.label == "S") for c in row.claims or [] if c.label]
+def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
+    """The documents of a file, their claims with labels and, as ``labelled_by``, who says so.
 
-
-def told_sentences(paths: Sequence[str], kind: str) -> dict[str, list[Padding]]:
-    """Topic to the sentences of its generations of a kind.
+    Args:
+        path: documents, generations, or scored texts.
+        verdict: an assessor, or ``assessor.name``, of scored texts.
 
     Raises:
-        UserError: no generation of the kind.
+        UserError: scored texts with several verdicts of which none is named, or without that one.
     """
-    found: dict[str, list[Padding]] = {}
-    for path in paths:
-        for row in read_records(path, Generation):
-            if row.kind in KINDS[kind]:
-                own = found.setdefault(row.topic, [])
-                if row.sentences:
-                    own.extend(Padding(s.text, s.true) for s in row.sentences)
-                else:
-                    own.extend(Padding(text) for text in split_sentences(row.text))
-    if not found:
-        raise UserError(f"adversarial: the files have no generation of kind {kind}")
+    _, first = next(iter_rows(path), (0, {}))
+    if "verdicts" in first and "document" in first:
+        rows = read_records(path, ScoredText)
+        chosen = _assessor(path, rows, verdict)
+        yield from (_of_verdicts(row, chosen) for row in rows)
+    elif "sentences" in first and "claims" not in first:
+        for number, row in enumerate(read_records(path, Generation), 1):
+            yield _of_sentences(row, f"g{number}")
+    else:
+        for document in read_records(path, Document):
+            yield document.model_copy(update={"claims": _told(document.claims, "given")})
+
+
+def _assessor(path: str, rows: Sequence[ScoredText], verdict: str | None) -> tuple[str, str]:
+    """Assessor and name of the verdicts that count."""
+    there = dict.fromkeys((v.assessor, v.name) for row in rows for v in row.verdicts)
+    known = {named(*one): one for one in there}
+    if verdict is None and len(known) == 1:
+        return next(iter(there))
+    found = known.get((verdict or "").removesuffix(".default"))
+    if found is None:
+        what = "several verdicts" if verdict is None else f"no verdict {verdict!r}"
+        raise UserError(
+            f"{path}: {what}; choose one with --verdict: {', '.join(known) or 'there is none'}"
+        )
     return found
 
 
-def bleached_sentences(topic: str, number: int, seed: int) -> list[Padding]:
-    """Statements that are true of anyone, said of the topic, from the wordings of ``kb_pairs``."""
-    rng = random.Random(f"{seed}:bleached:{topic}")
-    person = Person(
-        iri=topic, name=topic, title=topic, aliases=(), sex="", facts={}, continent=None,
-        group="D", frequency=0,
-    )  # fmt: skip
-    templates = rng.sample(bank("bleached")["train"], 2 * number)
-    voice = Voice("full", past=True)
-    told = [bleached(rng, "train", person, voice, template) for template in templates]
-    return [Padding(text) for text in dict.fromkeys(told)][:number]
+def _of_verdicts(row: ScoredText, chosen: tuple[str, str]) -> Document:
+    verdicts = {v.claim: v for v in row.verdicts if (v.assessor, v.name) == chosen}
+    claims = []
+    for claim in row.claims:
+        said = verdicts.get(claim.id)
+        label = LABELS.get(said.label) if said else None
+        claims.append(claim.model_copy(update={"label": label, "labelled_by": named(*chosen)}))
+    # After a retrieval ``contexts`` is always there, and the passages are those it speaks of.
+    passages = row.passages or row.document.passages
+    return row.document.model_copy(update={"claims": claims, "passages": passages})
+
+
+def _of_sentences(row: Generation, name: str) -> Document:
+    """Sentences of a known truth as claims; none where the row has none."""
+    claims = row.sentences and [
+        {"id": f"c{place}", "text": s.text, "sentence": place, "source": s.text}
+        | {"label": "S" if s.true else "NS", "labelled_by": "knowledge base"}
+        for place, s in enumerate(row.sentences)
+    ]
+    told = row.model_dump(exclude={"sentences", "citations"}, exclude_none=True)
+    return Document.model_validate({"id": name, **told, "claims": claims})
+
+
+def _told(claims: Sequence[Claim] | None, who: str) -> list[Claim] | None:
+    """The claims, each label with who gave it."""
+    if claims is None:
+        return None
+    return [
+        c.model_copy(update={"labelled_by": _by(c) or (who if c.label else "none")}) for c in claims
+    ]
+
+
+def _by(claim: Claim) -> str | None:
+    return (claim.model_extra or {}).get("labelled_by")
+
+
+def labels_of(sources: Sequence[Source]) -> Mapping[str, int]:
+    """How many claims have each label; ``none`` where nothing says."""
+    return dict(sorted(Counter(c.label or "none" for s in sources for c in s.claims).items()))

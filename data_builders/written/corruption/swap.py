@@ -124,6 +124,10 @@ class ValueSwap:
             for claim in claims
         ]
 
+    def still_true(self, claims: Sequence[ToChange], changed: Sequence[str]) -> list[bool]:
+        """Whether a changed claim holds a value that is true of its topic and new in it."""
+        return [self._values.still_true(*pair) for pair in zip(claims, changed, strict=True)]
+
 
 class Values:
     """What the knowledge base has as values, by property and form.
@@ -182,6 +186,11 @@ class Values:
         text = before + new + after
         return Change(text=text, kind=find.kind, old=old, new=new)
 
+    def still_true(self, claim: ToChange, changed: str) -> bool:
+        """Whether a claim that was changed holds a value of its topic that it did not hold."""
+        own = self._own.get(claim.person or claim.topic, ())
+        return any(_holds(changed, text) and not _holds(claim.text, text) for text in own)
+
     def _distinct(self, claim: ToChange) -> list[Find]:
         """The finds that overlap neither the topic's name nor a longer find before them."""
         taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
@@ -231,6 +240,10 @@ def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
         # A noun for a person of a country reads like its adjective.
         if form != "one" and len(text) > 2:
             yield form, text
+
+
+def _holds(text: str, value: str) -> bool:
+    return re.search(rf"\b{re.escape(value)}\b", text) is not None
 
 
 def _longest(text: str) -> tuple[int, str]:

@@ -1,8 +1,9 @@
 """``distant_lss``: LSS examples that nobody annotated, from texts and from WiCE's token labels.
 
-2308.12157, section 4, names both sources: sentences changed by rules in the manner of FactCC
-(Kryściński et al. 2020), whose changed words are known, and WiCE (Kamoi et al. 2023), whose tokens
-are labelled by people. The reference of a changed sentence is the passage that it came from.
+Ours: no paper's data and no paper's recipe. Two sources: sentences changed by rules in the manner
+of FactCC (Kryściński et al. 2020), whose changed words are known, and WiCE (Kamoi et al. 2023),
+whose tokens are labelled by people. The reference of a changed sentence is the passage that it came
+from. 2308.12157, A.5, trains on FactCC's own generated data instead, which is not made here.
 """
 
 from __future__ import annotations
@@ -254,9 +255,9 @@ CARD = Card(
     tags=("factuality", "faithfulness", "lss", "distant-supervision"),
     text="""\
 Claims, references and the longest subsequence of the claim's words that the reference supports
-(2308.12157). **Nobody annotated the rows whose `source` begins with `distant/`**: each is a
-sentence of its reference that a rule changed, so the words that the rule put in are known (after
-FactCC, Kryściński et al. 2020, by regular expressions, without a parser):
+(2308.12157 defines it; these data are ours). **Nobody annotated the rows whose `source` begins with
+`distant/`**: each is a sentence of its reference that a rule changed, so the words that the rule
+put in are known (after FactCC, Kryściński et al. 2020, by regular expressions, without a parser):
 
 - `entity_swap`: another name after the same preposition; the phrase goes, in a list only the name;
 - `date_swap`, `number_swap`: another year, month or number; the phrase, the year or the number

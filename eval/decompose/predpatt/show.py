@@ -21,7 +21,15 @@ def show(predicates: Sequence[Predicate]) -> str:
 
 def pattern(predicate: Predicate) -> str:
     """The predicate with names for its arguments, in the order of the sentence."""
-    names = _names(predicate.arguments)
+    return _worded(predicate, _names(predicate.arguments))
+
+
+def flat(predicate: Predicate) -> str:
+    """The same with its arguments' phrases in the place of names: ``the city is/are large``."""
+    return _worded(predicate, {argument: argument.phrase for argument in predicate.arguments})
+
+
+def _worded(predicate: Predicate, names: dict[Argument, str]) -> str:
     if predicate.kind == "poss":
         first, second = predicate.arguments
         return f"{names[first]} poss {names[second]}"

@@ -1,4 +1,4 @@
-"""Does w_Info order claims by how many people they hold for? (Core, 2407.03572, section 4.2.)
+"""Does w_Info order claims by how many people they hold for? (Core, 2407.03572, section 3.)
 
 Claims of several classes, from what is true of anyone to what is true of few, are scored as Core
 scores them: p(claim) = max_h p(claim | h) over the bleached claims h about the topic. The AUROC of

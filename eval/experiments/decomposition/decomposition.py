@@ -4,11 +4,15 @@ The same passages of several generators go through several decomposers. Of each 
 generator the experiment gives the number of subclaims a passage, DecompScore and coherence by one
 or more judges (section 3.2; ``eval/metrics/decomposition.py``), DecompScore with one of each set of
 subclaims that say the same, and, where a verifier is given, factual precision over all subclaims
-and over those only that their source sentence supports. It says how far the judges agree, and
-shows what all decomposers make of given sentences (the paper's Tables 8 and 9).
+and over those only that their source sentence supports; with ``gamma`` also FActScore, which has a
+length penalty. It says how far the judges agree, how far the generators' values correlate with
+``reported`` ones (Table 7), and shows what all decomposers make of given sentences (the paper's
+Tables 8 and 9).
 
 In ``results.json`` a result's ``kind`` is the decomposer. The generator ``macro`` is the mean over
-generators. There is no length penalty. Passages that do not respond are left out.
+generators. Unless told otherwise there is no length penalty and passages that do not respond are
+left out; the paper has the penalty (γ = 10, in FActScore only, never in DecompScore) and keeps the
+passages (appendix A).
 """
 
 from __future__ import annotations
@@ -17,12 +21,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from random import Random
+from typing import Literal
 
 from pydantic import BaseModel
 
 from eval.decompose.given import Given
 from eval.experiments.decomposition.page import DecompositionPage
-from eval.experiments.decomposition.values import ALL, MACRO, Passages, values_of
+from eval.experiments.decomposition.values import (
+    ALL,
+    MACRO,
+    SUPPORTED,
+    Passages,
+    check_reported,
+    values_of,
+)
 from eval.experiments.experiment import (
     Experiment,
     Found,
@@ -76,9 +88,15 @@ class Decomposition(Experiment):
         topics: at most this many topics, drawn at random; 0 for all.
         domain: named in the results.
         seed: of the draw and of the bootstrap.
+        abstentions: what becomes of passages that do not respond
+            (:func:`records.abstention.responds`): ``leave_out``, or ``keep``, which decomposes
+            them as any other. Empty ones are left out in either case.
+        gamma: threshold of FActScore's length penalty, in subclaims; 0 for none.
+        reported: metric (``factscore``, ``subclaims``, …) to generator to its value in another
+            setup; the run's own values are correlated with them over the generators.
 
     Raises:
-        UserError: no decomposer or judge, or a negative number of topics.
+        UserError: no decomposer or judge, a negative number of topics, a negative ``gamma``.
     """
 
     name = "decomposition"
@@ -98,6 +116,9 @@ class Decomposition(Experiment):
         topics: int = 0,
         domain: str = "biographies",
         seed: int = 0,
+        abstentions: Literal["leave_out", "keep"] = "leave_out",
+        gamma: float = 0,
+        reported: dict[str, dict[str, float]] | None = None,
     ):
         at_least_one(documents=documents, decomposers=decomposers)
         natural(topics=topics)
@@ -105,6 +126,10 @@ class Decomposition(Experiment):
             raise UserError("judges: none; give one, e.g. {nli: {class_path: eval.verify.nli.NLI}}")
         if entail_threshold is not None and not 0 < entail_threshold <= 1:
             raise UserError(f"entail_threshold: {entail_threshold}; give a probability in (0, 1]")
+        if gamma < 0 or (gamma and not verify):
+            raise UserError(
+                f"gamma: {gamma:g}; give 0 for no length penalty, or a number above it and `verify`"
+            )
         self.documents = documents
         self.decomposers = decomposers
         self.verify = verify
@@ -117,6 +142,9 @@ class Decomposition(Experiment):
         self.topics = topics
         self.domain = domain
         self.seed = seed
+        self.abstentions = abstentions
+        self.gamma = gamma
+        self.reported = reported or {}
 
     def holds(self) -> list[object]:
         """Decomposers, judges and verifiers with what these need."""
@@ -130,6 +158,9 @@ class Decomposition(Experiment):
         ``sentences.jsonl`` (empty without ``sentences``).
         """
         documents, left_out = self._read()
+        metrics = ["subclaims", *SUPPORTED, *(["factual_precision"] if self.verify else [])]
+        names = list(dict.fromkeys(document.generator for document in documents))
+        check_reported(self.reported, [*metrics, *(["factscore"] if self.gamma else [])], names)
         judged = {
             name: run.documents(name, partial(self._judge, own, self.verify), documents, Judged)
             for name, own in self.decomposers.items()
@@ -138,7 +169,10 @@ class Decomposition(Experiment):
             "subclaims.jsonl": [_row(name, one) for name, own in judged.items() for one in own],
             "sentences.jsonl": self._side_by_side(run),
         }
-        found = values_of({name: _passages(own) for name, own in judged.items()}, self.seed)
+        passages = {
+            name: _passages(own)._replace(penalised=self.gamma > 0) for name, own in judged.items()
+        }
+        found = values_of(passages, self.seed, self.reported)
         return Found(found, files, {"left_out": left_out})
 
     def _read(self) -> tuple[list[Document], dict[str, int]]:
@@ -149,6 +183,8 @@ class Decomposition(Experiment):
         topics = drawn((document.topic for document in found), self.topics, Random(self.seed))
         found = [document for document in found if document.topic in topics]
         givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
+        if self.abstentions == "keep":
+            found = [document.model_copy(update={"responds": True}) for document in found]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         for document in found:
             if not responds(document):
@@ -165,7 +201,7 @@ class Decomposition(Experiment):
         self, decomposer: Decomposer, verify: list[Verifier], documents: Sequence[Document]
     ) -> list[Judged]:
         if verify:
-            pipeline = Pipeline(decomposer, verify, self.retrieve, self.select, gamma=0)
+            pipeline = Pipeline(decomposer, verify, self.retrieve, self.select, gamma=self.gamma)
             scored = pipeline.score(documents)
         else:
             none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
@@ -179,7 +215,9 @@ class Decomposition(Experiment):
         if self.entailment is not None:
             classes = same_claims(self.entailment, claims, self.entail_threshold)
         filtered = {
-            name: _filtered(verify, scored, verdicts) if verify else [[] for _ in scored]
+            name: _filtered(verify, scored, verdicts, self.gamma)
+            if verify
+            else [[] for _ in scored]
             for name, verdicts in support.items()
         }
         return [
@@ -215,7 +253,10 @@ def _read_file(path: str, name: str | None) -> Iterator[Document]:
 
 
 def _filtered(
-    verify: Sequence[Verifier], scored: Sequence[Scored], support: Sequence[Sequence[Verdict]]
+    verify: Sequence[Verifier],
+    scored: Sequence[Scored],
+    support: Sequence[Sequence[Verdict]],
+    gamma: float,
 ) -> list[list[DocumentScore]]:
     """Scores over the claims that their source supports; none where it supports none.
 
@@ -241,7 +282,7 @@ def _filtered(
                 own = (verdict.assessor, verdict.name)
                 groups.setdefault(own, []).append(anew[row].get((*own, verdict.claim), verdict))
         rows.append(
-            [score_document(one.document, kept[row], g, None, gamma=0) for g in groups.values()]
+            [score_document(one.document, kept[row], g, None, gamma) for g in groups.values()]
         )
     return rows
 

@@ -53,8 +53,13 @@ TITLES = {
         "mean",
     ),
     "coherence": (
-        "Coherence",
-        "Share of the subclaims that their source sentence supports.",
+        "Coherence, pooled",
+        "Share of all passages’ subclaims together that their source sentence supports.",
+        "share",
+    ),
+    "coherence_per_passage": (
+        "Coherence, mean over passages",
+        "Mean of the passages’ own shares, each passage counting the same (as in Table 6).",
         "share",
     ),
     "factual_precision": (
@@ -66,6 +71,23 @@ TITLES = {
         "Factual precision of supported subclaims",
         "The same over those subclaims only that their source sentence supports. Passages without "
         "such are left out.",
+        "score",
+    ),
+    "factscore": (
+        "FActScore",
+        "Mean over passages of factual precision times FActScore’s length penalty, exp(1 − γ/n) "
+        "where a passage has n < γ subclaims.",
+        "score",
+    ),
+    "factscore_supported_only": (
+        "FActScore of supported subclaims",
+        "The same over those subclaims only that their source sentence supports, of which n is the "
+        "number. Passages without such are left out.",
+        "score",
+    ),
+    "pearson_with_reported": (
+        "Pearson correlation with what another setup reported",
+        "Over the generators that were reported (as in Table 7).",
         "score",
     ),
     "agreement": (
@@ -90,7 +112,7 @@ TITLES = {
         "score",
     ),
 }
-_PRECISIONS = ("factual_precision", "factual_precision_supported_only")
+_PRECISIONS = ("factual_precision", "factscore")
 _COLUMNS = {MACRO: "mean over generators", ALL: "all passages"}
 
 
@@ -168,19 +190,24 @@ def _of(row: Result) -> str:
 
 
 def rankings(grids: Sequence[Grid]) -> list[TextTable]:
-    """How each decomposer orders the generators by factual precision, the best first."""
+    """How each decomposer orders the generators by factual precision or FActScore, best first."""
     found = []
     for grid in grids:
-        if grid.metric not in _PRECISIONS or len(grid.columns) < 3:
+        if grid.metric.removesuffix("_supported_only") not in _PRECISIONS or len(grid.columns) < 3:
             continue
         rows = []
         for name, cells in grid.rows:
             there = [c for c in cells if c and c.generator != MACRO and c.value is not None]
             there.sort(key=lambda own: -own.value)
             rows.append([name, " > ".join(own.generator for own in there)])
-        title = f"Order by {grid.title[0].lower()}{grid.title[1:]}"
+        title = f"Order by {_within(grid.title)}"
         found.append(TextTable(title, "", ["decomposer", "generators, the best first"], rows))
     return found
+
+
+def _within(title: str) -> str:
+    """A title inside a sentence; a name such as FActScore keeps its capitals."""
+    return title if title[1].isupper() else f"{title[0].lower()}{title[1:]}"
 
 
 def read_passages(path: Path) -> list[PassageRow]:
@@ -250,7 +277,7 @@ def distributions(counts: Mapping[str, Sequence[int]], label: str) -> str:
 def _scatters(grids: Sequence[Grid]) -> dict[str, Drawing]:
     """DecompScore against factual precision, a point a decomposer, means over generators."""
     found = {}
-    for precision in (g for g in grids if g.metric == "factual_precision"):
+    for precision in (g for g in grids if g.metric in _PRECISIONS):
         for score in (g for g in grids if g.metric == "decomp_score"):
             if precision.selection == "none":
                 ours, theirs = _macro(score), _macro(precision)

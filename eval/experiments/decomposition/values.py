@@ -3,13 +3,19 @@
 Every value of a decomposer and a generator is a ratio of sums over its passages, e.g. supported
 subclaims over passages; the macro value is the mean of the generators' values. In every draw of
 topics all generators' passages on a topic are drawn together.
+
+``coherence`` is pooled: supported subclaims over judged ones, of all passages together.
+``coherence_per_passage`` is the mean of the passages' own shares, each passage counting the same,
+as in Table 6 of 2403.11903 (its ChatGPT row has 93.0 % for R-ND, where Tables 2 and 3 give
+43.0 / 44.2 = 97.3 %). A passage of which no subclaim was judged has no share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +23,10 @@ import numpy as np
 from components.statistics import bootstrap, kappa, pearson, spearman
 from eval.metrics.decomposition import one_of_each
 from eval.metrics.document import FAILED, DocumentScore, Tally, named, tally
+from records import UserError
 
 MACRO, ALL = "macro", "all"
+SUPPORTED = ("decomp_score", "coherence", "coherence_per_passage")
 
 
 class Passages(NamedTuple):
@@ -30,6 +38,7 @@ class Passages(NamedTuple):
         classes: which usable claims say the same; ``None`` where that was not asked.
         scores: of each verifier, without and with Core.
         filtered: judge to the verifiers' scores over the claims that it calls supported.
+        penalised: the scores have a length penalty, and FActScore is a value beside precision.
     """
 
     topics: Sequence[str]
@@ -40,6 +49,7 @@ class Passages(NamedTuple):
     classes: Sequence[Sequence[int]] | None
     scores: Sequence[Sequence[DocumentScore]]
     filtered: Mapping[str, Sequence[Sequence[DocumentScore]]]
+    penalised: bool = False
 
 
 class Quantity(NamedTuple):
@@ -59,16 +69,21 @@ class Column(NamedTuple):
     failed: np.ndarray
 
 
-def values_of(by_decomposer: Mapping[str, Passages], seed: int) -> list[dict]:
+def values_of(
+    by_decomposer: Mapping[str, Passages],
+    seed: int,
+    reported: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+) -> list[dict]:
     """The results' fields, without those that all of them share.
 
     Args:
         by_decomposer: the same passages in the same order for every decomposer.
         seed: of the bootstrap.
+        reported: metric to generator to its value in another setup (:func:`check_reported`).
     """
     rows = []
     for name, own in by_decomposer.items():
-        rows += _means(name, own, seed)
+        rows += _means(name, own, seed, reported)
         rows += _agreement(name, [own], seed)
     if len(by_decomposer) > 1:
         rows += _agreement(ALL, list(by_decomposer.values()), seed)
@@ -88,7 +103,8 @@ def columns_of(own: Passages) -> dict[Quantity, Column]:
         found[Quantity("subclaims_distinct")] = Column(distinct, np.asarray(whole), lost)
     for judge, decisions in own.decisions.items():
         scores = _supported(decisions, lost)
-        found[Quantity("decomp_score", judge)], found[Quantity("coherence", judge)] = scores
+        for metric, column in zip(SUPPORTED, scores, strict=True):
+            found[Quantity(metric, judge)] = column
         if own.classes is not None:
             once = [one_of_each(d, c) for d, c in zip(decisions, own.classes, strict=True)]
             # What failed is what failed before one of each class was taken.
@@ -97,33 +113,42 @@ def columns_of(own: Passages) -> dict[Quantity, Column]:
     return found | _precision(own)
 
 
-def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, Column]:
-    """DecompScore and coherence."""
+def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, ...]:
+    """DecompScore, coherence over all subclaims, and the mean of the passages' coherence."""
     counts = [
         tally([*one, *[FAILED] * number]) for one, number in zip(decisions, lost, strict=True)
     ]
     judged, supported, failed = np.asarray(counts).reshape(-1, 3).T
     scored = np.asarray([count.scored for count in counts])
-    return Column(supported, scored, failed), Column(supported, judged, failed)
+    shares = supported / np.maximum(judged, 1)
+    own = Column(shares, judged > 0, failed)
+    return Column(supported, scored, failed), Column(supported, judged, failed), own
 
 
 def _precision(own: Passages) -> dict[Quantity, Column]:
-    """Factual precision by each verifier, over all claims and over the supported ones."""
+    """Factual precision by each verifier, over all claims and over the supported ones.
+
+    With a length penalty FActScore as well, whose penalty counts the claims that it is over.
+    """
     assessors = list(
         dict.fromkeys((s.assessor, s.name) for row in own.scores for s in row if s.assessor)
     )
     several = len(assessors) > 1
+    parts = {"factual_precision": "precision"}
+    parts |= {"factscore": "factscore"} if own.penalised else {}
     found = {}
     for assessor in assessors:
         name = named(*assessor) if several else None
         for selection in dict.fromkeys(score.selection for row in own.scores for score in row):
             # A text without a claim has no assessor's name, and a precision of 0.
             mine = [_score_of(row, (assessor, ("", "default")), selection) for row in own.scores]
-            found[Quantity("factual_precision", name, selection)] = _mean(mine)
+            for metric, part in parts.items():
+                found[Quantity(metric, name, selection)] = _mean(mine, part)
         for judge, rows in own.filtered.items():
             mine = [_score_of(row, (assessor,), "none") for row in rows]
-            quantity = Quantity("factual_precision_supported_only", name, variant=judge)
-            found[quantity] = _mean(mine)
+            for metric, part in parts.items():
+                quantity = Quantity(f"{metric}_supported_only", name, variant=judge)
+                found[quantity] = _mean(mine, part)
     return found
 
 
@@ -132,8 +157,8 @@ def _score_of(row: Sequence[DocumentScore], names: tuple, selection: str) -> Doc
     return own[0] if own else None
 
 
-def _mean(scores: Sequence[DocumentScore | None]) -> Column:
-    values = [None if score is None else score.precision for score in scores]
+def _mean(scores: Sequence[DocumentScore | None], part: str) -> Column:
+    values = [None if score is None else getattr(score, part) for score in scores]
     return Column(
         np.asarray([value or 0.0 for value in values]),
         np.asarray([value is not None for value in values]),
@@ -141,7 +166,9 @@ def _mean(scores: Sequence[DocumentScore | None]) -> Column:
     )
 
 
-def _means(decomposer: str, own: Passages, seed: int) -> list[dict]:
+def _means(
+    decomposer: str, own: Passages, seed: int, reported: Mapping[str, Mapping[str, float]]
+) -> list[dict]:
     columns = columns_of(own)
     above, below, failed = (
         np.stack([column[part] for column in columns.values()], axis=1).astype(float)
@@ -150,6 +177,7 @@ def _means(decomposer: str, own: Passages, seed: int) -> list[dict]:
     names = list(dict.fromkeys(own.generators))
     generator = np.asarray([names.index(name) for name in own.generators])
     topics = np.asarray(own.topics, dtype=object)
+    compared = _compared(columns, names, reported)
 
     def statistics(chosen: np.ndarray) -> dict[tuple, float]:
         values = []
@@ -157,8 +185,12 @@ def _means(decomposer: str, own: Passages, seed: int) -> list[dict]:
             rows = chosen[generator[chosen] == place]
             with np.errstate(invalid="ignore", divide="ignore"):
                 values.append(above[rows].sum(axis=0) / below[rows].sum(axis=0))
+        correlations = {
+            (quantity, ALL): float(pearson(np.asarray(values)[rows, place], theirs))
+            for quantity, (place, rows, theirs) in compared.items()
+        }
         values.append(np.mean(values, axis=0))
-        return {
+        return correlations | {
             (quantity, name): float(value)
             for name, row in zip([*names, MACRO], values, strict=True)
             for quantity, value in zip(columns, row, strict=True)
@@ -167,13 +199,63 @@ def _means(decomposer: str, own: Passages, seed: int) -> list[dict]:
     found = bootstrap(statistics, own.topics, seed=seed)
     rows = []
     for (quantity, name), value in found.items():
-        place = list(columns).index(quantity)
-        mine = np.ones(len(topics), bool) if name == MACRO else generator == names.index(name)
+        place = compared[quantity][0] if name == ALL else list(columns).index(quantity)
+        every = name in (MACRO, ALL)
+        mine = np.ones(len(topics), bool) if every else generator == names.index(name)
         entered = mine & (below[:, place] > 0)
         counts = {"n": len(set(topics[entered])), "failed": int(failed[mine, place].sum())}
         own_place = {"kind": decomposer, "generator": name}
         rows.append({**quantity._asdict(), **own_place, **counts, **value})
     return rows
+
+
+def _compared(
+    columns: Mapping[Quantity, Column],
+    names: Sequence[str],
+    reported: Mapping[str, Mapping[str, float]],
+) -> dict[Quantity, tuple[int, np.ndarray, np.ndarray]]:
+    """What is correlated over generators with a reported value (2403.11903, Table 7).
+
+    Returns:
+        By its name in the results: the place of the quantity, those of the generators that were
+        reported, of shape (g,), and their reported values, of the same shape.
+    """
+    found = {}
+    for metric, theirs in reported.items():
+        rows = [place for place, name in enumerate(names) if name in theirs]
+        values = np.asarray([theirs[names[row]] for row in rows])
+        for place, quantity in enumerate(columns):
+            if quantity.metric == metric:
+                key = quantity._replace(metric="pearson_with_reported", variant=metric)
+                found[key] = (place, np.asarray(rows), values)
+    return found
+
+
+def check_reported(
+    reported: Mapping[str, Mapping[str, float]], known: Collection[str], names: Sequence[str]
+) -> None:
+    """Refuse, before anything is judged, what no value could be correlated with.
+
+    Args:
+        reported: metric to generator to its value in another setup.
+        known: the metrics that the run will have.
+        names: its generators.
+
+    Raises:
+        UserError: a metric is none of the run's, or fewer than three generators have both.
+    """
+    for metric, theirs in reported.items():
+        if metric not in known:
+            raise UserError(
+                f"reported: {metric}: this run can be compared in {', '.join(known)}; factual "
+                "precision needs `verify`, and factscore `gamma` as well"
+            )
+        found = [name for name in names if name in theirs]
+        if len(found) < 3:
+            raise UserError(
+                f"reported: {metric}: has {len(found)} of the generators {', '.join(names)}; a "
+                "correlation needs 3, under the names that `documents` gives them"
+            )
 
 
 # How far two judges agree

@@ -5,45 +5,38 @@ claims: with the numbers of biographies and of entities, the share that responds
 and precision (Tables 3, 4 and 6: generators, or prompts, side by side), the types of output
 (section 2.4), and, where page views are given, whether a generator tells of the most-viewed person
 (section 5.3). Where a file brings its authors' verdicts (AmbigBio's) or people judged the texts,
-their values stand beside and how far both agree.
+their values stand beside and how far both agree; without a verifier they stand alone, and no model
+is needed.
 
-Which of the paper's tables has which of these columns is unconfirmed; all stand in one.
-FActScore and D-FActScore are without length penalty, as the paper reports them; those with it are
-in the results as well.
+FActScore and D-FActScore are without length penalty, as the paper reports them but for one cell;
+those with it are in the results as well.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from pydantic import BaseModel
 
+from eval.experiments.dfactscore.files import Files, read_texts, reported
 from eval.experiments.dfactscore.page import DFActScorePage
-from eval.experiments.dfactscore.texts import JudgedText, atoms_fault, from_file, from_pipeline
-from eval.experiments.dfactscore.values import ALL, values_of
+from eval.experiments.dfactscore.texts import JudgedText, from_file, from_pipeline
+from eval.experiments.dfactscore.values import values_of
 from eval.experiments.dfactscore.views import Views
 from eval.experiments.experiment import (
     Experiment,
     Found,
     at_least_one,
-    by_generator,
     drawn,
     natural,
 )
-from eval.metrics.citations import (
-    Citations,
-    CitedSentence,
-    citations_fault,
-    given_citations,
-    without_numbers,
-)
+from eval.metrics.citations import Citations, CitedSentence
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Decomposer, Retriever, Reviser, Verifier
-from records import BadInput, Document, UserError, read_records
+from records import Document, UserError, read_records
 from records.abstention import responds
 
 
@@ -58,9 +51,11 @@ class DFActScore(Experiment):
     """The experiment.
 
     Args:
-        documents: generator (or prompt) to its file of texts; or files whose records name their
-            ``generator`` themselves. AmbigBio's files, our builder's, or any documents.
-        decompose: texts to claims; ``eval.decompose.given.Given`` takes those of the file.
+        documents: generator (or prompt) to its file of texts, or to several files about the same
+            texts (ALCE's generations, D-FActScore's output, ALCE's scores); or files whose records
+            name their ``generator`` themselves. AmbigBio's files, our builder's, or any documents.
+        decompose: texts to claims; ``eval.decompose.given.Given`` takes those of the file. Null,
+            with ``verify``: nothing is judged, the verdicts of the files and of people are shown.
         verify: the D-FActScore verifier; its verdicts are ``independent`` and ``grouped``.
         retrieve: finds the people's passages; without it the documents' own are used.
         revise: claims to claims that stand alone.
@@ -74,7 +69,7 @@ class DFActScore(Experiment):
         seed: of the draw and of the bootstrap.
 
     Raises:
-        UserError: no document, or a negative number of names.
+        UserError: no document, a negative number of names, or a stage without those it needs.
     """
 
     name = "dfactscore"
@@ -82,9 +77,9 @@ class DFActScore(Experiment):
 
     def __init__(
         self,
-        documents: dict[str, str] | list[str],
-        decompose: Decomposer,
-        verify: Verifier,
+        documents: Files,
+        decompose: Decomposer | None = None,
+        verify: Verifier | None = None,
         retrieve: Retriever | None = None,
         revise: Reviser | None = None,
         citations: Citations | None = None,
@@ -96,8 +91,19 @@ class DFActScore(Experiment):
     ):
         at_least_one(documents=documents)
         natural(names=names)
+        if (decompose is None) != (verify is None):
+            raise UserError("decompose, verify: give both, or neither for the files' own verdicts")
+        if verify is None and (retrieve or revise or citations or views):
+            raise UserError(
+                "retrieve, revise, citations, views: need a verifier; give decompose and verify "
+                "as well"
+            )
         self.documents = documents
-        self.pipeline = Pipeline(decompose, [verify], retrieve, revise=revise, gamma=0)
+        self.pipeline = (
+            Pipeline(decompose, [verify], retrieve, revise=revise, gamma=0)
+            if decompose is not None and verify is not None
+            else None
+        )
         self.citations = citations
         self.people = people
         self.views = views
@@ -116,16 +122,22 @@ class DFActScore(Experiment):
         topics = drawn((document.topic for document in every), self.names, Random(self.seed))
         documents = [document for document in every if document.topic in topics]
         judgements = self._judgements(every, documents)
-        judged = run.documents("texts", self._judge, documents, Judged)
+        judged = run.documents("texts", self._judge, documents, Judged) if self.pipeline else []
         texts = [from_pipeline(one.scored, one.citations) for one in judged]
-        known = (from_file(one.scored.document, one.citations) for one in judged)
-        texts += [*filter(None, known), *judgements]
+        texts += [*filter(None, map(from_file, documents)), *judgements]
+        if not texts:
+            raise UserError("documents: no file has verdicts; give decompose and verify")
         names = {verdict.name for one in judged for verdict in one.scored.verdicts}
         if names and "grouped" not in names:
             raise UserError(
                 "verify: no verdict named `grouped`; give eval.verify.dfactscore.stage.DFActScore"
             )
-        return Found(values_of(texts, views, self.seed), {"texts.jsonl": texts})
+        heads = reported(self.documents)
+        return Found(
+            values_of(texts, views, self.seed),
+            {"texts.jsonl": texts},
+            {"reported": heads} if heads else {},
+        )
 
     def _judgements(self, every: Sequence[Document], drawn: Sequence[Document]) -> list[JudgedText]:
         """What people said of the drawn texts.
@@ -157,35 +169,3 @@ class DFActScore(Experiment):
             Judged(scored=scored.get(d.id) or Scored(document=d, **none), citations=own)
             for d, own in zip(documents, cited, strict=True)
         ]
-
-
-def read_texts(documents: dict[str, str] | list[str]) -> list[Document]:
-    """The texts of all files, their ids ``generator/id`` and without the numbers of citations.
-
-    A text that has such numbers keeps them in ``cited_text``, unless its ``citations`` say what it
-    cites, as AmbigBio's published files do.
-
-    Raises:
-        UserError: an id that occurs twice, or a generator that cannot be called so.
-        BadInput: verdicts or citations of a file that are not as AmbigBio's.
-    """
-    found = by_generator(documents, _read_file)
-    if any(document.generator == ALL for document in found):
-        raise UserError(f"documents: no generator can be called {ALL!r}; give another name")
-    twice, times = (Counter(document.id for document in found).most_common(1) or [("", 0)])[0]
-    if times > 1:
-        raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
-    return found
-
-
-def _read_file(path: str, name: str | None) -> Iterator[Document]:
-    for record in read_records(path, Document):
-        if fault := atoms_fault(record) or citations_fault(record):
-            raise BadInput([f"{path}: document {record.id!r}: {fault}"])
-        generator = name or record.generator or "given"
-        bare = without_numbers(record.text)
-        own = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
-        told = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
-        if bare != record.text and not told:
-            own["cited_text"] = record.text
-        yield Document.model_validate({**record.model_dump(), **own})

@@ -14,7 +14,7 @@ from eval.experiments.dfactscore.texts import (
 )
 from eval.report.figures import Drawing, Value, bars
 from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, by, cell, pivot
+from eval.report.tables import Cell, TextTable, by, cell, number, pivot
 from records import Result, ResultFile, read_records
 
 MAX_EXAMPLES = 30
@@ -68,7 +68,8 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
             "FActScore, D-FActScore, people and citations",
             "Tables 3, 4 and 6 of the paper. Automatic: this run’s verifier. File: the verdicts "
             "that the texts came with. Biographies: groups of claims. Entities: distinct pages "
-            "where each claim is linked by itself. Linked people: distinct pages of the groups.",
+            "where each claim is linked by itself. Linked people: distinct pages of the groups, "
+            "the least number of biographies where the groups are not told (released verdicts).",
             ["01_scores"],
         ),
         _by_source(
@@ -99,11 +100,23 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
             note = "Of the values of the texts."
             found.append(_by_source(results, _with(columns, source), title, note))
     note = (
-        "Section 5.3. Of texts whose main person’s page has views; failed counts the others. "
+        "Section 5.3. The first two columns: of texts with one biography where several people of "
+        "the name were retrieved; the others: of all whose person’s page has views. "
         "The last two columns are Spearman correlations."
     )
     found.append(_by_source(results, _VIEWS, "Page views", note))
     return [table for table in found if table.rows]
+
+
+def reported_of(heads: Mapping[str, Mapping[str, float]]) -> list[TextTable]:
+    """What the files say of themselves, over all the texts that their authors had."""
+    columns = list(dict.fromkeys(name for own in heads.values() for name in own))
+    rows = [
+        [generator, *(number(own.get(name)) for name in columns)]
+        for generator, own in heads.items()
+    ]
+    note = "The values that stand in the files, by their authors’ codes; not computed here."
+    return [TextTable("As the files report", note, ["generator", *columns], rows)] if rows else []
 
 
 def _with(columns: Mapping[tuple, str], against: str | None = None) -> dict[tuple, str]:
@@ -134,7 +147,9 @@ def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
     own = by(
         [row for row in results if row.against is None], "metric", "variant", "kind", "generator"
     )
-    generators = list(dict.fromkeys(r.generator for r in results if r.kind == "automatic"))
+    every = list(dict.fromkeys((r.kind, r.generator) for r in results))
+    generators = list(dict.fromkeys(who for kind, who in every if kind == "automatic"))
+    generators = generators or list(dict.fromkeys(who for _, who in every))  # given verdicts alone
     found, scores = {}, {}
     for kind in ("automatic", *_WHOSE):
         for name, head in _SCORES.items():
@@ -148,8 +163,10 @@ def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
         generator: [_value(own.get((*name, "automatic", generator))) for name in _TYPES]
         for generator in generators
     }
-    svg = bars(shares, list(_TYPES.values()), "share of the texts")
-    return found | {"02_output_types": Drawing("Types of output by generator", svg)}
+    if any(value is not None for own_shares in shares.values() for value, _ in own_shares):
+        svg = bars(shares, list(_TYPES.values()), "share of the texts")
+        found["02_output_types"] = Drawing("Types of output by generator", svg)
+    return found
 
 
 def _value(row: Result | None) -> Value:
@@ -158,10 +175,12 @@ def _value(row: Result | None) -> Value:
 
 def examples_of(texts: Sequence[JudgedText]) -> list[tuple[JudgedText, list]]:
     """The texts that lose most between FActScore and D-FActScore, with their people."""
+    judged = {text.source for text in texts}
+    source = next((name for name in ("automatic", "file", "people") if name in judged), None)
     ranked = []
     for text in texts:
         pair = [factual_precision(text, name) for name in ("independent", "grouped")]
-        if text.source == "automatic" and None not in pair and pair[0] > pair[1]:
+        if text.source == source and None not in pair and pair[0] > pair[1]:
             ranked.append((pair[1] - pair[0], text.id, text))
     ranked.sort(key=lambda entry: entry[:2])
     return [(text, people_of(text)) for _, _, text in ranked[:MAX_EXAMPLES]]
@@ -181,7 +200,7 @@ class DFActScorePage(Page):
 
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
         """By source, and of one source against another."""
-        return tables_of(file.results)
+        return tables_of(file.results) + reported_of(file.provenance.get("reported", {}))
 
     def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
         """Scores and types of output."""

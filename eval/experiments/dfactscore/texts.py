@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from eval.metrics.citations import CitedSentence, precision, recall
+from eval.metrics.citations import CitedSentence, given_sentences, precision, recall
 from eval.metrics.document import Scored, length_penalty
 from records import Document, Verdict
 from records.types import Record
@@ -47,6 +47,8 @@ class JudgedText(Record):
     """A text and its claims, as one source sees them.
 
     Attributes:
+        responded: whether the text says anything about its topic; ``None`` where nothing was told
+            of its claims.
         failed: sentences without claims because decomposition failed.
         citations: its sentences with their citations; ``None`` where those were not judged.
         titles: of its passages.
@@ -56,7 +58,7 @@ class JudgedText(Record):
     id: str
     topic: str
     generator: str
-    responded: bool = True
+    responded: bool | None = True
     failed: int = 0
     claims: list[JudgedClaim]
     citations: list[CitedSentence] | None = None
@@ -132,10 +134,14 @@ def entities(text: JudgedText) -> int | None:
 
 
 def linked_people(text: JudgedText) -> int | None:
-    """Number of distinct titles that the groups' supported claims are linked to."""
+    """Number of distinct titles that the groups' supported claims are linked to.
+
+    ``None`` where some claim is supported and no title told.
+    """
     judged = any(claim.grouped is not None for claim in text.claims)
-    found = {c.entity for c in text.claims if c.grouped and c.entity is not None}
-    return len(found) if judged else None
+    titles = {claim.entity for claim in text.claims if claim.grouped}
+    found = titles - {None}
+    return len(found) if judged and (found or not titles) else None
 
 
 def output_type(text: JudgedText) -> Label | None:
@@ -167,12 +173,15 @@ def main_person(text: JudgedText) -> str | None:
 
 
 def citation_recall(text: JudgedText) -> float | None:
-    return None if text.citations is None else recall(text.citations)
+    """Of texts that respond; of a file's all that are not empty, as ALCE counts them."""
+    if text.citations is None or (not text.responded and text.source != "file"):
+        return None
+    return recall(text.citations)
 
 
 def citation_precision(text: JudgedText) -> float | None:
     """``None`` for the file's, which says nothing of single citations."""
-    if text.citations is None or text.source == "file":
+    if text.citations is None or not text.responded or text.source == "file":
         return None
     return precision(text.citations)
 
@@ -237,42 +246,33 @@ def atoms_fault(document: Document) -> str | None:
     return None
 
 
-def from_file(document: Document, citations: list[CitedSentence] | None) -> JudgedText | None:
+def from_file(document: Document) -> JudgedText | None:
     """AmbigBio's own verdicts, those of its authors' automatic D-FActScore; ``None`` without.
 
-    The file has no groups. A claim that only one of its two lists has is judged by that one.
+    The file has no groups. A claim that only one of its two lists has is judged by that one; of
+    equal claims the first of one list is the first of the other. A text without a list abstains.
     """
     extra = document.model_extra or {}
-    grouped, alone = extra.get("atoms_grouped"), extra.get("atoms_independent")
-    if not isinstance(grouped, list) or not isinstance(alone, list):
+    told = "atoms_independent" in extra
+    sentences = given_sentences(document)
+    if not told and sentences is None:
         return None
-    found: dict[str, dict] = {}
-    for atom in alone:
-        own = {"independent": atom["is_supported"], "alone": atom["supporting_topic"]}
-        found.setdefault(_plain(atom["atom"]), {"text": atom["atom"]}).update(own)
-    for atom in grouped:
-        own = {"grouped": atom["is_supported"], "entity": atom["supporting_topic"]}
-        found.setdefault(_plain(atom["atom"]), {"text": atom["atom"]}).update(own)
+    alone, grouped = extra.get("atoms_independent"), extra.get("atoms_grouped")
+    found: dict[tuple[str, int], dict] = {}
+    for verdict, title, atoms in (("independent", "alone", alone), ("grouped", "entity", grouped)):
+        times: Counter[str] = Counter()
+        for atom in atoms or []:
+            text = _plain(atom["atom"])
+            own = {verdict: atom["is_supported"], title: atom["supporting_topic"]}
+            found.setdefault((text, times[text]), {"text": atom["atom"]}).update(own)
+            times[text] += 1
     return JudgedText(
         source="file",
         **_shared(document),
+        responded=isinstance(alone, list) if told else None,
         claims=[JudgedClaim(**own) for own in found.values()],
-        citations=_of_file(extra.get("citations"), citations),
+        citations=sentences,
     )
-
-
-def _of_file(
-    given: list[dict] | None, judged: list[CitedSentence] | None
-) -> list[CitedSentence] | None:
-    """The same sentences with the file's ``entailed``; they stand first and in its order."""
-    if judged is None or not given or any(c.get("entailed") not in (0, 1) for c in given):
-        return None
-    labels = [bool(citation["entailed"]) for citation in given]
-    labels += [False] * (len(judged) - len(given))
-    return [
-        CitedSentence(text=one.text, numbers=one.numbers, recalled=label)
-        for one, label in zip(judged, labels, strict=True)
-    ]
 
 
 def _shared(document: Document) -> dict:
@@ -297,10 +297,13 @@ def matched(
 
 
 def people_of(text: JudgedText) -> list[tuple[str, str | None, list[JudgedClaim]]]:
-    """The groups of a text: name, linked title, claims; for a reader."""
+    """The groups of a text: name, linked title, claims; for a reader.
+
+    Where groups are not told, claims of one title stand together.
+    """
     groups: dict[str, list[JudgedClaim]] = {}
     for claim in text.claims:
-        groups.setdefault(claim.group or "–", []).append(claim)
+        groups.setdefault(claim.group or claim.entity or "–", []).append(claim)
     return [(name, own[0].entity, own) for name, own in groups.items()]
 
 

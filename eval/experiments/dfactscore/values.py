@@ -101,9 +101,11 @@ VALUES: dict[Measure, TextValue] = {
     Measure("entities"): TextValue(_responding(entities), _lacks("independent")),
     Measure("linked_people"): TextValue(_responding(linked_people), _lacks("grouped")),
     Measure("claims"): TextValue(_responding(lambda t: len(t.claims)), _lacks()),
-    Measure("respond_ratio"): TextValue(lambda t: float(t.responded), lambda t: 0),
-    Measure("citation_recall"): TextValue(_responding(citation_recall), _cited),
-    Measure("citation_precision"): TextValue(_responding(citation_precision), _cited),
+    Measure("respond_ratio"): TextValue(
+        lambda t: None if t.responded is None else float(t.responded), lambda t: 0
+    ),
+    Measure("citation_recall"): TextValue(citation_recall, _cited),
+    Measure("citation_precision"): TextValue(citation_precision, _cited),
     **{
         Measure("output_type", name): TextValue(_is(name), _lacks("independent", "grouped"))
         for name in TYPES
@@ -317,11 +319,15 @@ def _cell(pairs: Sequence[tuple[bool, bool]]) -> np.ndarray:
 
 
 def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
-    """The page-view analysis of section 5.3 (its details unconfirmed), over texts with a person.
+    """The page-view analysis of section 5.3.
 
-    - ``most_viewed``: share of the texts whose main person (the title with most supported claims)
-      has the most-viewed page of the people who share the name, where at least two have views;
-      ``most_viewed_by_chance``: what drawing one of them gives;
+    - ``most_viewed``: of the texts with one biography for which people of the name were retrieved,
+      two or more whose pages have views: share of those whose person (the title with most
+      supported claims) has the most-viewed page of these; ``most_viewed_by_chance``: what drawing
+      one of them gives;
+
+    and of our own, over all texts with a person:
+
     - ``views_of_the_person``: mean decimal logarithm of 1 + views of the main person's page;
     - ``spearman_of_…`` D-FActScore and FActScore - D-FActScore: with these, ``against`` views.
     """
@@ -353,7 +359,8 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
                 name, against = measures[measure]
                 known = ~np.isnan(columns["seen" if against else name])
                 # Texts without a person, or whose person's views nobody gave.
-                lost, n = int((~known).sum()), _topics(topics, known)
+                due = columns["due"] > 0 if name in ("first", "chance") else np.ones_like(known)
+                lost, n = int((due & ~known).sum()), _topics(topics, known)
                 row = _row(measure, "automatic", generator, n, lost, value, against=against)
                 rows.append(row)
     return rows
@@ -361,10 +368,20 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
 
 def _view_columns(texts: Sequence[JudgedText], views: Views) -> dict[str, np.ndarray]:
     people = [(main_person(text), views.candidates(text)) for text in texts]
+    # Whom a text tells of is a choice where it tells of one, and several were to be had.
+    due = [
+        biographies(text) in (1, None) and len(pages) > 1
+        for text, (_, pages) in zip(texts, people, strict=True)
+    ]
+    one = [
+        person if biographies(text) == 1 else (None, [])
+        for text, person in zip(texts, people, strict=True)
+    ]
     return {
+        "due": _numbers(due),
         "seen": _numbers([views.logarithm(title) for title, _ in people]),
-        "first": _numbers([views.is_first(*person) for person in people]),
-        "chance": _numbers([views.chance(*person) for person in people]),
+        "first": _numbers([views.is_first(*person) for person in one]),
+        "chance": _numbers([views.chance(*person) for person in one]),
         "grouped": _numbers(map(VALUES[D_FACTSCORE].value, texts)),
         "gap": _numbers(map(gap, texts)),
     }

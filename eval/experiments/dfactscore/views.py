@@ -46,9 +46,9 @@ class Views:
             self.names.setdefault(name, []).append(page["title"])
 
     def candidates(self, text: JudgedText) -> list[str]:
-        """The titles with views that a text's name may mean; without names, its passages'."""
-        titles = [title for title in text.titles if title in self.views]
-        return self.names.get(text.topic) or titles
+        """The retrieved titles with views; where the name's people are known, those of them."""
+        own = self.names.get(text.topic, self.views)
+        return [title for title in text.titles if title in self.views and title in own]
 
     def logarithm(self, title: str | None) -> float | None:
         """Decimal logarithm of 1 + views."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from typing import Literal
 
 from eval.experiments.experiment import Experiment, Found, at_least_one
 from eval.experiments.factreasoner.factreasoner_page import GIVEN, FactReasonerPage
@@ -25,7 +26,10 @@ from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
+from eval.verify.claim_by_claim import NOTHING_FOUND
 from records import Claim, Document, Passage, UserError, Verdict, read_records
+
+NoEvidence = Literal["undecided", "failed"]
 
 # Pairs of a document are many: a kill loses little.
 CHUNK = 16
@@ -37,11 +41,14 @@ class Named:
     Args:
         name: the ``assessor`` of its verdicts.
         verifier: gives them.
+        no_evidence: what a claim of which nothing was found gets; by default what the verifier
+            gives it.
     """
 
-    def __init__(self, name: str, verifier: Verifier):
+    def __init__(self, name: str, verifier: Verifier, no_evidence: NoEvidence | None = None):
         self.name = name
         self.verifier = verifier
+        self.no_evidence = no_evidence
         self.judges_sets = verifier.judges_sets
 
     def holds(self) -> list[object]:
@@ -55,8 +62,20 @@ class Named:
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
         """The verifier's verdicts."""
-        found = self.verifier(documents, claims, passages)
-        return [[v.model_copy(update={"assessor": self.name}) for v in own] for own in found]
+        verdicts = self.verifier(documents, claims, passages)
+        found = []
+        for own, said in zip(claims, verdicts, strict=True):
+            alone = {claim.id for claim in own if claim.contexts == []}
+            found.append([self._mended(v, v.claim in alone) for v in said])
+        return found
+
+    def _mended(self, verdict: Verdict, alone: bool) -> Verdict:
+        more: dict = {"assessor": self.name}
+        if alone and self.no_evidence == "failed":
+            more |= {"label": "failed", "p": None, "reason": NOTHING_FOUND}
+        elif alone and self.no_evidence == "undecided" and verdict.label == "failed":
+            more["label"] = "undecided"
+        return verdict.model_copy(update=more)
 
 
 class FactReasoner(Experiment):
@@ -67,7 +86,7 @@ class FactReasoner(Experiment):
             any other that ``score`` reads.
         assessors: name to verifier, e.g. eval.verify.factreasoner.stage.FactReasoner,
             eval.verify.factscore.FActScore, eval.verify.majority.Majority,
-            eval.verify.whole_response.WholeResponse.
+            eval.verify.with_knowledge.WithKnowledge.
         decompose: texts to claims; the documents' own claims, with their labels, by
             eval.decompose.given.Given.
         revise: claims to claims that stand alone; without it they stay as they are.
@@ -77,6 +96,11 @@ class FactReasoner(Experiment):
         relations: name to relation model. Assessors with an ``entailment`` judge once with each of
             them in its place, and are called "assessor (relation model)"; none leaves them their
             own.
+        no_evidence: one rule for all assessors about claims of which nothing was found, so that all
+            have the same denominator. ``undecided``, the paper's: what an assessor could not judge
+            counts as undecided (FactReasoner 2 and 3 judge it by the other claims' contexts);
+            ``failed``: nobody judges it. By default each has its own: FactReasoner judges it, the
+            others fail.
         challengers: names of assessors that are tested to be better than all others; by default
             every assessor is tested against every other.
         k: K of recall@K and F1@K; by default each set's median number of claims.
@@ -97,6 +121,7 @@ class FactReasoner(Experiment):
         revise: Reviser | None = None,
         retrieve: dict[str, Retriever] = {},  # noqa: B006 (jsonargparse shows it in --help)
         relations: dict[str, EntailmentModel] = {},  # noqa: B006
+        no_evidence: NoEvidence | None = None,
         challengers: list[str] = [],  # noqa: B006
         k: int | None = None,
         seed: int = 0,
@@ -113,6 +138,7 @@ class FactReasoner(Experiment):
         self.revise = revise
         self.retrieve = retrieve
         self.relations = relations
+        self.no_evidence = no_evidence
         self.challengers = challengers
         self.k = k
         self.seed = seed
@@ -128,7 +154,7 @@ class FactReasoner(Experiment):
         Beside the results ``scored.jsonl``: every document of every set, with its verdicts.
         """
         variants = list(self._variants())
-        verify = [Named(name, verifier) for _, name, verifier in variants]
+        verify = [Named(name, verifier, self.no_evidence) for _, name, verifier in variants]
         challengers = [name for own, name, _ in variants if own in self.challengers]
         values, rows, ks = [], [], {}
         for domain, path in self.documents.items():

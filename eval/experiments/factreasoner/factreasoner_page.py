@@ -23,6 +23,7 @@ _SCORES = {
     "precision": "Pr",
     "recall_at_k": "R@K",
     "f1_at_k": "F1@K",
+    "f1_at_k_responding": "F1@K, responding",
     "e_measure": "E",
 }
 _AGAINST_LABELS = {
@@ -38,19 +39,22 @@ _PROBABILITIES = {
     "e_measure": "E",
     "binary_entropy": "entropy, bits",
     "negative_log_p": "−ln P, nats",
+    "brier_of_texts": "Brier of texts",
     "brier": "Brier",
     "ece": "ECE",
 }
 _NOTES = {
     "scores": "Mean ± standard deviation over documents. #S, #NS, #C and #U are the numbers of "
     "claims of a document that are supported, not supported, contradicted and undecided. E is Eq. "
-    "1 with the logarithm of base 10 (0.1505 where all P = 0.5).",
+    "1 with the logarithm of base 10 (0.1505 where all P = 0.5). A document that does not respond "
+    "has 0 in R@K and F1@K, and is left out of F1@K, responding.",
     "labels": "Against the claims’ labels, positive is supported: mean ± standard deviation over "
     "documents, or over the claims of all documents (micro, balanced accuracy). Where all claims "
     "are true, accuracy is the share that is called supported.",
     "probabilities": "Of assessors that give probabilities: mean ± standard deviation over "
-    "documents; Brier and ECE against the claims’ labels, over the claims of all documents. Graded "
-    "Pr is the mean P. E is as low where all P = 0 as where all are 1; −ln P tells them apart.",
+    "documents; Brier and ECE against the claims’ labels, over the claims of all documents, Brier "
+    "of texts over those of a document. Graded Pr is the mean P. "
+    "E is as low where all P = 0 as where all are 1; −ln P tells them apart.",
     "tests": "A > B: A is better than B. p is that of the one-sided paired t-test over documents, "
     "Holm’s the one corrected over all lines of the table; of balanced accuracy and Brier, over "
     "the claims that both judged, there is an interval only. Dropped are documents, or claims, "

@@ -11,7 +11,12 @@ import numpy as np
 
 from components.statistics import balanced_accuracy, bootstrap, holm, mean_known, paired_t
 from eval.metrics.document import DocumentScore, Scored, f1_at_k, recall_at_k
-from eval.metrics.probabilities import labelled_precision, of_one_text, posterior_measures
+from eval.metrics.probabilities import (
+    brier_of_one_text,
+    labelled_precision,
+    of_one_text,
+    posterior_measures,
+)
 from records import Claim, Verdict
 
 Better = Literal["greater", "less"]
@@ -69,9 +74,11 @@ def columns_of(row: Row, k: int) -> dict[str, np.ndarray]:
 
     - ``supported``, ``not_supported``, ``contradicted``, ``undecided``: numbers of claims.
     - ``precision``, ``recall_at_k``, ``f1_at_k``: as in ``eval/metrics/corpus.py``; documents that
-      do not respond have 0 in the last two.
+      do not respond have 0 in the last two; where there is one, ``f1_at_k_responding`` leaves it
+      out.
     - ``graded_precision``, ``e_measure`` (Eq. 1, base 10), ``binary_entropy`` (bits) and
-      ``negative_log_p`` (nats): of assessors that give probabilities.
+      ``negative_log_p`` (nats): of assessors that give probabilities; with labels also
+      ``brier_of_texts``, each document's Brier score.
     - ``f1`` of the class supported and ``accuracy`` against the claims' labels S and NS, over the
       claims that were judged, and ``precision_mae``: |precision - share of S|.
     """
@@ -80,6 +87,8 @@ def columns_of(row: Row, k: int) -> dict[str, np.ndarray]:
         for score, judged in zip(row.scores, row.judged, strict=True)
     ]
     names = dict.fromkeys(name for own in every for name in own)
+    if all(score is None or score.responded for score in row.scores):
+        names.pop("f1_at_k_responding", None)  # f1_at_k
     return {name: np.asarray([own.get(name, math.nan) for own in every]) for name in names}
 
 
@@ -99,6 +108,7 @@ def _counts(score: DocumentScore | None, k: int) -> dict[str, float]:
         found["precision"] = score.precision
         found["recall_at_k"] = recall_at_k(score.supported, k)
         found["f1_at_k"] = f1_at_k(score.precision, score.supported, k)
+        found["f1_at_k_responding"] = found["f1_at_k"]
     return found
 
 
@@ -117,7 +127,8 @@ def _labelled(score: DocumentScore | None, judged: Judged) -> dict[str, float]:
     labelled = labelled_precision([claim for claim, _ in judged])
     if score.precision is not None and labelled is not None:
         found["precision_mae"] = abs(score.precision - labelled)
-    return found
+    brier = brier_of_one_text(judged)
+    return found if brier is None else found | {"brier_of_texts": brier}
 
 
 def confusion(judged: Judged) -> tuple[int, int, int, int]:

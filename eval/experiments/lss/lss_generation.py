@@ -1,9 +1,8 @@
 """How well are longest supported subsequences found, and whose claims keep most? (2308.12157.)
 
-Tables 2 and 6: LSS and LSS* by engine (tagger, sequence-to-sequence, prompted) against human ones.
-Table 5: mean metric(claim, LSS) of the claims of several generators. Figures 2 to 5: ratings, what
-is kept at each rating, and the generators side by side; which figure of the paper shows what could
-not be confirmed, so they have names here and no numbers.
+Tables 2 and 6: LSS and LSS* by engine (tagger, sequence-to-sequence, prompted) against human ones;
+Table 7 with an engine for each training set. Table 5: mean metric(claim, LSS) of the claims of
+several generators. Ours: ratings, what is kept at each of them, and the generators side by side.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from components.statistics import Measures
-from eval.experiments.experiment import Experiment, Found, at_least_one, natural
+from eval.experiments.experiment import Experiment, Found, at_least_one, given, natural
 from eval.experiments.lss.lss_generation_values import (
     HUMAN,
     by_generator,
@@ -42,7 +41,8 @@ class LssGeneration(Experiment):
     """The experiment.
 
     Args:
-        engines: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint.
+        engines: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint; here
+            and below null leaves out one that a configuration names.
         annotations: files of human LSS that no engine was trained on (Table 2, ratings).
         star_engines: name to what writes LSS* (Table 6).
         claims: generator to a file of the claims that it wrote, each with its reference (Table 5);
@@ -61,15 +61,16 @@ class LssGeneration(Experiment):
 
     def __init__(
         self,
-        engines: dict[str, LssModel],
+        engines: dict[str, LssModel | None],
         annotations: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        star_engines: dict[str, LssModel] = {},  # noqa: B006
+        star_engines: dict[str, LssModel | None] = {},  # noqa: B006
         claims: dict[str, str] = {},  # noqa: B006
         judge: str = "",
         rows: int = 0,
         domain: str = "wafer",
         seed: int = 0,
     ):
+        engines, star_engines = given(engines), given(star_engines)
         at_least_one(engines=engines)
         natural(rows=rows)
         if not annotations and not claims:

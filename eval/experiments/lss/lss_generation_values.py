@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from components.measures import lss_measures
+from components.measures import bag_scores, lss_measures
 from components.statistics import Measures, bootstrap, mean_known
 from components.words import split_words
 from eval.experiments.lss.lss_pairs import GroundedClaim
@@ -19,6 +19,7 @@ from eval.similarity.rouge import Rouge
 from records import LssExample
 
 HUMAN = "another annotator"
+ROUGES: dict[str, Measure] = {"rouge_1_mean": Rouge("rouge1"), "rouge_2_mean": Rouge("rouge2")}
 # metric(claim, LSS).
 METRICS: dict[str, Measure] = {"bleu": Bleu(), "rouge_l": Rouge(), "kept_words": KeptWords()}
 
@@ -29,10 +30,15 @@ METRICS: dict[str, Measure] = {"bleu": Bleu(), "rouge_l": Rouge(), "kept_words":
 def quality(
     examples: Sequence[LssExample], texts: Sequence[str], star: bool, seed: int
 ) -> Measures:
-    """``lss_measures`` with ``exact_match``, intervals over references.
+    """``lss_measures`` with what else Table 2 has and ``exact_match``, intervals over references.
 
-    ``exact_match`` is the share of claims whose text has the same words in the same order as one of
-    the human ones; marks and letter case do not count.
+    - ``exact_match``: share of claims whose text has the same words in the same order as one of the
+      human ones; marks and letter case do not count;
+    - ``bag_precision``, ``bag_recall``, ``bag_f1``: of the words of both texts without their order,
+      as section 5.2 has them: a word that the claim does not have costs precision, not all;
+    - ``rouge_1_mean``, ``rouge_2_mean``.
+
+    The last five are means over the human texts of a claim.
     """
     same = np.asarray(
         [
@@ -41,8 +47,29 @@ def quality(
         ]
     )
     groups = [example.reference for example in examples]
-    exact = bootstrap(lambda rows: {"exact_match": float(same[rows].mean())}, groups, seed=seed)
-    return exact | lss_measures(examples, texts, star)
+    columns = {"exact_match": same} | _overlaps(examples, texts, star)
+
+    def statistics(rows: np.ndarray) -> dict[str, float]:
+        return {name: float(mean_known(column[rows])) for name, column in columns.items()}
+
+    return bootstrap(statistics, groups, seed=seed) | lss_measures(examples, texts, star)
+
+
+def _overlaps(
+    examples: Sequence[LssExample], texts: Sequence[str], star: bool
+) -> dict[str, np.ndarray]:
+    """Bags of words, ROUGE-1 and ROUGE-2, shape (n,) each; NaN where there is no human text."""
+    names = ("bag_precision", "bag_recall", "bag_f1", *ROUGES)
+    table = np.full((len(examples), len(names)), math.nan)
+    for row, (example, text) in enumerate(zip(examples, texts, strict=True)):
+        humans = human_texts(example, star)
+        if humans:
+            rouges = [rouge([(human, text) for human in humans]) for rouge in ROUGES.values()]
+            # Equal texts overlap whole, also where there is no word or no pair of words to count.
+            equal = np.asarray([float(human == text) for human in humans])
+            table[row, :3] = np.mean(bag_scores(humans, text), axis=0)
+            table[row, 3:] = [np.fmax(own, equal).mean() for own in rouges]
+    return dict(zip(names, table.T, strict=True))
 
 
 def human_texts(example: LssExample, star: bool) -> list[str]:
@@ -71,7 +98,7 @@ def _words(text: str) -> list[str]:
     return [word.text.lower() for word in split_words(text) if word.text[0].isalnum()]
 
 
-# Figures 2 to 4
+# By rating, which the paper does not have
 
 
 def by_rating(
@@ -128,7 +155,7 @@ def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarra
     return table
 
 
-# Table 5 and Figure 5
+# Table 5
 
 
 def by_generator(

@@ -26,6 +26,7 @@ from eval.experiments.experiment import (
     at_least_one,
     by_generator,
     drawn,
+    given,
     natural,
 )
 from eval.experiments.lss.lss_metrics_values import (
@@ -63,15 +64,16 @@ class LssMetrics(Experiment):
         pairs: generator to its file of references and claims; or files whose rows may name their
             ``generator`` (or ``system``) themselves. LSS records, WiCE's token rows, or rows of
             ``reference`` and ``claim`` alone.
-        metrics: name to metric, e.g. eval.similarity.bleu.Bleu.
+        metrics: name to metric, e.g. eval.similarity.bleu.Bleu; here and below null leaves out one
+            that a configuration names.
         lss: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint. People's
             own LSS, where the files have them, are ``human``.
         lss_star: name to what writes LSS*; an engine of the same name as one of ``lss`` shares its
             rows.
         target: what scores are correlated with: ``rating``, the mean rating of the claim; or
-            ``kept_words``, the mean share of its words that people keep, where nobody gave ratings
-            (XSum's summaries, WiCE); people's own LSS are then no engine, for they would be
-            compared with themselves.
+            ``factual``, the share of raters who judged it true (XSum's summaries, section 6.2); or
+            ``kept_words``, the mean share of its words that people keep, where nobody gave either
+            (WiCE); people's own LSS are then no engine, for they would be compared with themselves.
         control: also take the words of the claim that the reference has for an LSS, as
             ``shared words`` (:class:`eval.models.lss.SharedWords`).
         references: at most this many references, drawn at random; 0 for all.
@@ -88,15 +90,16 @@ class LssMetrics(Experiment):
     def __init__(
         self,
         pairs: dict[str, str] | list[str],
-        metrics: dict[str, Measure],
-        lss: dict[str, LssModel] = {},  # noqa: B006 (jsonargparse shows it in --help)
-        lss_star: dict[str, LssModel] = {},  # noqa: B006
-        target: Literal["rating", "kept_words"] = "rating",
+        metrics: dict[str, Measure | None],
+        lss: dict[str, LssModel | None] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        lss_star: dict[str, LssModel | None] = {},  # noqa: B006
+        target: Literal["rating", "factual", "kept_words"] = "rating",
         control: bool = True,
         references: int = 0,
         domain: str = "wafer",
         seed: int = 0,
     ):
+        metrics, lss, lss_star = given(metrics), given(lss), given(lss_star)
         at_least_one(pairs=pairs, metrics=metrics)
         natural(references=references)
         for name in sorted({*lss, *lss_star} & {NO_LSS, HUMAN, SHARED}):
@@ -124,8 +127,8 @@ class LssMetrics(Experiment):
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
             raise UserError(
-                f"target: no pair has a {self.target}; take rating or kept_words, whichever people "
-                "gave, or experiment lss_generation for means without either"
+                f"target: no pair has a {self.target}; take rating, factual or kept_words, "
+                "whichever people gave, or experiment lss_generation for means without any"
             )
         measured = run.documents("pairs", self._measure, pairs, Measured, CHUNK)
         found = values_of(
@@ -147,7 +150,7 @@ class LssMetrics(Experiment):
         """All engines, then every metric over all of their answers in one call."""
         found: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
         for own, pair in zip(found, pairs, strict=True):
-            if pair.annotations and self.target == "rating":
+            if pair.annotations and self.target != "kept_words":
                 own[HUMAN] = by_people(pair)
         questions = [(pair.claim, pair.reference) for pair in pairs]
         for name, engine in self._engines.items():
@@ -214,6 +217,8 @@ def _target(pair: ClaimPair, target: str) -> float:
     """What the scores of a pair are correlated with; NaN where nobody said."""
     if target == "rating":
         found = [a.rating for a in pair.annotations if a.rating is not None]
+    elif target == "factual":
+        found = [] if pair.factual is None else [pair.factual]
     else:
         words, kept, _ = keep_targets(pair.example()) if pair.annotations else ([], [], 0)
         found = [share for keep in kept if not math.isnan(share := kept_share(words, keep))]

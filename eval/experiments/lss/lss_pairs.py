@@ -29,6 +29,7 @@ class ClaimPair(Record):
     """A claim and its reference, with what people said of it where it is known.
 
     Attributes:
+        factual: share of raters who judged that the claim is true, where ``summaries`` has it.
         group: what is resampled: the row's own ``group``, else its reference.
     """
 
@@ -38,6 +39,7 @@ class ClaimPair(Record):
     annotations: list[Annotation] = Field(default_factory=list)
     keep: list[bool] | None = None
     generator: Text = "given"
+    factual: float | None = None
     group: Text
 
     def example(self) -> LssExample:
@@ -107,11 +109,18 @@ def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
                 claim=row.claim,
                 annotations=getattr(row, "annotations", []),
                 keep=getattr(row, "keep", None),
+                factual=_share(more.get("factual")),
                 generator=str(generator or more.get("generator") or more.get("system") or "given"),
                 group=str(more.get("group") or row.reference),
             )
         )
     return found
+
+
+def _share(value: object) -> float | None:
+    """A share, if it is one; other projects' rows may call something else so."""
+    there = isinstance(value, int | float) and 0 <= value <= 1
+    return float(value) if there else None
 
 
 def distinct(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:

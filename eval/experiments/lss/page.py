@@ -20,6 +20,7 @@ from records.types import Annotation, Record
 
 # Shown with what every engine keeps: in all, and of one generator.
 MAX_CLAIMS, MAX_OF_GENERATOR = 60, 30
+LENGTH = "length_share"
 ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not references
 
 # Variant to title, what it shows, and its columns: metric and whether it is a difference to the
@@ -27,13 +28,20 @@ ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not re
 _TABLES = {
     "lss": (
         "Human and found LSS",
-        "Words: over the claim’s words, the mean over its human LSS that are subsequences. Best: "
+        "Words: over the claim’s words, the mean over its human LSS that are subsequences; a text "
+        "with another word has 0. Bags: over the words of both texts without their order, as the "
+        "paper’s Table 2; the mean over all human LSS, as ROUGE-1 and ROUGE-2. Best: "
         "against the closest human LSS; mean: over all. Exact: the same words as one of them. "
         "Subsequences: share of texts that are one of their claim; of a language model’s answers "
         "the share that is none is counted before anything is done about it.",
         {
             ("exact_match", False): "Exact",
             ("word_f1", False): "Word F1",
+            ("bag_precision", False): "Precision, bags",
+            ("bag_recall", False): "Recall, bags",
+            ("bag_f1", False): "F1, bags",
+            ("rouge_1_mean", False): "ROUGE-1, mean",
+            ("rouge_2_mean", False): "ROUGE-2, mean",
             ("pearson_bleu_rating", False): "Pearson of BLEU(claim, LSS) and rating",
             ("word_precision", False): "Word precision",
             ("word_recall", False): "Word recall",
@@ -184,11 +192,27 @@ def tables_of(results: Sequence[Result]) -> list[TextTable]:
         lines = [[*who, *map(_counted, cells)] for who, cells in rows]
         head, figures = ["LSS of", *heads], [f"rating_{metric}"]
         found.append(TextTable(f"{title}, by human rating", "", head, lines, figures))
+    found.append(_lengths([row for row in results if row.variant == LENGTH]))
     return [table for table in found if table.rows]
 
 
 def _rated(results: Sequence[Result], metric: str) -> list[Result]:
     return [row for row in results if (row.variant, row.metric) == ("rating", metric)]
+
+
+def _lengths(own: Sequence[Result]) -> TextTable:
+    """Figures 2, 4 and 5: a row a file, a column a class of length."""
+    heads, rows = pivot(own, ["kind"], ["group"], {(row.group,): row.group for row in own})
+    heads = ["mean" if head == "all" else head for head in heads]
+    lines = [[*who, str(max(c.n for c in cells if c)), *map(cell, cells)] for who, cells in rows]
+    note = (
+        "Words in the LSS by words in the claim: share of the claims in each class, and the mean. "
+        "0 is an empty LSS, 1 the whole claim. drop: LSS that are the whole claim eliminated; "
+        "repeat: pairs repeated until the tenths are equally full."
+    )
+    return TextTable(
+        "Length of LSS", note, ["file", "references", *heads], lines, ["lengths"] if lines else []
+    )
 
 
 def _counted(row: Result | None) -> str:
@@ -229,14 +253,17 @@ def _wide(name: str, own: Sequence[Result]) -> TextTable:
 
 
 def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
-    """What is kept at each rating, and of each generator's claims."""
+    """What is kept at each rating, lengths, and generators side by side (Table 5, Figure 3)."""
     found = {}
     for metric, title in _RATINGS.items():
         own = _rated(results, metric)
         if own:
-            groups = list(dict.fromkeys(row.group for row in own))
-            svg = bars(_bars(own, groups, "kind", "group"), groups, title)
+            svg = _drawn(own, "kind", "group", title)
             found[f"rating_{metric}"] = Drawing(f"{title}, by human rating", svg)
+    own = [row for row in results if (row.variant, row.metric) == (LENGTH, LENGTH)]
+    if own:
+        svg = _drawn(own, "kind", "group", "share of the claims")
+        found["lengths"] = Drawing("Words in the LSS by words in the claim", svg)
     own = [row for row in results if row.variant == "claims" and row.against is None]
     if own:
         groups = list(dict.fromkeys(row.generator for row in own))
@@ -244,7 +271,32 @@ def figures_of(results: Sequence[Result]) -> dict[str, Drawing]:
         drawn = _bars(own, groups, "metric", "generator")
         values = {columns[metric, False]: row for metric, row in drawn.items()}
         found["generators"] = Drawing("Generators", bars(values, groups, "mean over references"))
+    own = [r for r in results if (r.metric, r.against) == ("pearson", None) and r.generator != ALL]
+    if own:
+        title = "Highest correlation with people, by generator"
+        found["generators_pearson"] = Drawing(title, _highest(own))
     return found
+
+
+def _drawn(own: Sequence[Result], name: str, group: str, label: str) -> str:
+    groups = list(dict.fromkeys(getattr(row, group) for row in own))
+    return bars(_bars(own, groups, name, group), groups, label)
+
+
+def _highest(own: Sequence[Result]) -> str:
+    """Figure 3: of each form and engine the metric that agrees best with people."""
+    groups = list(dict.fromkeys(row.generator for row in own))
+    values: dict[str, list[Value]] = {}
+    hints: dict[str, list[str]] = {}
+    for form, engine in dict.fromkeys((row.variant, row.kind) for row in own):
+        name = form if form == REFERENCE else f"{form}, {engine}"
+        for group in groups:
+            mine = [r for r in own if (r.variant, r.kind, r.generator) == (form, engine, group)]
+            known = [row for row in mine if row.value is not None]
+            best = max(known, key=lambda row: row.value, default=None)
+            values.setdefault(name, []).append((best.value, best.ci95) if best else (None, None))
+            hints.setdefault(name, []).append(f"{best.assessor}: {cell(best)}" if best else "")
+    return bars(values, groups, "Pearson with people, best metric", hints)
 
 
 def _bars(

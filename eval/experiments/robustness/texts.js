@@ -107,7 +107,8 @@
     }
     cell.append(make("b", letter === "0" ? "✓ kept" : `✗ ${head.reasons[letter]}`, letter === "0" ? "yes" : "no"));
     const sign = weights[claim] < 0 ? "" : "+";
-    cell.append(make("span", ` weight ${sign}${weights[claim].toFixed(2)}, entailed ${(entailed[claim] / 100).toFixed(2)}`, "n"));
+    const share = entailed[claim] === null ? "–" : (entailed[claim] / 100).toFixed(2);
+    cell.append(make("span", ` weight ${sign}${weights[claim].toFixed(2)}, entailed ${share}`, "n"));
     if (letter !== "0") {
       const again = claim in other ? `: “${set.c[other[claim]]}”` : "";
       cell.append(make("span", ` ${head.why[letter]}${again}`, "note"));
@@ -200,4 +201,15 @@
     if (event.key === "p") turn(-1);
   });
   apply(); // a browser may remember the choices
+  // A link to one text: report.html#text=ID
+  if (location.hash.startsWith("#text=")) {
+    const place = chosen.findIndex((text) => text.i === decodeURIComponent(location.hash.slice(6)));
+    if (place >= 0) {
+      page = Math.floor(place / PAGE);
+      show();
+      const item = list.children[place % PAGE];
+      item.open = true;
+      item.scrollIntoView();
+    }
+  }
 })();

@@ -161,7 +161,8 @@ def _decided(count: int, selections: Sequence[Selection], place: dict[str, int])
         at = place[one.claim]
         letters[at] = str(list(REASONS).index(one.reason))
         weights[at] = round(one.weight, 2)
-        entailed[at] = round(100 * one.document_entailment)
+        p = one.document_entailment
+        entailed[at] = None if p is None else round(100 * p)
         if one.duplicate_of in place:
             other[at] = place[one.duplicate_of]
     return ["".join(letters), weights, entailed, other]

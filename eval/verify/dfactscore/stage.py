@@ -6,35 +6,18 @@ Chiang and Lee 2024, Merging Facts, Crafting Fallacies (2402.05629), sections 4 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from components.overlap import stems
-from eval.stages import EntailmentModel, entails
-from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, premise
+from eval.stages import EntailmentModel
+from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, ClaimByClaim
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.linking import Assignment, linked_alone, linked_groups
+from eval.verify.dfactscore.support import Table, tables_of
 from records import Claim, Document, Passage, UserError, Verdict
 
-_UNTOLD = "the relation model gave no answer for one of its passages"
-_UNLINKED = "its group's page depends on passages for which the relation model gave no answer"
-
-
-class Table(NamedTuple):
-    """What the titles of a document say of its claims, shapes (claims, titles).
-
-    Attributes:
-        support: highest entailment probability of a title's passages; NaN where the model did not
-            answer for one of them and none of the others supports the claim.
-        supported: whether that passage supports the claim.
-        passage: index of that passage in the document's passages.
-    """
-
-    titles: list[str]
-    support: np.ndarray
-    supported: np.ndarray
-    passage: np.ndarray
+_UNTOLD = "the model gave no answer for one of its passages"
+_UNLINKED = "its group's page depends on passages for which the model gave no answer"
 
 
 class DFActScore:
@@ -47,53 +30,62 @@ class DFActScore:
     ``grouped`` is D-FActScore's: the claims of a ``group`` are linked to one title, ``entity``, and
     judged by its passages only. Distinct groups are the number of biographies (B.1).
 
-    It departs from the released code, which asks a language model with five passages of each title
-    in one prompt and loses the first claim of each text when it reads the groups back: a relation
-    model judges passage by passage, and every claim counts.
+    As published, a language model is asked once for each claim and title, True or False, with five
+    passages of the title's whole page: ``entailment`` is then ``eval.verify.factscore.FActScore``,
+    the retriever ``eval.retrieve.titles.PagesOfTitles``, and ``retrieved`` true. A relation model
+    judges passage by passage. Unlike in the released code, which loses the first claim of each text
+    when it reads the groups back, every claim counts.
 
     The groups are made of all claims of a document. Called again with some of them, as the
     pipeline does with those that Core selected, it keeps the groups and links them by these claims.
 
     Args:
-        entailment: the relation model that says what a passage supports.
+        entailment: says what supports a claim: a relation model passage by passage, or a verifier
+            of one verdict a claim all passages of a title at once.
         group: the claims' groups.
         threshold: entailment probability that counts as support; without it entailment must
-            be likelier than both other relations.
+            be likelier than both other relations. A verifier has none.
         assignment: ``argmax`` links each group by itself, ``hungarian`` no two groups to one title.
         per_title: passages of a title that a claim is judged by, those that share most words with
             it (5 in the paper).
-        title_in_premise: put the passage's title before its text.
+        title_in_premise: put the passage's title before its text, for a relation model.
+        retrieved: judge a claim by those passages of a title that were retrieved for it, its
+            ``contexts`` with the best first, instead of those that share most words with it.
 
     Raises:
-        UserError: a number is out of range.
+        UserError: a number is out of range, or a verifier with a threshold.
     """
 
     judges_sets = True
 
     def __init__(
         self,
-        entailment: EntailmentModel,
+        entailment: EntailmentModel | ClaimByClaim,
         group: Grouper,
         threshold: float | None = None,
         assignment: Assignment = "argmax",
         per_title: int = 5,
         title_in_premise: bool = True,
+        retrieved: bool = False,
     ):
         if threshold is not None and not 0 <= threshold <= 1:
             raise UserError(f"threshold: must be between 0 and 1, not {threshold}")
         if per_title < 1:
             raise UserError(f"per_title: must be 1 or more, not {per_title}")
+        if threshold is not None and isinstance(entailment, ClaimByClaim):
+            raise UserError("threshold: a verifier gives no probability; take it out")
         self.entailment = entailment
         self.group = group
         self.threshold = threshold
         self.assignment = assignment
         self.per_title = per_title
         self.title_in_premise = title_in_premise
+        self.retrieved = retrieved
         # Of the last documents: (id, topic, text) → claim's (id, text) → its group
         self._groups: dict[tuple[str, str, str], dict[tuple[str, str], str | None]] = {}
 
     def holds(self) -> list[object]:
-        """The relation model, and what groups the sentences."""
+        """What judges, and what groups the claims."""
         return [self.entailment, self.group]
 
     def __call__(
@@ -105,7 +97,16 @@ class DFActScore:
         """Two verdicts a claim: both ``failed`` without passages, the second without a group."""
         groups = self._grouped(documents, claims)
         judged = [[claim for claim in own if claim.contexts is not None] for own in claims]
-        tables = self._tables(judged, passages)
+        tables = tables_of(
+            self.entailment,
+            documents,
+            judged,
+            passages,
+            per_title=self.per_title,
+            retrieved=self.retrieved,
+            threshold=self.threshold,
+            title_in_premise=self.title_in_premise,
+        )
         return [
             _verdicts(own, labels, table, found, self.assignment)
             for own, labels, table, found in zip(claims, groups, tables, passages, strict=True)
@@ -136,68 +137,6 @@ class DFActScore:
         names = set(map(_named, claims))
         return not names <= known.keys() or (names == known.keys() and None in known.values())
 
-    def _tables(
-        self, claims: Sequence[Sequence[Claim]], passages: Sequence[Sequence[Passage]]
-    ) -> list[Table]:
-        """Every claim against every title of its document, all in one call of the model."""
-        jobs = []  # (document, claim, title, passage)
-        titles = [list(dict.fromkeys(map(_page, own))) for own in passages]
-        for row, own in enumerate(claims):
-            pages = [
-                [k for k, p in enumerate(passages[row]) if _page(p) == title]
-                for title in titles[row]
-            ]
-            bags = [frozenset(stems(p.text)) for p in passages[row]] if own else []
-            for place, claim in enumerate(own):
-                for column, page in enumerate(pages):
-                    for k in nearest(claim.text, page, bags, self.per_title):
-                        jobs.append((row, place, column, k))
-        pairs = [
-            (premise(passages[row][k], self.title_in_premise), claims[row][place].text)
-            for row, place, _, k in jobs
-        ]
-        answers = self.entailment.relations(pairs) if pairs else []
-        tables = []
-        for own, names in zip(claims, titles, strict=True):
-            shape = (len(own), len(names))
-            blank = (np.full(shape, -1.0), np.zeros(shape, bool), np.zeros(shape, int))
-            tables.append(Table(names, *blank))
-        untold = []
-        for (row, place, column, k), answer in zip(jobs, answers, strict=True):
-            table, at = tables[row], (place, column)
-            if np.isnan(answer).any():
-                untold.append((table, at))
-            elif float(answer[0]) > table.support[at]:
-                table.support[at] = float(answer[0])
-                table.supported[at] = bool(entails(answer, self.threshold))
-                table.passage[at] = k
-        for table, at in untold:
-            if not table.supported[at]:
-                table.support[at] = np.nan
-        return tables
-
-
-def nearest(
-    claim: str, page: Sequence[int], bags: Sequence[frozenset[str]], count: int
-) -> list[int]:
-    """The passages of a page that share most words with a claim, best first.
-
-    Args:
-        page: indices of its passages.
-        bags: stems of all passages of the document.
-    """
-    if len(page) <= count:
-        return list(page)
-    words = sorted(set(stems(claim)))
-    spread = {word: sum(word in bags[k] for k in page) for word in words}
-    # A stem counts the more, the fewer of the page's passages have it.
-    shared = {k: sum(1 / spread[word] for word in words if word in bags[k]) for k in page}
-    return sorted(page, key=lambda k: -shared[k])[:count]
-
-
-def _page(passage: Passage) -> str:
-    return passage.title or passage.id
-
 
 def _named(claim: Claim) -> tuple[str, str]:
     return claim.id, claim.text
@@ -218,7 +157,7 @@ def _verdicts(
     rows = {k: row for row, k in enumerate(judged)}
     verdicts = []
     for k, claim in enumerate(claims):
-        if k not in rows or not passages:
+        if k not in rows or not any(table.evidence[rows[k]]):
             reason = NOTHING_FOUND if k in rows else RETRIEVAL_FAILED
             verdicts.append(_failed(claim, "independent", reason))
             verdicts.append(_failed(claim, "grouped", reason, groups[k]))
@@ -252,8 +191,8 @@ def _independent(
         assessor="dfactscore",
         name="independent",
         label="not_supported" if alone is None else "supported",
-        p=support[best],
-        evidence=[passages[table.passage[row, best]].id],
+        p=support[best] if table.graded else None,
+        evidence=[passages[k].id for k in table.evidence[row, best]],
         entity=None if alone is None else table.titles[alone],
         support=dict(zip(table.titles, told, strict=True)),
     )
@@ -271,8 +210,8 @@ def _grouped(
         assessor="dfactscore",
         name="grouped",
         label="supported" if table.supported[row, column] else "not_supported",
-        p=table.support[row, column],
-        evidence=[passages[table.passage[row, column]].id],
+        p=table.support[row, column] if table.graded else None,
+        evidence=[passages[k].id for k in table.evidence[row, column]],
         group=group,
         entity=table.titles[column],
     )

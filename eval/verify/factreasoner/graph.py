@@ -16,16 +16,20 @@ The released code has these tables behind ``use_priors=False``; by default its r
 
 - Example 1: a context that entails the atom with 0.8 and one that contradicts it with 0.9, both of
   prior 0.99, give P(atom) = 0.318.
-- Example 2: a third context contradicts the second. The probability is not stated; with 0.9 and one
-  factor for the two contexts P(atom) = 0.41, with a factor a direction 0.60. Here an unordered pair
-  of contexts has one factor, so that it is 0.41. The released code has one as well.
+- Example 2: a third context contradicts the second, and P(atom) = 0.59. The probability is not
+  stated; 0.9 gives 0.41 with one factor for the two contexts, 0.60 with a factor a direction. The
+  number follows from 0.986 with one, from 0.892 with two.
+
+How many factors two contexts have is ``context_factors``: one a ``pair``, as the released code
+makes of the answers to both directions, or one a ``direction``, as section 3.3's FR3 has it (f(Cj,
+Ck) for j, k = 1..m, j ≠ k).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -37,8 +41,11 @@ from eval.verify.factreasoner.relations import (
     Plan,
     RelationName,
     both_directions,
+    each_direction,
 )
 from records import Claim
+
+ContextFactors = Literal["pair", "direction"]
 
 # Probabilities of 0 and 1 would make hard constraints, which may contradict each other.
 _EPSILON = 1e-6
@@ -64,10 +71,13 @@ class Graph:
         contexts: with their priors.
         atom_prior: of every atom.
         to_claims: relations from contexts to claims, neutral ones left out.
-        between: relations between contexts, one a pair, neutral ones left out.
+        between: relations between contexts, neutral ones left out.
+        among: relations between claims, neutral ones left out.
         asked, failed: numbers of pairs of each claim; ``failed`` ones have no answer.
         failed_between: pairs of contexts without an answer in either direction.
+        failed_among: pairs of claims without an answer in either direction.
         skipped: pairs that were not asked.
+        collapsed: contexts that another one stands for.
     """
 
     document: int
@@ -77,16 +87,23 @@ class Graph:
     atom_prior: float
     to_claims: list[Edge] = field(default_factory=list)
     between: list[Edge] = field(default_factory=list)
+    among: list[Edge] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     failed_between: int = 0
+    failed_among: int = 0
     skipped: int = 0
+    collapsed: int = 0
+
+    def names(self) -> list[str]:
+        """Ids of the variables: the claims, then the contexts."""
+        return [claim.id for claim in self.claims] + [context.id for context in self.contexts]
 
     def network(self) -> Network:
         """The Markov network; variable i is claim i, or context i - len(claims)."""
         priors = [self.atom_prior] * len(self.claims) + [c.prior for c in self.contexts]
         factors = [Factor((number,), _prior(p)) for number, p in enumerate(priors)]
-        for edge in [*self.to_claims, *self.between]:
+        for edge in [*self.to_claims, *self.between, *self.among]:
             factors.append(Factor((edge.source, edge.target), table(edge.relation, edge.p)))
         return Network(len(priors), factors)
 
@@ -115,7 +132,12 @@ def _inside(p: float) -> float:
     return min(max(p, _EPSILON), 1 - _EPSILON)
 
 
-def build(plan: Plan, answers: Mapping[Pair, Answer | None], atom_prior: float) -> Graph:
+def build(
+    plan: Plan,
+    answers: Mapping[Pair, Answer | None],
+    atom_prior: float,
+    context_factors: ContextFactors = "pair",
+) -> Graph:
     """The graph of a plan whose pairs were answered."""
     own = len(plan.claims)
     graph = Graph(
@@ -127,6 +149,7 @@ def build(plan: Plan, answers: Mapping[Pair, Answer | None], atom_prior: float) 
         asked=[0] * own,
         failed=[0] * own,
         skipped=plan.skipped,
+        collapsed=plan.collapsed,
     )
     for context, claim in plan.to_claims:
         answer = answers[plan.claim_pair(context, claim)]
@@ -134,13 +157,37 @@ def build(plan: Plan, answers: Mapping[Pair, Answer | None], atom_prior: float) 
         graph.failed[claim] += answer is None
         if answer is not None and answer.relation != "neutral":
             graph.to_claims.append(Edge(own + context, claim, *answer))
-    for one, other in plan.between:
-        found = both_directions(
-            answers[plan.context_pair(one, other)], answers[plan.context_pair(other, one)]
-        )
-        graph.failed_between += found is None
-        if found is not None and found[0].relation != "neutral":
-            answer, direction = found
-            ends = (one, other) if direction == "there" else (other, one)
-            graph.between.append(Edge(own + ends[0], own + ends[1], *answer))
+    between, graph.failed_between = _edges(
+        plan.between, plan.context_pair, answers, context_factors
+    )
+    graph.between = [Edge(own + e.source, own + e.target, e.relation, e.p) for e in between]
+    graph.among, graph.failed_among = _edges(plan.among, plan.atom_pair, answers, "pair")
     return graph
+
+
+def _edges(
+    places: Sequence[tuple[int, int]],
+    pair: Callable[[int, int], Pair],
+    answers: Mapping[Pair, Answer | None],
+    factors: ContextFactors,
+) -> tuple[list[Edge], int]:
+    """The relations of pairs of contexts, or of claims, and how many pairs have no answer.
+
+    Args:
+        places: unordered pairs.
+        pair: premise and hypothesis of two places.
+        answers: by pair.
+        factors: one relation of both directions, or one of each.
+    """
+    edges, failed = [], 0
+    for one, other in places:
+        there, back = answers[pair(one, other)], answers[pair(other, one)]
+        if there is None and back is None:
+            failed += 1
+            continue
+        join = both_directions if factors == "pair" else each_direction
+        for answer, direction in join(there, back):
+            if answer.relation != "neutral":
+                ends = (one, other) if direction == "there" else (other, one)
+                edges.append(Edge(*ends, *answer))
+    return edges, failed

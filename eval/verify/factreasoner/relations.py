@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from components.overlap import stems
+from eval.retrieve.dense import SentenceEncoder
 from eval.stages import EntailmentModel, called
 from records import Claim
 
@@ -48,7 +50,9 @@ class Plan:
         contexts: the contexts.
         to_claims: (context, claim), places in the two lists; asked from context to claim only.
         between: unordered pairs of contexts, the smaller place first; asked in both directions.
+        among: the same of claims.
         skipped: pairs that a cheap score called unrelated.
+        collapsed: contexts that another one, nearly the same, stands for.
     """
 
     document: int
@@ -57,7 +61,9 @@ class Plan:
     contexts: list[Context]
     to_claims: list[tuple[int, int]]
     between: list[tuple[int, int]]
+    among: list[tuple[int, int]] = field(default_factory=list)
     skipped: int = 0
+    collapsed: int = 0
 
     def claim_pair(self, context: int, claim: int) -> Pair:
         """Premise and hypothesis of a context and a claim."""
@@ -67,6 +73,10 @@ class Plan:
         """Premise and hypothesis of two contexts."""
         return self.contexts[premise].text, self.contexts[hypothesis].text
 
+    def atom_pair(self, premise: int, hypothesis: int) -> Pair:
+        """Premise and hypothesis of two claims."""
+        return self.claims[premise].text, self.claims[hypothesis].text
+
     def pairs(self) -> Iterable[Pair]:
         """All premises and hypotheses that the plan asks about."""
         for pair in self.to_claims:
@@ -74,6 +84,9 @@ class Plan:
         for one, other in self.between:
             yield self.context_pair(one, other)
             yield self.context_pair(other, one)
+        for one, other in self.among:
+            yield self.atom_pair(one, other)
+            yield self.atom_pair(other, one)
 
 
 def plan(
@@ -81,45 +94,118 @@ def plan(
     version: int,
     claims: Sequence[Claim],
     contexts: Sequence[tuple[Context, set[str]]],
-    skip_below: float | None,
+    prune: Pruning,
+    atom_relations: bool = False,
 ) -> Plan:
     """The pairs of one graph (section 3.1).
 
     FR1 asks about a claim's own contexts, FR2 about each context and each claim, FR3 about each two
-    contexts as well.
+    contexts as well. Pairs that retrieval brought together are never skipped: a claim with its own
+    context, two contexts of one claim.
 
     Args:
         document: place of the document in the batch.
         version: 1, 2 or 3.
         claims: the atoms.
         contexts: each with the ids of the claims that it was retrieved for.
-        skip_below: pairs of less overlap are not asked, unless retrieval brought them together: a
-            claim with its own context, two contexts of one claim. ``None`` asks all.
+        prune: what is not asked.
+        atom_relations: ask about each two claims as well.
     """
+    texts = [claim.text for claim in claims], [c.text for c, _ in contexts]
+    score = prune.score(*texts) if version > 1 and prune.asks else None
+    kept = list(range(len(contexts)))
+    if score is not None and prune.collapse_from is not None:
+        contexts, kept = _collapsed(contexts, score, prune.collapse_from)
     owners = [own for _, own in contexts]
     to_claims = [(c, a) for a in range(len(claims)) for c in range(len(contexts))]
-    between: list[tuple[int, int]] = []
     if version == 1:
         to_claims = [(c, a) for c, a in to_claims if claims[a].id in owners[c]]
-    if version == 3:
-        between = [(c, d) for c in range(len(contexts)) for d in range(c + 1, len(contexts))]
-    every = len(to_claims) + len(between)
-    if skip_below is not None:
-        overlap = _Overlap([claim.text for claim in claims], [c.text for c, _ in contexts])
+    between = list(combinations(range(len(contexts)), 2)) if version == 3 else []
+    among = list(combinations(range(len(claims)), 2)) if atom_relations else []
+    every = len(to_claims) + len(between) + len(among)
+    if score is not None and prune.skip_below is not None:
+        least = prune.skip_below
         to_claims = [
             (c, a)
             for c, a in to_claims
-            if claims[a].id in owners[c] or overlap.of_claim(c, a) >= skip_below
+            if claims[a].id in owners[c] or score.of_claim(kept[c], a) >= least
         ]
         between = [
             (c, d)
             for c, d in between
-            if owners[c] & owners[d] or overlap.of_contexts(c, d) >= skip_below
+            if owners[c] & owners[d] or score.of_contexts(kept[c], kept[d]) >= least
         ]
-    skipped = every - len(to_claims) - len(between)
-    return Plan(
-        document, version, list(claims), [c for c, _ in contexts], to_claims, between, skipped
-    )
+        among = [(a, b) for a, b in among if score.of_claims(a, b) >= least]
+    skipped = every - len(to_claims) - len(between) - len(among)
+    collapsed = len(texts[1]) - len(contexts)
+    own = [context for context, _ in contexts]
+    return Plan(document, version, list(claims), own, to_claims, between, among, skipped, collapsed)
+
+
+def _collapsed(
+    contexts: Sequence[tuple[Context, set[str]]], score: Score, collapse_from: float
+) -> tuple[list[tuple[Context, set[str]]], list[int]]:
+    """Contexts without those that are nearly one before them, and the places of those that stay.
+
+    The first stays, for the claims of all of them and with the largest prior.
+    """
+    found: dict[int, tuple[Context, set[str]]] = {}
+    for place, (context, claims) in enumerate(contexts):
+        same = (one for one in found if score.alike(one, place) >= collapse_from)
+        first = next(same, None)
+        if first is None:
+            found[place] = (context, claims)
+        else:
+            kept, own = found[first]
+            prior = max(kept.prior, context.prior)
+            found[first] = (kept._replace(prior=prior), own | claims)
+    return list(found.values()), list(found)
+
+
+class Score(Protocol):
+    """How much two texts of a document have to do with each other, by their places."""
+
+    def of_claim(self, context: int, claim: int) -> float:
+        """Of a context and a claim."""
+
+    def of_contexts(self, one: int, other: int) -> float:
+        """Of two contexts."""
+
+    def of_claims(self, one: int, other: int) -> float:
+        """Of two claims."""
+
+    def alike(self, one: int, other: int) -> float:
+        """Whether two contexts are one: 1 where they are."""
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What FactReasoner 2 and 3 do not ask a relation model about.
+
+    Args:
+        skip_below: pairs of a smaller score are not asked; ``None`` asks all.
+        collapse_from: contexts that are at least so alike are one; ``None`` keeps all.
+        encoder: scores are cosines of its vectors; without it, shares of stems.
+    """
+
+    skip_below: float | None = None
+    collapse_from: float | None = None
+    encoder: SentenceEncoder | None = None
+
+    def holds(self) -> list[object]:
+        """The encoder."""
+        return [self.encoder]
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything depends on the scores."""
+        return self.skip_below is not None or self.collapse_from is not None
+
+    def score(self, claims: Sequence[str], contexts: Sequence[str]) -> Score:
+        """The scores of one document's texts."""
+        if self.encoder is None:
+            return _Overlap(claims, contexts)
+        return _Cosine(self.encoder, claims, contexts)
 
 
 class _Overlap:
@@ -141,12 +227,48 @@ class _Overlap:
 
     def of_contexts(self, one: int, other: int) -> float:
         """The larger share of one that the other has."""
-        bags = self._contexts[one], self._contexts[other]
-        return max(self._share(*bags), self._share(*bags[::-1]))
+        return max(self._both(self._contexts[one], self._contexts[other]))
+
+    def of_claims(self, one: int, other: int) -> float:
+        """The larger share of one that the other has."""
+        return max(self._both(self._claims[one], self._claims[other]))
+
+    def alike(self, one: int, other: int) -> float:
+        """The smaller share of one that the other has."""
+        return min(self._both(self._contexts[one], self._contexts[other]))
+
+    def _both(self, one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
+        return self._share(one, other), self._share(other, one)
 
     def _share(self, hypothesis: frozenset[str], premise: frozenset[str]) -> float:
         whole = math.fsum(self._rarity[stem] for stem in hypothesis)
         return math.fsum(self._rarity[s] for s in hypothesis & premise) / whole if whole else 1.0
+
+
+class _Cosine:
+    """Cosines of a sentence encoder's vectors, as FactReasoner's code of version 0.8."""
+
+    def __init__(self, encoder: SentenceEncoder, claims: Sequence[str], contexts: Sequence[str]):
+        vectors = np.asarray(encoder.encode([*claims, *contexts]), dtype=float)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        self._cosines = vectors @ vectors.T  # (claims + contexts, the same)
+        self._first = len(claims)
+
+    def of_claim(self, context: int, claim: int) -> float:
+        """The cosine."""
+        return float(self._cosines[self._first + context, claim])
+
+    def of_contexts(self, one: int, other: int) -> float:
+        """The cosine."""
+        return float(self._cosines[self._first + one, self._first + other])
+
+    def of_claims(self, one: int, other: int) -> float:
+        """The cosine."""
+        return float(self._cosines[one, other])
+
+    def alike(self, one: int, other: int) -> float:
+        """The cosine."""
+        return self.of_contexts(one, other)
 
 
 def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer | None]:
@@ -173,20 +295,34 @@ def _read(row: np.ndarray) -> Answer | None:
     return Answer("neutral" if p <= _LEAST else RELATIONS[best], p)
 
 
-def both_directions(
-    there: Answer | None, back: Answer | None
-) -> tuple[Answer, Literal["there", "back"]] | None:
-    """One relation of two contexts from the answers to both directions, and which one it is.
+Directed = tuple[Answer, Literal["there", "back"]]
+
+
+def both_directions(there: Answer | None, back: Answer | None) -> list[Directed]:
+    """One relation of two texts from the answers to both directions, and which one it is.
 
     Equivalence when both entail; else the one that is not neutral; of two that are not, the more
     probable, the first on a tie. As the released code does; a direction that failed has no say.
     """
-    if there is None or back is None:
-        answer = there or back
-        return answer and (answer, "there" if there else "back")
-    first = there.p >= back.p
-    if there.relation == back.relation == "entailment":
-        return Answer("equivalence", max(there.p, back.p)), "there"
-    if "neutral" in (there.relation, back.relation):
-        first = back.relation == "neutral"
-    return (there, "there") if first else (back, "back")
+    known = each_direction(there, back)
+    if len(known) < 2:
+        return known
+    (one, _), (other, _) = known
+    first = one.p >= other.p
+    if one.relation == "equivalence":
+        return [(known[not first][0], "there")]
+    if "neutral" in (one.relation, other.relation):
+        first = other.relation == "neutral"
+    return [known[not first]]
+
+
+def each_direction(there: Answer | None, back: Answer | None) -> list[Directed]:
+    """Each direction's own relation; two entailments are two equivalences (footnote 2)."""
+    known: list[Directed] = []
+    if there is not None:
+        known.append((there, "there"))
+    if back is not None:
+        known.append((back, "back"))
+    if [answer.relation for answer, _ in known] == ["entailment"] * 2:
+        known = [(answer._replace(relation="equivalence"), way) for answer, way in known]
+    return known

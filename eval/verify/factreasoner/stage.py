@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
+from eval.retrieve.dense import SentenceEncoder
 from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
-from eval.verify.factreasoner.graph import Edge, Graph, build
+from eval.verify.factreasoner.graph import ContextFactors, Edge, Graph, build
 from eval.verify.factreasoner.inference import Posterior, solve
-from eval.verify.factreasoner.relations import Context, ask, plan
+from eval.verify.factreasoner.relations import Context, Pruning, ask, plan
+from eval.verify.factreasoner.uai import write_graph
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
@@ -42,8 +45,13 @@ class FactReasoner:
     Verdicts carry what a graph is drawn from: ``relations`` ([{context, relation, p}]), ``pairs``
     and, where there are any, ``failed_pairs``. The first verdict of a graph carries
     ``context_posteriors`` ({id: p}) and, where there are any, ``context_relations`` ([{from, to,
-    relation, p}]), ``failed_context_pairs``, ``skipped_pairs`` and, if not exact, ``inference``.
-    ``evidence`` are the contexts with a relation to the claim, strongest first.
+    relation, p}]), ``failed_context_pairs``, ``claim_relations``, ``failed_claim_pairs``,
+    ``skipped_pairs``, ``collapsed_contexts`` and, if not exact, ``inference``. ``evidence`` are the
+    contexts with a relation to the claim, strongest first.
+
+    Not of the paper but of its code since (version 0.8) are the gate of pairs and near duplicates
+    by an ``encoder``; there thresholds are 0.2 and 0.92 of a MiniLM's cosines. What is not asked
+    counts as neutral: two assessors in one experiment, with and without, tell what that loses.
 
     Args:
         entailment: the relation model. Its probabilities decide the factors, so that it should be
@@ -54,9 +62,17 @@ class FactReasoner:
         source_priors: the same for kinds of sources, by the passages' ``source``.
         passage_priors: take the passages' own ``prior`` where they have one, before the others.
         title_in_premise: put a passage's title before its text.
+        context_factors: one factor a ``pair`` of contexts, from the answers to both directions, or
+            one a ``direction`` (``graph.py`` says who has which). Of ``fr3``.
+        atom_relations: relations between claims as well, one factor a pair. Of ``fr2`` and ``fr3``.
         skip_below: do not ask about pairs that share less than this share of the hypothesis' stems,
             weighted by rarity within the document, and that retrieval did not bring together; such
             pairs count as neutral. Not given, all pairs are asked.
+        collapse_from: contexts are one where each has this share of the other's stems: the first,
+            with the largest prior of them. Not given, only contexts of equal text are one.
+        encoder: ``skip_below`` and ``collapse_from`` are of cosines of its vectors, not of stems.
+        uai: a folder into which each graph is written as a UAI file for other solvers
+            (:func:`eval.verify.factreasoner.uai.write_graph`).
         max_width: largest induced width for exact inference.
         approximate: the method beyond it; ``wmb``, weighted mini-buckets, is the paper's.
         i_bound: of the mini-buckets.
@@ -75,7 +91,12 @@ class FactReasoner:
         source_priors: dict[str, float] | None = None,
         passage_priors: bool = True,
         title_in_premise: bool = False,
+        context_factors: ContextFactors = "pair",
+        atom_relations: bool = False,
         skip_below: float | None = None,
+        collapse_from: float | None = None,
+        encoder: SentenceEncoder | None = None,
+        uai: str | None = None,
         max_width: int = 14,
         approximate: Literal["annealed", "wmb"] = "annealed",
         i_bound: int = 6,
@@ -89,8 +110,11 @@ class FactReasoner:
         for name, p in priors.items():
             if not 0 <= p <= 1:
                 raise UserError(f"{name}: {p}; give a probability")
-        if skip_below is not None and not 0 <= skip_below <= 1:
-            raise UserError(f"skip_below: {skip_below}; give a share between 0 and 1")
+        for name, least in (("skip_below", skip_below), ("collapse_from", collapse_from)):
+            if least is not None and not 0 <= least <= 1:
+                raise UserError(f"{name}: {least}; give a share between 0 and 1")
+        if encoder is not None and skip_below is None and collapse_from is None:
+            raise UserError("encoder: nothing is compared; give skip_below or collapse_from")
         if min(max_width, i_bound) < 1:
             raise UserError(f"max_width, i_bound: {max_width}, {i_bound}; give at least 1")
         self.entailment = entailment
@@ -100,7 +124,10 @@ class FactReasoner:
         self.source_priors = source_priors or {}
         self.passage_priors = passage_priors
         self.title_in_premise = title_in_premise
-        self.skip_below = skip_below
+        self.context_factors = context_factors
+        self.atom_relations = atom_relations
+        self.prune = Pruning(skip_below, collapse_from, encoder)
+        self.uai = uai
         self.max_width = max_width
         self.approximate = approximate
         self.i_bound = i_bound
@@ -108,8 +135,8 @@ class FactReasoner:
         self.judges_sets = versions != [1]
 
     def holds(self) -> list[object]:
-        """The relation model."""
-        return [self.entailment]
+        """The relation model, and the encoder of the gate."""
+        return [self.entailment, self.prune]
 
     def __call__(
         self,
@@ -119,6 +146,9 @@ class FactReasoner:
     ) -> list[list[Verdict]]:
         """One verdict a claim and version."""
         graphs = self.graphs(claims, passages)
+        if self.uai is not None:
+            for graph in graphs:
+                write_graph(Path(self.uai), documents[graph.document].id, graph)
         posteriors = solve(
             [graph.network() for graph in graphs],
             i_bound=self.i_bound,
@@ -145,8 +175,7 @@ class FactReasoner:
     ) -> list[Graph]:
         """The graphs of a batch; of ``fr1`` one a claim, else one a document.
 
-        ``write_uai(path, graph.network())`` (``eval.verify.factreasoner.uai``) writes one for
-        another solver; variable i is claim i, after the claims come the contexts. Claims whose
+        Variable i of a graph's network is claim i, after the claims come the contexts. Claims whose
         retrieval failed are in none.
         """
         plans = []
@@ -157,12 +186,13 @@ class FactReasoner:
                 if version == 1:
                     for claim in usable:
                         its = [both for both in contexts if claim.id in both[1]]
-                        plans.append(plan(row, version, [claim], its, self.skip_below))
+                        plans.append(plan(row, version, [claim], its, self.prune))
                 elif usable:
                     once = _without_copies(contexts)
-                    plans.append(plan(row, version, usable, once, self.skip_below))
+                    among = self.atom_relations
+                    plans.append(plan(row, version, usable, once, self.prune, among))
         answers = ask(self.entailment, plans)
-        return [build(own, answers, self.atom_prior) for own in plans]
+        return [build(own, answers, self.atom_prior, self.context_factors) for own in plans]
 
     def _context(self, passage: Passage) -> Context:
         prior = passage.prior if self.passage_priors else None
@@ -226,10 +256,15 @@ def _of_graph(graph: Graph, posterior: Posterior) -> dict:
     }
     if graph.between:
         more["context_relations"] = [_between(graph, edge) for edge in graph.between]
-    if graph.failed_between:
-        more["failed_context_pairs"] = graph.failed_between
-    if graph.skipped:
-        more["skipped_pairs"] = graph.skipped
+    if graph.among:
+        more["claim_relations"] = [_between(graph, edge) for edge in graph.among]
+    counts = {
+        "failed_context_pairs": graph.failed_between,
+        "failed_claim_pairs": graph.failed_among,
+        "skipped_pairs": graph.skipped,
+        "collapsed_contexts": graph.collapsed,
+    }
+    more |= {name: count for name, count in counts.items() if count}
     if posterior.method != "exact":
         more["inference"] = posterior.method
     return more
@@ -241,7 +276,7 @@ def _between(graph: Graph, edge: Edge) -> dict:
 
 
 def _name(graph: Graph, variable: int) -> str:
-    return graph.contexts[variable - len(graph.claims)].id
+    return graph.names()[variable]
 
 
 def _label(p: float) -> VerdictLabel:

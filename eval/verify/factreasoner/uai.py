@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
+from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.network import Factor, Network, logs
-from records import UserError, write_text
+from records import UserError, json_line, sha256_text, write_text
 
 
 class _Words:
@@ -114,14 +116,43 @@ def write_uai(path: str | Path, network: Network) -> None:
     Raises:
         UserError: the network is malformed.
     """
-    logs(network, str(path))  # refuses what is no network
+    write_text(path, uai_text(network, str(path)))
+
+
+def uai_text(network: Network, name: str) -> str:
+    """A network as the text of a ``MARKOV`` file; ``name`` is what complaints call it.
+
+    Raises:
+        UserError: the network is malformed.
+    """
+    logs(network, name)  # refuses what is no network
     lines = ["MARKOV", str(network.variables), " ".join(["2"] * network.variables)]
     lines += [str(len(network.factors))]
     lines += [" ".join(map(str, (len(f.variables), *f.variables))) for f in network.factors]
     for factor in network.factors:
         entries = np.asarray(factor.table, dtype=float).reshape(-1).tolist()
         lines += ["", str(len(entries)), " ".join(map(repr, entries))]
-    write_text(path, "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
+
+
+def write_graph(folder: Path, document: str, graph: Graph) -> Path:
+    """Write a document's graph, and beside it a JSON file that names its variables.
+
+    Files are called ``DOCUMENT.frVERSION.DIGEST.uai``: graphs of the same document that differ, as
+    with other relation models, for a selection, or of single claims in FR1, have files of their
+    own, and one that is written again has the same name and bytes.
+
+    Returns:
+        The UAI file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    variables = {"document": document, "version": graph.version, "variables": graph.names()}
+    said = uai_text(graph.network(), document)
+    digest = sha256_text(said + json_line(variables))[:12]
+    path = folder / f"{quote(document, safe='')}.fr{graph.version}.{digest}.uai"
+    write_text(path, said)
+    write_text(path.with_suffix(".json"), json_line(variables) + "\n")
+    return path
 
 
 def read_mar(path: str | Path) -> np.ndarray:

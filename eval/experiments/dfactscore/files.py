@@ -1,0 +1,133 @@
+"""The texts of the D-FActScore experiment, from one file a generator or from several."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from eval.experiments.dfactscore.texts import atoms_fault
+from eval.experiments.dfactscore.values import ALL
+from eval.metrics.citations import citations_fault, given_citations, without_numbers
+from records import BadInput, Document, UserError, read_records
+
+Files = dict[str, str | list[str]] | list[str]
+
+# What the released files say of themselves, by the names of the experiment's columns.
+REPORTED = {
+    "init_score": "FActScore",
+    "score": "FActScore with length penalty",
+    "init_global_score": "D-FActScore",
+    "num_groups": "biographies",
+    "num_supporting_topics": "entities",
+    "respond_ratio": "respond ratio",
+    "citation_rec": "citation recall",
+    "citation_prec": "citation precision",
+}
+
+
+def read_texts(documents: Files) -> list[Document]:
+    """The texts of all files, their ids ``generator/id`` and without the numbers of citations.
+
+    A text that has such numbers keeps them in ``cited_text``, unless its ``citations`` say what it
+    cites, as AmbigBio's published files do. Several files of one generator are about the same
+    texts: what they say of an id is put together.
+
+    Raises:
+        UserError: an id that occurs twice, or a generator that cannot be called so.
+        BadInput: verdicts or citations of a file that are not as AmbigBio's.
+    """
+    named = documents.items() if isinstance(documents, Mapping) else [(None, p) for p in documents]
+    found = []
+    for generator, paths in named:
+        files = [paths] if isinstance(paths, str) else paths
+        parts = [list(_read_file(path)) for path in files]
+        texts = _joined(parts) if len(parts) > 1 else [text for own in parts for text in own]
+        found += [_named(text, generator or text.generator or "given") for text in texts]
+    if any(document.generator == ALL for document in found):
+        raise UserError(f"documents: no generator can be called {ALL!r}; give another name")
+    _once(found)
+    return found
+
+
+def _once(documents: Sequence[Document]) -> None:
+    twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
+    if times > 1:
+        raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
+
+
+def _read_file(path: str) -> Iterator[Document]:
+    for record in read_records(path, Document):
+        if fault := atoms_fault(record) or citations_fault(record):
+            raise BadInput([f"{path}: document {record.id!r}: {fault}"])
+        yield record
+
+
+def _joined(parts: Sequence[Sequence[Document]]) -> list[Document]:
+    """The texts of several files by their ids, in the order of the first file that has them.
+
+    The first file that has a field says what it is, but for the text and topic of D-FActScore's
+    output, which has only atoms. Where a file has verdicts on citations, a text that is not in it
+    has no citation: ALCE's log names only sentences that cite.
+    """
+    for part in parts:
+        _once(part)
+    found: dict[str, list[Document]] = {}
+    for part in parts:
+        for text in part:
+            found.setdefault(text.id, []).append(text)
+    judged = any("citations" in (text.model_extra or {}) for part in parts for text in part)
+    return [_whole(own, judged) for own in found.values()]
+
+
+def _whole(parts: Sequence[Document], judged: bool) -> Document:
+    fields: dict[str, object] = {}
+    for part in sorted(parts, key=lambda own: "atoms_independent" in (own.model_extra or {})):
+        for name, value in part.model_dump(exclude_unset=True).items():
+            fields.setdefault(name, value)
+    if judged and str(fields["text"]).strip():
+        fields.setdefault("citations", [])
+    return Document.model_validate(fields)
+
+
+def _named(record: Document, generator: str) -> Document:
+    bare = without_numbers(record.text)
+    own = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
+    told = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
+    if bare != record.text and not told:
+        own["cited_text"] = record.text
+    return Document.model_validate({**record.model_dump(), **own})
+
+
+def reported(documents: Files) -> dict[str, dict[str, float]]:
+    """What D-FActScore's outputs and ALCE's scores say of themselves, by generator.
+
+    These values are over all texts that the authors' codes saw. Citation figures are in per cent
+    there, and shares here.
+    """
+    given = isinstance(documents, Mapping)
+    named = documents.items() if given else [(Path(p).name, p) for p in documents]
+    found: dict[str, dict[str, float]] = {}
+    for generator, paths in named:
+        for path in [paths] if isinstance(paths, str) else paths:
+            for name, value in _heads(Path(path)).items():
+                share = value / 100 if name.startswith("citation") else value
+                found.setdefault(str(generator), {})[REPORTED[name]] = share
+    return found
+
+
+def _heads(path: Path) -> dict[str, float]:
+    if path.suffix.lower() not in {".json", ".score"}:
+        return {}
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError:
+        return {}  # objects one after the other, which have no head
+    if not isinstance(whole, dict) or not {"global_decisions", "autoais_log"} & whole.keys():
+        return {}
+    return {
+        name: float(whole[name])
+        for name in REPORTED
+        if isinstance(whole.get(name), int | float) and not isinstance(whole[name], bool)
+    }

@@ -1,0 +1,139 @@
+"""How long are LSS beside their claims? (2308.12157, Figures 2, 4 and 5.)
+
+The distribution of words in the longest supported subsequence by words in the claim, of any files
+of human LSS: train and test as they are (Figure 2, above), with LSS that are the whole claim
+eliminated (Figure 2, below), with pairs repeated (Figure 4), and of other data (Figure 5). No model
+is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from components.lengths import TENTHS, length_ratio, repeated, without_whole
+from components.statistics import bootstrap
+from eval.experiments.experiment import Experiment, Found, at_least_one
+from eval.experiments.lss.page import LENGTH, LssPage
+from eval.run.run import Run
+from records import LssExample, UserError, read_records
+
+
+class _Row(NamedTuple):
+    """An annotation: its reference, length ratio, share of its claim, whether it is the claim."""
+
+    reference: str
+    ratio: float
+    weight: float
+    whole: bool
+
+
+# Nothing and all of the claim stand by themselves.
+CLASSES = ["0", *[f"to {place / TENTHS:g}" for place in range(1, TENTHS)], "below 1", "1"]
+
+
+def class_of(ratio: float) -> str:
+    """The class of a ratio; a tenth's upper end belongs to it."""
+    if ratio in (0, 1):
+        return CLASSES[0 if ratio == 0 else -1]
+    return CLASSES[math.ceil(ratio * TENTHS - 1e-9)]
+
+
+class LssLengths(Experiment):
+    """The experiment.
+
+    Args:
+        files: name to a file of LSS records; each claim counts once, its annotations share it.
+        drop: which of them are shown with LSS that are the whole claim eliminated as well, and how
+            many; 0 for as many as leave as many of them as of others. As the training's
+            ``balance: drop``.
+        repeat: which of them are shown with pairs repeated until the tenths are equally full as
+            well. As the training's ``balance: repeat``.
+        domain: named in the results.
+        seed: of the draws and of the bootstrap.
+
+    Raises:
+        UserError: no file, or a name that is none of theirs.
+    """
+
+    name = "lss_lengths"
+    page = LssPage()
+
+    def __init__(
+        self,
+        files: dict[str, str],
+        drop: dict[str, int] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        repeat: list[str] = [],  # noqa: B006
+        domain: str = "wafer",
+        seed: int = 0,
+    ):
+        at_least_one(files=files)
+        for name in sorted({*drop, *repeat} - set(files)):
+            raise UserError(f"drop, repeat: no file {name!r}; give one of {', '.join(files)}")
+        if min(drop.values(), default=0) < 0:
+            raise UserError("drop: numbers from 0 on")
+        self.files = files
+        self.drop = drop
+        self.repeat = repeat
+        self.domain = domain
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """Nothing."""
+        return []
+
+    def measure(self, run: Run) -> Found:
+        """The shares of each class of length."""
+        values = []
+        for name, path in self.files.items():
+            rows = _rows(read_records(path, LssExample), path)
+            values += self._shares(name, rows)
+            # The same seed for each way: neither depends on whether the other is asked for.
+            if name in self.drop:
+                draw = np.random.default_rng(self.seed)
+                try:
+                    kept = without_whole([row.whole for row in rows], self.drop[name], draw)
+                except ValueError as error:
+                    raise UserError(f"drop: {name}: {error}; give fewer, or 0") from None
+                values += self._shares(f"{name}, drop", [rows[place] for place in kept])
+            if name in self.repeat:
+                kept = repeated([row.ratio for row in rows], np.random.default_rng(self.seed))
+                values += self._shares(f"{name}, repeat", [rows[place] for place in kept])
+        return Found(values)
+
+    def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
+        """Rows of results: the share of each class, and the mean ratio."""
+        references = [row.reference for row in rows]
+        ratio, weight = (np.asarray(own) for own in zip(*[row[1:3] for row in rows], strict=True))
+        classes = np.asarray([CLASSES.index(class_of(own)) for own in ratio])
+
+        def statistics(chosen: np.ndarray) -> dict[str, float]:
+            total = weight[chosen].sum()
+            counts = np.bincount(classes[chosen], weight[chosen], len(CLASSES)) / total
+            mean = float((weight * ratio)[chosen].sum() / total)
+            return dict(zip(CLASSES, counts.tolist(), strict=True)) | {"all": mean}
+
+        place = {"variant": LENGTH, "kind": name, "n": len(set(references)), "failed": 0}
+        return [
+            {**place, "metric": "length_mean" if key == "all" else LENGTH, "group": key, **value}
+            for key, value in bootstrap(statistics, references, seed=self.seed).items()
+        ]
+
+
+def _rows(examples: Sequence[LssExample], path: str) -> list[_Row]:
+    """A row an annotation."""
+    if not examples:
+        raise UserError(f"{path}: no rows; give a file with some")
+    return [
+        _Row(
+            example.reference,
+            length_ratio(example.claim, annotation.lss),
+            1 / len(example.annotations),
+            annotation.lss.split() == example.claim.split(),
+        )
+        for example in examples
+        for annotation in example.annotations
+    ]

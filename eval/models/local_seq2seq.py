@@ -1,0 +1,128 @@
+"""An instruction-tuned encoder-decoder that runs here, such as Flan-T5, as a language model.
+
+It answers prompts like :class:`eval.models.local.LocalModel`, so that whatever takes a ``writer``
+takes it: 2308.12157 prompts Flan-T5 XL for LSS (section 5.2, Table 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
+
+from components.base import load_tokenizer
+from components.encoding import batches_by_length, pad
+from components.subsequence import LssDecoder
+from eval.models.chat import (
+    NO_TOKENS,
+    Answer,
+    CachedWriter,
+    Keep,
+    Request,
+    Sampling,
+    WhenCut,
+    as_answer,
+)
+from eval.models.encoder import pick_device
+from eval.models.hub import load_whole, named
+from records import UserError
+
+
+class LocalSeq2Seq(CachedWriter):
+    """An encoder-decoder of the hub, loaded at the first answer; greedy or beam search.
+
+    The messages' contents are joined by blank lines. It does not sample: a temperature above 0 is
+    refused, and an answer whose tokens' probabilities are asked for fails.
+
+    Args:
+        model: a hub id, a folder or ``package:…``; safetensors only.
+        num_beams: beams; 1 is greedy search.
+        max_length: longest prompt in tokens; a longer one has no answer. T5 counts no positions,
+            but the prompts that it has seen are no longer than this.
+        batch_size: texts that are written together.
+        device: ``auto``, ``cpu``, ``cuda``, …
+        when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
+            (``trim``) or counts as failed (``fail``).
+        cache: SQLite file of answers.
+
+    Raises:
+        UserError: a number below 1.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        num_beams: int = 1,
+        max_length: int = 2048,
+        batch_size: int = 8,
+        device: str = "auto",
+        when_cut: WhenCut = "trim",
+        cache: Path | None = None,
+    ):
+        super().__init__(cache, when_cut)
+        if min(num_beams, max_length, batch_size) < 1:
+            raise UserError("num_beams, max_length, batch_size: at least 1")
+        self.model = model
+        self.num_beams = num_beams
+        self.max_length = max_length
+        self.batch_size = batch_size
+        self.device = pick_device(device)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """The model with the hash of its files, and how it writes."""
+        return {
+            "backend": "transformers seq2seq",
+            "model": named(self.model),
+            "num_beams": self.num_beams,
+            "max_length": self.max_length,
+            "when_cut": self.when_cut,
+        }
+
+    @cached_property
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        return load_tokenizer(self.model)
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        return load_whole(AutoModelForSeq2SeqLM, self.model, self.device)
+
+    @torch.inference_mode()
+    def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
+        if sampling.temperature:
+            raise UserError(f"{self.model}: takes the likeliest words; set temperature to 0")
+        decoder = LssDecoder(self._tokenizer, self.num_beams, sampling.max_new_tokens, False)
+        rows = [self._encode(request) for request in requests]
+        fits = [place for place, row in enumerate(rows) if len(row) <= self.max_length]
+        for place in set(range(len(rows))) - set(fits):
+            keep(place, Answer("", "prompt too long for the model"), len(rows[place]), 0)
+        name, lengths = self.model.rpartition("/")[2], [len(rows[place]) for place in fits]
+        with tqdm(total=len(fits), desc=name, unit="text", disable=None) as bar:
+            for batch in batches_by_length(lengths, self.batch_size):
+                own = [fits[index] for index in batch]
+                features = {
+                    "input_ids": pad([rows[p] for p in own], self._tokenizer.pad_token_id),
+                    "attention_mask": pad([[1] * len(rows[p]) for p in own], 0),
+                }
+                features = {name: tensor.to(self.device) for name, tensor in features.items()}
+                written = decoder.generate(self._model, features, [""] * len(own))
+                for place, ids in zip(own, written, strict=True):
+                    answer = self._read(ids, bool(sampling.logprobs))
+                    keep(place, answer, len(rows[place]), len(ids))
+                bar.update(len(own))
+
+    def _encode(self, request: Request) -> list[int]:
+        text = "\n\n".join(message["content"] for message in request.messages)
+        return self._tokenizer(text, verbose=False)["input_ids"]
+
+    def _read(self, ids: Sequence[int], logprobs: bool) -> Answer:
+        if logprobs:
+            return Answer("", NO_TOKENS)
+        cut = self._tokenizer.eos_token_id not in ids
+        text = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        return as_answer(text, cut, self.when_cut)

@@ -1,0 +1,47 @@
+"""One statement at a time, by its evidence and by what the model knows (2502.18573, Table 34).
+
+FactReasoner compares with it under the name of the model that it asks, DeepSeek-v3 (Tables 6, 7).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eval.models.chat import Writer
+from eval.prompting.asker import Asker
+from eval.prompting.prompts import Prompt
+from eval.verify.prompted import FromPassages
+from records.types import VerdictLabel
+
+_PROMPT = Path(__file__).parent / "prompts" / "with_knowledge.jinja"
+_LABELS: dict[str, VerdictLabel] = {
+    "supported": "supported",
+    "contradicted": "contradicted",
+    "undecided": "undecided",
+}
+
+
+class WithKnowledge(FromPassages):
+    """Judge each claim by all of its passages and by the model's own knowledge.
+
+    An answer without a label is ``failed``, and so is a claim without passages. The paper states
+    neither the temperature nor the length of an answer.
+
+    Args:
+        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``).
+        temperature: of the sampling.
+        max_new_tokens: of an answer with its reasoning.
+        retries: how often an answer that cannot be read is asked for again.
+        seed: of the sampling.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        temperature: float = 0.1,
+        max_new_tokens: int = 1024,
+        retries: int = 3,
+        seed: int = 0,
+    ):
+        asker = Asker(writer, temperature, max_new_tokens, retries, seed)
+        super().__init__("with_knowledge", Prompt(_PROMPT), _LABELS, asker)

@@ -1,0 +1,198 @@
+"""The files of AmbigBio (2402.05629) as rows of ours: names, texts, citations, verdicts.
+
+The files that its authors published, by their fields:
+
+- ``AmbigBio.csv``: a prompt, a tab and a Python list with the name a line, and no header;
+- ALCE's generations: one object of ``args`` and ``data``, of each text ``question``, ``output``
+  with its brackets, and ``docs`` with ``title`` and ``text``;
+- ALCE's scores (``….json.score``): one object whose ``autoais_log`` has an entry for each sentence
+  that cites, with the verdict of the NLI model;
+- D-FActScore's output: one object of ``decisions`` and ``global_decisions``, a list of atoms a
+  text, null for a text that abstains;
+- generations with all of these in one row (``atoms_independent``, ``atoms_grouped``,
+  ``citations``).
+
+Texts are numbered from 0 as ALCE's ``data`` has them, in the three files of one object alike. The
+number is the document's ``id``, so that what the files say of a text can be put together.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+_NAME_LINE = re.compile(r"([^\t]*)\t\s*(\[\s*(?:'.*'|\".*\")\s*\])\s*")
+_QUESTION = re.compile(r"^Tell me a bio of\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL)
+# ALCE's log has the sentences with their brackets.
+_BRACKETS = re.compile(r"\s*\[\d+(?:\s*[,;–-]\s*\d+)*\]")
+# Cited passages: sections of pages, one after the other, each under its page's title.
+_SECTION = re.compile(r"^Title: (.*)\n((?:(?!Title: ).*\n?)*)", re.MULTILINE)
+_KEPT = ("group", "bin", "kind", "generator", "question")
+
+
+def is_name_line(line: str) -> bool:
+    """Whether a line is one of ``AmbigBio.csv``, which has no header."""
+    return _NAME_LINE.fullmatch(line.rstrip("\r\n")) is not None
+
+
+def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
+    """The names of ``AmbigBio.csv``, or what is wrong with a line."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        found = _NAME_LINE.fullmatch(line.rstrip("\r\n"))
+        try:
+            listed = ast.literal_eval(found[2]) if found else None
+        except (SyntaxError, ValueError):
+            listed = None
+        if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], str):
+            yield number, "name: expected a prompt, a tab and a list with one name, as ['Ada Lee']"
+        else:
+            yield number, {"prompt": found[1], "name": listed[0].strip()}
+
+
+def rows_in(whole: dict) -> list | None:
+    """The rows of a file that is one object, ``None`` of any other object.
+
+    Raises:
+        ValueError: it is such a file, but not a whole one.
+    """
+    if "args" in whole and isinstance(whole.get("data"), list):
+        return [
+            {**row, "qid": place} if isinstance(row, dict) else row
+            for place, row in enumerate(whole["data"])
+        ]
+    if isinstance(whole.get("autoais_log"), list):
+        return _cited_texts(whole["autoais_log"])
+    alone, grouped = whole.get("decisions"), whole.get("global_decisions")
+    if isinstance(alone, list) and isinstance(grouped, list):
+        if len(alone) != len(grouped):
+            raise ValueError(
+                f"global_decisions: {len(grouped)} texts where decisions has {len(alone)}; is the "
+                "file whole?"
+            )
+        return [
+            {"qid": place, "atoms_independent": one, "atoms_grouped": other}
+            for place, (one, other) in enumerate(zip(alone, grouped, strict=True))
+        ]
+    return None
+
+
+def _cited_texts(log: list) -> list[dict]:
+    """A row a text of ALCE's log, with a citation for each of its entries."""
+    texts: dict[object, dict] = {}
+    for place, entry in enumerate(log):
+        fields = ("qid", "question", "output", "claim", "passage", "model_output")
+        for field in fields:
+            if not isinstance(entry, dict) or field not in entry:
+                raise ValueError(f"autoais_log[{place}].{field}: field required")
+        own = texts.setdefault(
+            entry["qid"],
+            {
+                "qid": entry["qid"],
+                "name": _name(entry["question"]),
+                "output": entry["output"],
+                "citations": [],
+            },
+        )
+        claim = _BRACKETS.sub("", entry["claim"]).strip()
+        cited = {"passage": entry["passage"], "entailed": entry["model_output"]}
+        own["citations"].append({"claim": claim} | cited)
+    return list(texts.values())
+
+
+def _name(question: str) -> str:
+    """Whom a prompt asks about."""
+    found = _QUESTION.match(question)
+    return found[1] if found else question
+
+
+def generation(row: dict, number: int) -> dict | None:
+    """ALCE's generations; ``docs`` are what the brackets of the text name, from 1."""
+    docs = row.get("docs")
+    if not isinstance(docs, list) or not isinstance(row.get("output"), str):
+        return None
+    passages = []
+    for place, doc in enumerate(docs):
+        text = doc.get("sent") or doc["text"] or doc["title"]
+        passages.append({"id": f"p{place}", "title": doc["title"] or "", "text": text})
+    return _document(row, number, row["output"], passages=passages)
+
+
+def judged(row: dict, number: int) -> dict | None:
+    """Atoms with FActScore's verdict, and the passages that the text cites where they are told.
+
+    ``atoms_independent`` judges each atom by itself. All sections that the text cites, each once,
+    are the contexts of every atom, since an atom does not say which citation is its own. The
+    citations and both lists of atoms stay beside. D-FActScore's output has no texts; they are
+    the atoms one after the other.
+    """
+    if "atoms_independent" not in row:
+        return None
+    more: dict[str, object] = {
+        name: _atoms(row.get(name)) for name in ("atoms_independent", "atoms_grouped")
+    }
+    atoms = more["atoms_independent"] or []
+    contexts = {}
+    if isinstance(row.get("citations"), list):
+        more |= {"citations": row["citations"], "passages": _cited_passages(row["citations"])}
+        contexts = {"contexts": [passage["id"] for passage in more["passages"]]}
+    claims = [
+        {
+            "id": f"c{place}",
+            "text": atom["atom"],
+            "label": "S" if atom["is_supported"] else "NS",
+            **contexts,
+        }
+        for place, atom in enumerate(atoms)
+    ]
+    text = row.get("output")
+    text = " ".join(atom["atom"] for atom in atoms) if text is None else text
+    return _document(row, number, text, claims=claims, **more)
+
+
+def _atoms(given: list[dict] | None) -> list[dict] | None:
+    """Atoms with one supporting title each, or none.
+
+    Some released files have lists there, of no title or of one; where they hold only a title's
+    first letter, as they do after grouping, the title is not known.
+    """
+    if not isinstance(given, list):
+        return given
+    found = []
+    for atom in given:
+        title = atom["supporting_topic"]
+        if isinstance(title, list):
+            title = title[0] if title and len(title[0]) > 1 else None
+        found.append({**atom, "supporting_topic": title})
+    return found
+
+
+def cited(row: dict, number: int) -> dict | None:
+    """Texts with the verdicts of ALCE's NLI model on their citations."""
+    given = row.get("citations")
+    if not isinstance(given, list) or "qid" not in row or not isinstance(row.get("output"), str):
+        return None
+    return _document(row, number, row["output"], citations=given)
+
+
+def _cited_passages(citations: list[dict]) -> list[dict]:
+    found: dict[tuple[str, str], None] = {}
+    for citation in citations:
+        for title, text in _SECTION.findall("\n".join(citation["passage"])):
+            # A section starts with its title once more.
+            found[title, text.strip().removeprefix(title).strip() or text.strip() or title] = None
+    return [
+        {"id": f"p{place}", "title": title, "text": text}
+        for place, (title, text) in enumerate(found)
+    ]
+
+
+def _document(row: dict, number: int, text: str, **more: object) -> dict:
+    """A document; a file that names its generator has ids that say whose text it is."""
+    place = row.get("qid", number - 1)
+    name = f"{row['generator']}-{place}" if row.get("generator") else str(place)
+    topic = row.get("name") or _name(row.get("question") or f"text {place}")
+    kept = {key: row[key] for key in _KEPT if row.get(key) is not None}
+    return {"id": name, "topic": topic, "text": text, **kept, **more}

@@ -1,0 +1,283 @@
+"""The experiment that chooses Core's settings: one scoring, two halves of the topics, its page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from components.encoding import Pair
+from eval.__main__ import main
+from eval.commands.report import build_report
+from eval.decompose.given import Given
+from eval.experiments.core.core_settings import (
+    HELD_BACK,
+    TUNING,
+    CoreSettings,
+    Selected,
+    best,
+    halves,
+    measures_of,
+)
+from eval.experiments.core.informativeness import Source
+from eval.experiments.core.texts import Text, read_texts
+from eval.pipeline import Pipeline
+from eval.select.core import Core
+from eval.verify.labels import Labels
+from records import Claim, Document, UserError, read_results, write_jsonl
+
+TOPICS = ("Ann", "Bob", "Cy", "Dee", "Eve", "Flo")
+ASKED: list[Pair] = []
+
+
+class Graded:
+    """Models whose answers are a hash of the pair: nothing is equal, every setting differs."""
+
+    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
+        ASKED.extend(pairs)
+        p = np.array([grade("entails", *pair) ** 2 for pair in pairs])
+        return np.stack([p, 0.8 * (1 - p), 0.2 * (1 - p)], axis=1).reshape(-1, 3)
+
+    def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
+        ASKED.extend(("likely", claim + premise) for premise, claim in pairs)
+        return np.array([0.7 * grade("likely", *pair) for pair in pairs])
+
+
+def grade(*words: str) -> float:
+    total = sum((place + 7) * ord(letter) for place, letter in enumerate("".join(words)))
+    return (total % 997) / 997
+
+
+def texts_of(kind, claims=4, topics=TOPICS, label=None):
+    return [
+        Document(
+            id=f"{kind}-{topic}",
+            topic=topic,
+            text=f"{topic} {kind}.",
+            kind=kind,
+            claims=[
+                Claim(
+                    id=f"c{n}", text=f"{topic} {kind} {n}.", source=f"{topic} {kind}.", label=label
+                )
+                for n in range(claims)
+            ],
+        )
+        for topic in topics
+    ]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ASKED.clear()
+    labelled = texts_of("honest", label="S")
+    labelled[0].claims[0] = labelled[0].claims[0].model_copy(update={"label": "NS"})
+    write_jsonl("honest.jsonl", labelled)
+    write_jsonl("info.jsonl", texts_of("info"))
+    return {"honest": Source(file="honest.jsonl"), "info": Source(file="info.jsonl")}
+
+
+def experiment(files, **options):
+    model = Graded()
+    return CoreSettings(files, model, model, ["{topic} is.", "{topic} was."], **options)
+
+
+def test_every_setting_is_selected_from_one_scoring(files, tmp_path):
+    grid = {"p": (0.0, 0.5, 1.0), "epsilon": (0.001, 0.8), "entail_threshold": (None, 0.8)}
+    run = experiment(files, **grid).run(tmp_path / "run", {})
+    assert max(Counter(ASKED).values()) == 1, "no pair is asked for twice"
+    settings = run.provenance["settings"]
+    assert len(settings) == 12
+    found = {(r.metric, r.kind, r.variant, r.group): r for r in run.results}
+    own = read_texts("honest.jsonl", "honest", None)
+    half = halves([*own, *read_texts("info.jsonl", "info", None)], 0)
+    values = set()
+    for number, setting in enumerate(settings):
+        core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], **setting)
+        for name in (TUNING, HELD_BACK):
+            mine = [t for t in own if half[t.document.topic] == name]
+            chosen = core([t.document for t in mine], [t.claims for t in mine])
+            share = np.mean([np.mean([s.selected for s in one]) for one in chosen])
+            row = found["kept_share", "honest", number, name]
+            assert row.value == pytest.approx(share)
+            assert (row.n, row.selection) == (3, "core")
+            values.add(row.value)
+    assert len(values) > 4, "the settings differ"
+
+
+def test_the_same_again_and_killed_is_the_same(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("eval.experiments.core.core_settings.CHUNK", 4)
+    experiment(files).run(tmp_path / "calm", {})
+    calls = []
+
+    def dying(self, texts, select=CoreSettings._select):
+        calls.append(len(texts))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return select(self, texts)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CoreSettings, "_select", dying)
+        with pytest.raises(KeyboardInterrupt):
+            experiment(files).run(tmp_path / "killed", {})
+    ASKED.clear()
+    experiment(files).run(tmp_path / "killed", {})
+    assert {claim.split()[0] for _, claim in ASKED if "honest" in claim} == set(), "not done again"
+    for name in ("results.json", "tables.md", "tables.csv"):
+        files_of = [(tmp_path / run / name).read_bytes() for run in ("calm", "killed")]
+        assert files_of[0] == files_of[1]
+
+
+def text(kind, topic, number=0):
+    document = Document(id="d", topic=topic, text="x")
+    return Text(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])
+
+
+def test_topics_are_halved_evenly_and_one_topic_is_in_one_half():
+    texts = [text(kind, f"t{n}", i) for kind in "ab" for n in range(10) for i in range(3)]
+    texts += [text("b", f"u{n}") for n in range(7)]
+    half = halves(texts, seed=0)
+    for kind, sizes in (("a", {5}), ("b", {8, 9})):
+        topics = {t.document.topic for t in texts if t.kind == kind}
+        count = Counter(half[topic] for topic in topics)
+        assert set(count.values()) == sizes
+    assert halves(texts[::-1], seed=0) == half
+    assert halves(texts, seed=1) != half
+    with pytest.raises(UserError, match="'c' has one topic"):
+        halves([*texts, text("c", "t1")], 0)
+
+
+def rows(shares, kind, plain=None):
+    return [
+        (
+            text(kind, f"t{place}"),
+            Selected(
+                id=f"{kind}{place}", kept_share=own, precision=[plain] * len(own), plain=plain,
+                failed=0,
+            ),
+        )
+        for place, own in enumerate(shares)
+    ]  # fmt: skip
+
+
+def test_the_margin_is_to_the_worst_of_the_others():
+    own = rows([[0.9, 0.6], [0.7, 0.6]], "honest")
+    own += rows([[0.8, 0.1], [0.8, 0.1]], "info") + rows([[0.2, 0.3], [0.2, 0.3]], "repetitive")
+    found = measures_of(own, ["honest", "info", "repetitive"], "honest", seed=0)
+    margins = [found["margin_kept_share", "honest", number]["value"] for number in (0, 1)]
+    assert margins == pytest.approx([0.0, 0.3])
+    assert found["kept_share", "honest", 0]["value"] == pytest.approx(0.8)
+    assert found["margin_precision", "honest", 0]["value"] is None
+    assert best(found, "margin_kept_share", 2) == 1
+    assert best(found, "margin_precision", 2) is None
+
+
+def test_of_equal_settings_the_first_is_chosen():
+    own = rows([[0.5, 0.9, 0.9]] * 2, "honest") + rows([[0.5, 0.1, 0.1]] * 2, "info")
+    found = measures_of(own, ["honest", "info"], "honest", seed=0)
+    assert best(found, "margin_kept_share", 3) == 1
+
+
+def test_the_half_that_is_judged_takes_no_part_in_choosing(files, tmp_path, monkeypatch):
+    """Of the topics held back the other setting would be the better one."""
+    half = halves([t for kind, s in files.items() for t in read_texts(s.file, kind, None)], seed=0)
+
+    def known(self, texts):
+        return [
+            Selected(
+                id=t.id,
+                kept_share=[share, 1 - share],
+                precision=[None, None],
+                plain=None,
+                failed=0,
+            )
+            for t in texts
+            for share in [float((half[t.document.topic] == TUNING) == (t.kind == "honest"))]
+        ]
+
+    monkeypatch.setattr(CoreSettings, "_select", known)
+    run = experiment(files, p=(0.0,), epsilon=(0.1, 0.8), entail_threshold=(None,)).run(
+        tmp_path / "run", {}
+    )
+    assert run.provenance["chosen"] == 0
+    margin = {(r.variant, r.group): r.value for r in run.results if r.metric == "margin_kept_share"}
+    assert margin == {(0, TUNING): 1, (1, TUNING): -1, (0, HELD_BACK): -1, (1, HELD_BACK): 1}
+
+
+def test_a_runs_claims_and_verdicts_are_taken(files, tmp_path):
+    documents = [*texts_of("normal", label="S"), *texts_of("info", label="NS")]
+    write_jsonl("scored.jsonl", Pipeline(Given(), [Labels()]).score(documents))
+    sources = {
+        "honest": Source(file="scored.jsonl", kind="normal"),
+        "info": Source(file="scored.jsonl", kind="info"),
+    }
+    options = {"p": (0.0,), "epsilon": (0.001,), "entail_threshold": (0.9,)}
+    run = experiment(sources, choose_by="precision", **options).run(tmp_path / "run", {})
+    plain = {
+        (r.kind, r.group): (r.value, r.n)
+        for r in run.results
+        if (r.metric, r.selection) == ("precision", "none")
+    }
+    assert plain == {(k, h): (v, 3) for k, v in (("honest", 1), ("info", 0)) for h in (TUNING, HELD_BACK)}  # noqa: E501  # fmt: skip
+    with pytest.raises(UserError, match="assessor: 'nli'; give one of labels"):
+        read_texts("scored.jsonl", "honest", "nli")
+
+
+def test_texts_without_claims_are_split_and_empty_ones_counted(files, tmp_path):
+    write_jsonl(
+        "plain.jsonl",
+        [{"topic": t, "text": f"{t} sang. {t} ran." if t != "Ann" else ""} for t in TOPICS],
+    )
+    files["info"] = Source(file="plain.jsonl")
+    run = experiment(files, p=(0.0,), epsilon=(0.1,), per_topic=1).run(tmp_path / "run", {})
+    assert run.provenance["left_out"] == {"text without a claim": 1}
+    assert sum(r.n for r in run.results if (r.metric, r.kind, r.variant) == ("kept_share", "info", 0)) == 5  # noqa: E501  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"honest": "normal"}, "give 'normal' and at least one kind"),
+        ({"p": ()}, "p: none"),
+        ({"p": (0.5, 1.5)}, "p: 1.5"),
+        ({"entail_threshold": (0.0,)}, "entail_threshold: 0.0"),
+        ({"topics": -1}, "topics: -1"),
+        ({"choose_by": "precision"}, "choose_by: precision: some kind has no text"),
+        ({"topics": 1}, "has one topic"),
+    ],
+)
+def test_what_cannot_be_chosen_from_is_the_users_mistake(files, tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        experiment(files, **options).run(tmp_path / "run", {})
+
+
+def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):
+    engines = [
+        {"class_path": f"eval.models.encoder.{name}", "init_args": {"checkpoint": str(path)}}
+        for name, path in (("Entailment", relation), ("Unli", unli))
+    ]
+    config = {
+        "texts": {kind: source.model_dump() for kind, source in files.items()},
+        "entailment": engines[0],
+        "unli": engines[1],
+        "bleached": ["{topic} is."],
+        "p": [0.0, 1.0],
+        "epsilon": [0.001, 0.8],
+        "entail_threshold": [None, 0.5],
+    }
+    (tmp_path / "config.yaml").write_text(json.dumps({"experiment": config}))
+    command = ["experiment", "core_settings", "--config", "config.yaml", "--output", "run"]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "chosen: p = " in said
+    file = read_results(tmp_path / "run/results.json")
+    assert {row.variant for row in file.results} == {None, *range(8)}
+    page = build_report(tmp_path / "run").read_text(encoding="utf-8")
+    assert "The chosen setting" in page
+    assert "All settings" in page
+    tables = (tmp_path / "run/tables.md").read_text()
+    assert tables.count("| likeliest |") == 4
+    assert [path.name for path in (tmp_path / "run/figures").iterdir()] == ["by_epsilon.svg"]

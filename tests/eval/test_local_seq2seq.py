@@ -1,0 +1,74 @@
+"""An encoder-decoder as a language model that answers prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from components.base import random_t5
+from eval.models.chat import NO_TOKENS
+from eval.models.local_seq2seq import LocalSeq2Seq
+from eval.prompting.prompted_lss import PromptedLss
+from records import UserError
+
+SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+SIZES |= {"initializer_factor": 3.0}
+PROMPTS = ["ada was a poet .", "she wrote", "ada lovelace was born in paris and wrote ."]
+PROMPTS = [[{"role": "user", "content": text}] for text in PROMPTS]
+GREEDY = {"temperature": 0.0, "max_new_tokens": 8}
+
+
+@pytest.fixture(scope="module")
+def t5(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random T5 with its tokenizer, as the hub has them."""
+    folder = tmp_path_factory.mktemp("t5")
+    torch.manual_seed(0)
+    tokenizer = word_tokenizer(pairs=True)
+    tokenizer.eos_token = tokenizer.sep_token
+    random_t5(tokenizer, SIZES).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def test_an_answer_depends_on_its_prompt_alone(t5: str) -> None:
+    together = LocalSeq2Seq(t5).answer(PROMPTS, **GREEDY)
+    alone = [LocalSeq2Seq(t5, batch_size=1).answer([p], **GREEDY)[0] for p in PROMPTS]
+    assert together == alone
+    assert len({answer.text for (answer,) in together}) > 1
+    assert all(answer.failed is None for (answer,) in together)
+    beams = LocalSeq2Seq(t5, num_beams=4)
+    assert beams.identity != LocalSeq2Seq(t5).identity
+    assert len(beams.answer(PROMPTS, **GREEDY)) == 3
+
+
+def test_what_was_answered_is_not_asked_again(t5: str, tmp_path) -> None:
+    first = LocalSeq2Seq(t5, cache=tmp_path / "answers.sqlite")
+    found = first.answer(PROMPTS, **GREEDY)
+    again = LocalSeq2Seq(t5, cache=tmp_path / "answers.sqlite")
+    assert again.answer(PROMPTS, **GREEDY) == found
+    assert (first.usage.calls, again.usage.calls, again.usage.cached) == (3, 0, 3)
+
+
+def test_what_it_cannot_do_fails(t5: str) -> None:
+    short = LocalSeq2Seq(t5, max_length=4)
+    failed = [answer.failed for (answer,) in short.answer(PROMPTS, **GREEDY)]
+    assert failed == ["prompt too long for the model", None, "prompt too long for the model"]
+    cut = LocalSeq2Seq(t5, when_cut="fail").answer(PROMPTS, temperature=0.0, max_new_tokens=1)
+    assert [answer.failed for (answer,) in cut] == ["cut at max_new_tokens"] * 3
+    (answer,) = LocalSeq2Seq(t5).answer(PROMPTS[:1], logprobs=True, **GREEDY)[0]
+    assert answer.failed == NO_TOKENS
+    with pytest.raises(UserError, match="set temperature to 0"):
+        LocalSeq2Seq(t5).answer(PROMPTS)
+    with pytest.raises(UserError, match="at least 1"):
+        LocalSeq2Seq(t5, num_beams=0)
+    with pytest.raises(UserError, match=r"nowhere"):
+        LocalSeq2Seq("nowhere/at-all").answer(PROMPTS, **GREEDY)
+
+
+def test_it_writes_lss(t5: str) -> None:
+    engine = PromptedLss(LocalSeq2Seq(t5), others="as_written", max_new_tokens=6)
+    found = engine.subsequences([("ada was a poet .", "she wrote ."), ("she slept", "ada")])
+    assert len(found) == 2
+    assert engine.counts["answers"] == 2

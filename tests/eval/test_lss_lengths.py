@@ -1,0 +1,89 @@
+"""Length of LSS by length of claim, and the two ways to balance it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.lengths import length_ratio, repeated, tenth, without_whole
+from eval.commands.report import build_report
+from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, class_of
+from records import UserError, write_jsonl
+
+CLAIM = "It rained all day in Rome and in Oslo."  # nine words
+
+
+def example(number, *texts):
+    annotations = [{"lss": text} for text in texts]
+    return {"reference": f"Reference {number}.", "claim": CLAIM, "annotations": annotations}
+
+
+ROWS = [example(n, CLAIM) for n in range(5)]
+ROWS += [example(5, ""), example(6, "It rained", "It rained all"), example(7, CLAIM, "It rained")]
+
+
+def run(tmp_path, **options):
+    path = tmp_path / "lss.jsonl"
+    write_jsonl(path, ROWS)
+    file = LssLengths({"train": str(path)}, **options).run(tmp_path / "run", {})
+    return {(row.kind, row.metric, row.group): row for row in file.results}
+
+
+def test_words_are_counted_between_blanks() -> None:
+    assert length_ratio(CLAIM, "It rained all") == pytest.approx(3 / 9)
+    assert length_ratio("A b.", "A b . more of it") == 1
+    ratios = [0, 0.05, 0.1, 0.101, 0.9, 0.95, 1]
+    names = ["0", "to 0.1", "to 0.1", "to 0.2", "to 0.9", "below 1", "1"]
+    assert [class_of(r) for r in ratios] == names
+    assert [tenth(r) for r in ratios] == [0, 0, 1, 1, 9, 9, 9]
+    assert len(CLASSES) == 12
+
+
+def test_shares_of_claims(tmp_path) -> None:
+    found = run(tmp_path)
+    row = found["train", "length_share", "1"]
+    assert (row.value, row.n, row.failed) == (5.5 / 8, 8, 0)  # one claim is shared by two answers
+    assert row.ci95[0] < row.value < row.ci95[1]
+    assert found["train", "length_share", "0"].value == 1 / 8
+    assert found["train", "length_share", "to 0.3"].value == 1 / 8  # 2 of 9 words, two halves
+    assert found["train", "length_share", "to 0.4"].value == 0.5 / 8  # 3 of 9
+    mean = found["train", "length_mean", "all"].value
+    assert mean == pytest.approx((5 + 0 + 2.5 / 9 + (1 + 2 / 9) / 2) / 8)
+    page = build_report(tmp_path / "run").read_text(encoding="utf-8")
+    assert "Length of LSS" in page
+    assert (tmp_path / "run/figures/lengths.svg").is_file()
+
+
+def test_balanced_as_the_training_does(tmp_path) -> None:
+    found = run(tmp_path, drop={"train": 3}, repeat=["train"])
+    assert found["train, drop", "length_share", "1"].value == pytest.approx(2.5 / 5, abs=0.1)
+    assert found["train, drop", "length_share", "1"].n < 8
+    # Whole claims, nothing, and 2 or 3 of 9 words: four tenths, each as full.
+    shares = [found["train, repeat", "length_share", name].value for name in CLASSES]
+    assert sum(shares) == pytest.approx(1)
+    assert sum(share > 0 for share in shares) == 4
+    draw = np.random.default_rng
+    assert without_whole([True, True, False], 0, draw(0)) in ([0, 2], [1, 2])
+    assert without_whole([True, False, False], 0, draw(0)) == [0, 1, 2]
+    assert without_whole([True, True], 0, draw(0)) == [0, 1]  # nothing to be as many as
+    with pytest.raises(ValueError, match="there are no more"):
+        without_whole([True, True], 2, draw(0))
+    assert repeated([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
+    assert repeated([], draw(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"files": {}}, "files"),
+        ({"drop": {"dev": 0}}, "no file 'dev'"),
+        ({"repeat": ["dev"]}, "no file 'dev'"),
+        ({"drop": {"train": -1}}, "from 0 on"),
+        ({"drop": {"train": 9}}, "9 are to be eliminated, and 6 are the whole claim"),
+    ],
+)
+def test_options_that_cannot_be(tmp_path, options, named) -> None:
+    write_jsonl(tmp_path / "lss.jsonl", ROWS)
+    given = {"files": {"train": str(tmp_path / "lss.jsonl")}} | options
+    with pytest.raises(UserError, match=named):
+        LssLengths(**given).run(tmp_path / "run", {})

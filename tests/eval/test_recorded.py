@@ -1,0 +1,41 @@
+"""Verdicts that documents bring: FactReasoner's outputs give their tables without a model."""
+
+import json
+
+import pytest
+
+from eval.decompose.given import Given
+from eval.formats import write_formats
+from eval.metrics.corpus import summarise
+from eval.pipeline import Pipeline
+from eval.verify.factreasoner.stage import FactReasoner
+from eval.verify.recorded import Recorded
+from records import Document, read_records
+from tests.eval.test_factreasoner import C, E, Told, document
+
+
+def values(documents, verify, k):
+    scored = Pipeline(Given(), [verify], gamma=0).score(documents)
+    return {row.metric: row for row in summarise(scored, "hash", "tests", k=k)}
+
+
+def test_what_was_written_is_scored_as_it_was(tmp_path):
+    one = document({"a": ["x"], "b": ["y"], "c": []}, ["x", "y"], a="S", b="S", c="NS")
+    model = Told({("x", "a"): (E, 0.8), ("y", "b"): (C, 0.8)})
+    stage = FactReasoner(model, versions=[2])
+    before = values([one], stage, k=2)
+    scored = Pipeline(Given(), [stage], gamma=0).score([one])
+    (path,) = write_formats(scored, ["factreasoner"], tmp_path, k=2)
+    after = values(read_records(path, Document), Recorded(), k=2)
+    names = ("supported", "contradicted", "undecided", "factual_precision", "recall_at_k")
+    for name in (*names, "f1_at_k", "e_measure", "brier", "precision_mae"):
+        assert after[name].value == pytest.approx(before[name].value), name
+    results = json.loads(path.read_text())["results"]
+    assert after["factual_precision"].value == pytest.approx(results["factuality_score"])
+    assert after["f1_at_k"].value == pytest.approx(results["f1_k"])
+
+
+def test_a_claim_without_a_verdict_is_failed():
+    one = document({"a": []}, [])
+    (found,) = Recorded()([one], [one.claims], [[]])
+    assert [(v.label, v.reason) for v in found] == [("failed", "no verdict was recorded")]

@@ -1,0 +1,143 @@
+"""Claims that are beside the point leave before Core selects; Factcheck-GPT's prompt for Rel."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from eval.__main__ import main
+from eval.commands.report import build_report
+from eval.decompose.given import Given
+from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
+from eval.retrieve.bm25 import PassageIndex
+from eval.select.core import Core
+from eval.select.relevance import Prompted, Relevant
+from eval.verify.labels import Labels
+from eval.verify.safe import Safe
+from records import Claim, Document, Passage, write_jsonl
+from tests.eval.test_core import NamesTopic
+from tests.model_server import ModelServer
+
+TEXTS = ["Ann Lee paints ships.", "A ship swims.", "Ann Lee paints.", "Ann Lee sails."]
+CLAIMS = [
+    Claim(id=f"c{i}", text=text, source=text, label=label)
+    for i, (text, label) in enumerate(zip(TEXTS, ["S", "S", "S", "NS"], strict=True))
+]
+DOCUMENT = Document(id="d", topic="Ann Lee", text=" ".join(TEXTS), claims=CLAIMS)
+# The irrelevant claim entails, and so excludes, a relevant one.
+ENTAILED = {(TEXTS[1], TEXTS[2]), *((text, text) for text in TEXTS)}
+
+
+class Table:
+    """A user's own entailment model."""
+
+    def relations(self, pairs):
+        return np.array([[0.9, 0.1, 0] if pair in ENTAILED else [0, 1, 0] for pair in pairs])
+
+
+def foo(body):
+    asked = body["messages"][-1]["content"]
+    if "RESPONSE:\n" not in asked:
+        return "### Next query ###\n```\nAnn Lee\n```\nThe answer is [Supported]."
+    statement = asked.split("STATEMENT:\n")[1]
+    return {TEXTS[1]: "[Not Foo]", TEXTS[3]: "Hm."}.get(statement, "So they are [Foo].")
+
+
+@pytest.fixture
+def server():
+    with ModelServer(foo) as running:
+        yield running
+
+
+def judge(server, **options):
+    return Prompted(OpenAIServer("m", server.url), "on_topic", retries=0, **options)
+
+
+def test_irrelevant_claims_leave_before_core_selects(server):
+    core = Core(Table(), weighting="uniform", p=1)
+    (alone,) = core([DOCUMENT], [CLAIMS])
+    assert [s.reason for s in alone] == ["selected", "selected", "duplicate", "selected"]
+    (found,) = Relevant(judge(server), core)([DOCUMENT], [CLAIMS])
+    assert [s.claim for s in found] == [claim.id for claim in CLAIMS]
+    assert [s.reason for s in found] == ["selected", "irrelevant", "selected", "failed"]
+    assert [s.document_entailment for s in found] == [1.0, None, 1.0, None]
+
+
+def test_alone_it_lets_all_relevant_claims_pass(server):
+    rows = [DOCUMENT, DOCUMENT.model_copy(update={"id": "e", "claims": []})]
+    first, second = Relevant(judge(server))(rows, [CLAIMS, []])
+    assert [s.selected for s in first] == [True, False, True, False]
+    assert second == []
+
+
+def test_a_claim_that_nobody_could_judge_has_failed_beside_the_score(server):
+    (scored,) = Pipeline(Given(), [Labels()], select=Relevant(judge(server))).score([DOCUMENT])
+    plain, core = scored.scores
+    assert (plain.judged, plain.precision, plain.failed) == (4, 0.75, 0)
+    assert (core.judged, core.precision, core.failed) == (2, 1.0, 1)
+
+
+def test_safe_asks_its_question_once_for_both(server, tmp_path):
+    """The same model with the same sampling: the verifier's question is answered from the cache."""
+    writer = OpenAIServer("m", server.url, cache=tmp_path / "answers.sqlite")
+    sampling = {"temperature": 0.1, "max_new_tokens": 512, "retries": 0}
+    passage = Passage(id="p", title="Ann Lee", text="Ann Lee paints ships.")
+
+    class Search:
+        def __init__(self):
+            self.identity = {"class": "Search"}
+
+        def search(self, queries, k):
+            return PassageIndex([passage]).search(list(queries), k)
+
+    pipeline = Pipeline(
+        Given(),
+        [Safe(writer, Search(), max_searches=1, k=1, **sampling)],
+        select=Relevant(
+            Prompted(writer, "on_topic", **sampling), Core(Table(), weighting="uniform", p=1)
+        ),
+    )
+    (scored,) = pipeline.score([DOCUMENT])
+    asked = [body["messages"][-1]["content"] for body in server.asked]
+    assert sum("STATEMENT:\n" in text for text in asked if "RESPONSE:\n" in text) == 4
+    labels = [verdict.label for verdict in scored.verdicts]
+    assert labels == ["supported", "irrelevant", "supported", "failed"]
+    plain, core = scored.scores
+    assert (plain.judged, plain.irrelevant, core.judged) == (2, 1, 2)
+
+
+def test_factcheck_gpts_prompt_is_one_message_and_its_list_is_read():
+    said = {"paints ships.": '["Yes"]', "swims.": '["No"]', "paints.": "Yes", "sails.": "Perhaps"}
+
+    def reply(body):
+        (message,) = body["messages"]
+        assert message["role"] == "user"
+        call = message["content"].splitlines()[-1]
+        assert call.startswith('checkworthy(["')
+        return next(answer for end, answer in said.items() if call.endswith(f'{end}"])'))
+
+    with ModelServer(reply) as running:
+        rel = Prompted(OpenAIServer("m", running.url), "factcheck_gpt", retries=0)
+        assert rel([DOCUMENT], [TEXTS]) == [[1, 0, 1, None]]
+
+
+def test_the_page_of_a_run_shows_who_left_before_core(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("documents.jsonl", [DOCUMENT])
+    pipeline = {
+        "decompose": {"class_path": "eval.decompose.given.Given"},
+        "select": {
+            "class_path": "eval.select.relevance.Relevant",
+            "init_args": {"judge": {"class_path": f"{NamesTopic.__module__}.NamesTopic"}},
+        },
+        "verify": [{"class_path": "eval.verify.labels.Labels"}],
+    }
+    (tmp_path / "config.yaml").write_text(json.dumps({"pipeline": pipeline}))
+    command = ["score", "--config", "config.yaml", "--documents", "documents.jsonl"]
+    assert main([*command, "--output", "run"]) == 0
+    page = build_report(tmp_path / "run").read_text(encoding="utf-8")
+    assert page.count("✗ irrelevant") == 1
+    assert "entailed" not in page

@@ -1,0 +1,94 @@
+"""A published T5's folder as a checkpoint folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from components.base import random_t5
+from components.checkpoint import read_component
+from components.words import is_subsequence
+from eval.commands.component import judge
+from eval.models.seq2seq import LssSeq2Seq
+from records import UserError
+from tests.train.conftest import lss_rows
+from train.__main__ import main
+from train.lss_seq2seq import TEMPLATE as TRAINED
+
+SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+CLAIM = "Ada was a poet."
+
+
+@pytest.fixture
+def published(word_tokenizer: Callable, tmp_path: Path) -> Path:
+    """A random T5 as ``save_pretrained`` writes it, without a component.json."""
+    folder = tmp_path / "lss_archive"
+    torch.manual_seed(0)
+    tokenizer = word_tokenizer(pairs=True)
+    tokenizer.eos_token = tokenizer.sep_token
+    random_t5(tokenizer, SIZES).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def convert(published: Path, *more: str) -> Path:
+    to = published.parent / "checkpoints/lss_t5"
+    assert main(["convert", "--model", str(published), "--output", str(to), *more]) == 0
+    return to
+
+
+def test_it_becomes_a_checkpoint_that_is_used_like_a_trained_one(published: Path) -> None:
+    to = convert(published, "--max_new_tokens", "6", "--num_beams", "2")
+    component = read_component(to, "lss")
+    assert component.prompt_template == TRAINED
+    assert component.decoding == {"num_beams": 2, "max_new_tokens": 6, "constrained": True}
+    assert component.base["id"] == "lss_archive"
+    assert list(component.base["sha256"]) == ["model.safetensors"]
+    assert str(published.parent) not in (to / "component.json").read_text(encoding="utf-8")
+    (found,) = LssSeq2Seq(to).subsequences([(CLAIM, "Ada wrote.")])
+    assert is_subsequence(found.text, CLAIM)
+    assert "not\nmeasured here" in (to / "README.md").read_text(encoding="utf-8")
+
+
+def test_it_is_judged_like_a_trained_one(
+    published: Path, write: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    to, file = convert(published, "--max_new_tokens", "6"), write("lss", lss_rows())
+    found = judge(str(to), file)
+    assert (found["n"], found["failed"]) == (10, 0)
+    runs = ["--runs", str(published.parent / "runs"), "--trainer.accelerator", "cpu"]
+    main(["test", "--ckpt_path", str(to), "--data.test", file, *runs])
+    told = capsys.readouterr().out
+    assert f"word_f1 {found['metrics']['word_f1']['value']:.4f}" in told
+    assert "these are the measures of component.json" not in told
+
+
+def test_a_star_and_a_free_one_write_what_they_will(published: Path) -> None:
+    read = read_component(convert(published, "--star", "true"))
+    assert (read.component, read.decoding["constrained"]) == ("lss_star", False)
+    read = read_component(convert(published, "--constrained", "false"))  # in the place of the first
+    assert (read.component, read.decoding["constrained"]) == ("lss", False)
+
+
+def test_mistakes_are_named(published: Path) -> None:
+    for options, message in (
+        (["--num_beams", "0"], "at least 1"),
+        (["--prompt_template", "{claim}"], "lacks {reference}"),
+        (["--star", "true", "--constrained", "true"], "words of its own"),
+    ):
+        with pytest.raises(UserError, match=message):
+            convert(published, *options)
+    other = published.parent / "mine"
+    other.mkdir()
+    with pytest.raises(UserError, match="is there and is no checkpoint"):
+        main(["convert", "--model", str(published), "--output", str(other)])
+    torch.save({}, published / "pytorch_model.bin")
+    (published / "model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"must be safetensors; train/convert\.py says how"):
+        convert(published)
+    assert not (published.parent / "checkpoints/lss_t5").exists()
+    with pytest.raises(UserError, match="nowhere"):
+        main(["convert", "--model", "nowhere/at-all", "--output", str(published.parent / "x")])
