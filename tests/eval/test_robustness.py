@@ -294,6 +294,21 @@ def test_a_curve_needs_its_twins_and_something_corrupted(here):
             experiment.run(Path("run"), {})
 
 
+def test_a_curve_is_of_the_topics_that_are_drawn(here):
+    write_jsonl("normal.jsonl", texts("normal"))
+    write_jsonl("curve.jsonl", appended())
+    options = {"curves": {"added": ["curve.jsonl"]}, "topics": 2}
+    file = robustness({"normal": ["normal.jsonl"]}, **options).run(Path("run"), {})
+    (row,) = (r for r in file.results if (r.metric, r.variant) == ("break_even", None))
+    assert row.kind == "added"
+    told = Path("run/texts.jsonl").read_text()
+    drawn = {json.loads(line)["document"]["topic"] for line in told.splitlines()}
+    assert len(drawn) == 2
+    write_jsonl("curve.jsonl", [r for r in appended() if r["topic"] not in drawn])
+    with pytest.raises(UserError, match="curves: added: no text of the 2 topics that are drawn"):
+        robustness({"normal": ["normal.jsonl"]}, **options).run(Path("other"), {})
+
+
 def test_selectors_stand_under_defences(here):
     rows = [{"topic": "Ann", "kind": "normal", "text": "x"}]
     write_jsonl("texts.jsonl", rows)

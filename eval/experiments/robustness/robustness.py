@@ -131,7 +131,8 @@ class Robustness(Experiment):
         """
         grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
         documents = self.documents()
-        curves = {name: self._curve(name, files) for name, files in self.curves.items()}
+        topics = {document.topic for document in documents}
+        curves = {name: self._curve(name, files, topics) for name, files in self.curves.items()}
         rows = run.documents("texts", grid, documents, Row)
         cells = cells_of(rows)
         values = [
@@ -217,15 +218,17 @@ class Robustness(Experiment):
             honest = shuffled[:middle] if self.half == "tuning" else shuffled[middle:]
         return drawn(honest, self.topics, random.Random(self.seed))
 
-    def _curve(self, name: str, files: Sequence[str]) -> list[Document]:
-        """Corrupted texts and their twins.
+    def _curve(self, name: str, files: Sequence[str], topics: set[str]) -> list[Document]:
+        """Corrupted texts and their twins; where topics are drawn, of those alone.
 
         Raises:
-            UserError: a twin is missing, or nothing is corrupted.
+            UserError: a twin is missing, nothing is corrupted, or nothing is of the topics.
         """
         every = [d for path in files for d in read_records(path, Document)]
-        topics = self._drawn(every) if self.half or self.topics else None
-        found = [d for d in every if topics is None or d.topic in topics]
+        drawn_ones = self.half is not None or self.topics > 0
+        found = [d for d in every if not drawn_ones or d.topic in topics]
+        if not found:
+            raise UserError(f"curves: {name}: no text of the {len(topics)} topics that are drawn")
         twins = {d.id for d in found if twin_of(d)[1] is None}
         lost = sorted({twin_of(d)[0] for d in found} - twins)
         if lost:
