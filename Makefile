@@ -70,11 +70,21 @@ $(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component
 	@$(PY) -m train fit --config $< --trainer.max_steps 0 --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/untrained_$*.log; exit 1; }
 
-runs/demo/results.json: configs/experiments/small/robustness.yaml $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(EVAL)
+# What the adversary writes, and texts with its sentences behind.
+data/generations/manifest.json: configs/data/small/generations.yaml $(SMALL)/adversary_info/component.json $(BUILDERS) $(EVAL)
+	@mkdir -p $(LOGS); echo "sampling  data/generations (log: $(LOGS)/generations.log)"
+	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations.log 2>&1 || { tail -n 20 $(LOGS)/generations.log; exit 1; }
+
+data/corruption/manifest.json: configs/data/small/corruption.yaml data/generations/manifest.json
+	@mkdir -p $(LOGS); echo "building  data/corruption (log: $(LOGS)/corruption.log)"
+	@$(PY) -m data_builders corruption --config $< > $(LOGS)/corruption.log 2>&1 || { tail -n 20 $(LOGS)/corruption.log; exit 1; }
+
+runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruption/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
 	@rm -f $@  # a run's folder holds one configuration; that of other components or code goes
 	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/robustness.log; exit 1; }
+	@cat $(LOGS)/robustness.log | tail -n 40
 
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
@@ -104,5 +114,5 @@ format: $(READY) ## let ruff mend what it can
 	$(PY) -m ruff format .
 
 clean: ## remove what the commands made, but not .venv
-	rm -rf runs/demo runs/train data/kb $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/kb data/generations data/corruption $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
