@@ -157,8 +157,8 @@ def test_the_first_screen_says_who_is_gamed_by_what_and_what_a_defence_does(whol
     found = page_of(whole_run).text
     assert (
         "Yes: without a defence 1 of 1 metric scores adversarial texts above normal ones (1 gain "
-        "above 0). With core none of them stays above 0, at a cost on normal texts of +0.02 "
-        "[-0.03, +0.07]."
+        "above 0). With core none of them stays above 0, at a cost of at most +0.02 "
+        "[-0.03, +0.07] on normal texts."
     ) in found
     assert (
         "nli : gamed by info texts (+0.30 [+0.25, +0.35]) without a defence, core stops info "

@@ -97,7 +97,8 @@ def _dearest(own: Lookup, defence: str) -> str:
     known = [row for row in rows if row is not None and row.value is not None]
     if not known:
         return ""
-    return f", at a cost on {own.against} texts of {_signed(max(known, key=lambda r: r.value))}"
+    most = _signed(max(known, key=lambda row: row.value))
+    return f", at a cost of at most {most} on {own.against} texts"
 
 
 # A metric
