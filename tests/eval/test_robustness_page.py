@@ -228,6 +228,14 @@ def test_controls_stand_apart(tmp_path, gain, cost, said):
     assert "bad" not in first[first.index("Gain, cost and break-even") :]
 
 
+def test_a_control_that_stops_as_little_as_a_defence_passes_nothing(tmp_path):
+    control = [r for r in rows_of(gains=(0.3, 0.2), defences=("none", "bad"))]
+    control = [r for r in control if r.selection == "bad"]
+    found = words_of([*rows_of(gains=(0.3, 0.2)), *control], tmp_path, controls=["bad"])
+    assert "on normal texts; no defence stops one." in found
+    assert "passes as well" not in found
+
+
 def test_a_run_without_a_control_says_so(whole_run):
     assert "The run has no untrained control" in page_of(whole_run).text
 

@@ -195,8 +195,10 @@ def _of_defence(own: Lookup, controls: Lookup, defence: str, pairs: list[tuple[s
     best = max(stopped.values(), default=0)
     if here < best:
         return f"{text}; the best defence stops {best}."
+    if not here:
+        return f"{text}; no defence stops one."
     cost = _cost(controls, defence)
-    cheaper = [d for d, n in stopped.items() if n == best and n and _cost(own, d) < cost]
+    cheaper = [d for d, n in stopped.items() if n == best and _cost(own, d) < cost]
     if cheaper:
         return f"{text}: as many as {_list(cheaper)}, but at a higher cost."
     return f"{text}: it passes as well, so these gains show nothing about a defence."
