@@ -94,6 +94,16 @@ class Generations(Builder):
         number = len(self._topics()) * self.per_topic
         return [Step(f"{kind} texts", name, number, "texts") for name, kind in self._templates()]
 
+    def config(self) -> dict[str, object]:
+        """The options, of each author who that is and what was asked."""
+        authors = {
+            name: {"writer": author.writer.identity, "prompts": {}}
+            for name, author in self.authors.items()
+        }
+        for (name, kind), template in self._templates().items():
+            authors[name]["prompts"][kind] = template
+        return super().config() | {"authors": authors}
+
     def make(self, work: Work) -> Made:
         """The texts, kind by kind."""
         topics = self._topics()

@@ -50,7 +50,9 @@ def build(server, output="out", prompts=None, **options):
 def test_models_times_kinds_times_topics_and_nothing_is_left_out(server, adversary):
     authors = {
         "Tiny": Author(OpenAIServer("tiny", server.url)),
-        "Adversary": Author(LocalModel(str(adversary)), {"info": str(adversary)}),
+        "Adversary": Author(
+            LocalModel(str(adversary), cache=Path("answers.sqlite")), {"info": str(adversary)}
+        ),
     }
     options = {"per_topic": 2, "max_new_tokens": 20}
     folder = Generations("out", ["topics.jsonl"], authors, **options).build().parent
@@ -66,6 +68,9 @@ def test_models_times_kinds_times_topics_and_nothing_is_left_out(server, adversa
     assert normal[0].text != normal[1].text
     # The refusals are there.
     assert sum(row.text.startswith("I'm sorry") for row in normal) == 2
+    told = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
+    assert told["Tiny"]["writer"]["model"] == "tiny"
+    assert "{topic}" in told["Adversary"]["prompts"]["info"]
     figures = json.loads((folder / "statistics.json").read_text())
     assert figures["Tiny, normal"] == {"texts": 12, "respond": 10, "failed": {}}
     assert sorted(p.name for p in folder.iterdir()) == sorted(
