@@ -12,25 +12,42 @@ from data_builders.kb.kb_pairs.kb_pairs import KbPairs
 from data_builders.kb.kb_pairs.pages import page
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS, split_people
 from data_builders.kb.language.wording import bank
-from records import Passage, UserError, read_records
+from records import Document, Passage, UserError, read_records
 
 
 def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
     again = build(tmp_path / "again")
     names = sorted(path.name for path in dataset.iterdir())
     assert names == sorted(path.name for path in again.iterdir())
-    assert len(names) == 20
+    assert len(names) == 21
     for name in names:
         assert (dataset / name).read_bytes() == (again / name).read_bytes(), name
 
 
 def test_manifest_and_card(dataset):
     manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
-    assert len(manifest["files"]) == 18
+    assert len(manifest["files"]) == 19
     assert set(manifest["files"]) == set(KbPairs(dataset).writes())
     assert manifest["seed"] == 3
     assert {"counts", "population", "P106"} <= {entry["family"] for entry in manifest["requests"]}
     assert (dataset / "README.md").read_text(encoding="utf-8").startswith("---\n")
+
+
+def test_long_biographies_are_half_false_and_of_people_that_nobody_trained_on(dataset, rows):
+    profiles = read_records(dataset / "profiles.jsonl", Document)
+    trained = {
+        row.person for (_, split), found in rows.items() if split == "train" for row in found
+    }
+    assert len(profiles) >= 10
+    for document in profiles:
+        labels = [claim.label for claim in document.claims]
+        assert len(labels) >= 10
+        assert 0.4 <= labels.count("NS") / len(labels) <= 0.6
+        assert document.text == " ".join(claim.text for claim in document.claims)
+        assert len({claim.text for claim in document.claims}) == len(labels)
+        assert document.person not in trained
+        assert document.kind == "normal"
+        assert document.bin is not None
 
 
 def test_sizes_are_nearly_reached(rows, small):
