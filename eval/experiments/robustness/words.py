@@ -199,8 +199,9 @@ def _of_defence(own: Lookup, controls: Lookup, defence: str, pairs: list[tuple[s
         return f"{text}; no defence stops one."
     cost = _cost(controls, defence)
     cheaper = [d for d, n in stopped.items() if n == best and _cost(own, d) < cost]
-    if cheaper and here == best:
-        return f"{text}: as many as {_list(cheaper)}, but at a higher cost."
+    if cheaper:
+        than = "as many as" if here == best else "more than"
+        return f"{text}: {than} {_list(cheaper)}, but at a higher cost."
     return f"{text}: it passes as well, so these gains show nothing about a defence."
 
 
