@@ -1,0 +1,38 @@
+"""What `make demo` shows: adversarial texts gain without a defence, and Core stops them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from eval.experiments.robustness.lookup import lookups_of
+from eval.experiments.robustness.words import absent
+from records import read_results
+
+ROOT = Path(__file__).parents[1]
+RULED, TRAINED = "uninformative", "sampled"
+
+
+@pytest.mark.slow
+def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
+    subprocess.run(["make", "demo"], cwd=ROOT, check=True)
+    file = read_results(ROOT / "runs/demo/results.json")
+    assert not absent(lookups_of(file)[0])
+    whole = [r for r in file.results if (r.generator, r.group, r.bin) == ("all", "all", "all")]
+    gamed = {(r.assessor, r.selection, r.kind): r.value == 1 for r in whole if r.metric == "gamed"}
+    judged = {assessor for assessor, _, _ in gamed}
+    for kind in (RULED, TRAINED):
+        fooled = [assessor for assessor in judged if gamed[assessor, "none", kind]]
+        assert len(fooled) >= 2, kind
+        assert not any(gamed[assessor, "core", kind] for assessor in fooled), kind
+    even = {(r.assessor, r.selection): r.value for r in whole if r.metric == "break_even"}
+    overtaken = [assessor for assessor in judged if even[assessor, "none"] is not None]
+    assert len(overtaken) >= 2
+    assert all(even[assessor, "core"] is None for assessor in overtaken)
+    kept = {r.kind: r.value for r in whole if (r.metric, r.selection) == ("kept_share", "core")}
+    assert kept[RULED] <= 0.1
+    assert kept["normal"] >= 0.6
+    # What was measured is a verifier that can tell: most true claims, few false ones.
+    known = {(r.assessor, r.metric): r.value for r in whole if r.kind == "normal"}
+    assert known["NLI precision", "supported_if_true"] >= 0.85
+    assert known["NLI precision", "supported_if_false"] <= 0.3
