@@ -191,3 +191,11 @@ def pad(rows: Sequence[Sequence[int]], value: int, left: bool = False) -> torch.
     gaps = [[value] * (width - len(row)) for row in rows]
     joined = [[*g, *r] if left else [*r, *g] for g, r in zip(gaps, rows, strict=True)]
     return torch.tensor(joined, dtype=torch.long)
+
+
+def padded_prompts(
+    rows: Sequence[Sequence[int]], value: int, device: torch.device
+) -> dict[str, torch.Tensor]:
+    """What an encoder-decoder reads: ids and attention mask, of shape (rows, longest) each."""
+    found = {"input_ids": pad(rows, value), "attention_mask": pad([[1] * len(r) for r in rows], 0)}
+    return {name: tensor.to(device) for name, tensor in found.items()}

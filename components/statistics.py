@@ -38,7 +38,7 @@ def bootstrap(
         Per name ``value`` and ``ci95`` (low and high, in the value's unit), ``None`` where there
         is none.
     """
-    _, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+    _, inverse = _numbered(groups)
     order = np.argsort(inverse, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
     values = statistics(np.arange(len(inverse)))
@@ -82,19 +82,19 @@ def ratio(
         parts, wholes: one a row; of a mean the values and ones.
         groups: group of each row; whole groups are drawn with replacement.
     """
-    names, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+    number, inverse = _numbered(groups)
     if not len(parts) or not np.sum(wholes):
-        return Ratio(None, None, len(names))
+        return Ratio(None, None, number)
     value = float(np.sum(parts) / np.sum(wholes))
-    if len(names) < 2 or not resamples:
-        return Ratio(value, None, len(names))
+    if number < 2 or not resamples:
+        return Ratio(value, None, number)
     above = np.bincount(inverse, parts)  # sums of each group
     below = np.bincount(inverse, wholes)
-    drawn = np.random.default_rng(seed).integers(0, len(names), (resamples, len(names)))
+    drawn = np.random.default_rng(seed).integers(0, number, (resamples, number))
     totals = below[drawn].sum(axis=1)
     found = above[drawn].sum(axis=1)[totals != 0] / totals[totals != 0]
     low, high = np.percentile(found, [2.5, 97.5]).tolist()
-    return Ratio(value, (low, high), len(names))
+    return Ratio(value, (low, high), number)
 
 
 def difference(
@@ -111,16 +111,22 @@ def difference(
     draws = []
     generator = np.random.default_rng(seed)
     for values, groups in ((first, first_groups), (second, second_groups)):
-        names, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
         if not len(values):
             return Ratio(None, None, 0)
-        drawn = generator.integers(0, len(names), (RESAMPLES, len(names)))
+        number, inverse = _numbered(groups)
+        drawn = generator.integers(0, number, (RESAMPLES, number))
         sums, sizes = np.bincount(inverse, values), np.bincount(inverse)
-        draws.append((sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), len(names)))
+        draws.append((sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), number))
     (one, n), (other, m) = draws
     low, high = np.percentile(one - other, [2.5, 97.5]).tolist()
     interval = (low, high) if min(n, m) > 1 else None
     return Ratio(float(np.mean(first) - np.mean(second)), interval, n + m)
+
+
+def _numbered(groups: Sequence[object]) -> tuple[int, np.ndarray]:
+    """How many groups there are, and each row's, from 0, in the order of their names."""
+    names, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+    return len(names), inverse
 
 
 def average(values: Sequence[float]) -> float | None:

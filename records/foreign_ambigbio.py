@@ -22,13 +22,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from records.foreign_text import document_of
+
 _NAME_LINE = re.compile(r"([^\t]*)\t\s*(\[\s*(?:'.*'|\".*\")\s*\])\s*")
 _QUESTION = re.compile(r"^Tell me a bio of\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL)
 # ALCE's log has the sentences with their brackets.
 _BRACKETS = re.compile(r"\s*\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 # Cited passages: sections of pages, one after the other, each under its page's title.
 _SECTION = re.compile(r"^Title: (.*)\n((?:(?!Title: ).*\n?)*)", re.MULTILINE)
-_KEPT = ("group", "bin", "kind", "generator", "question")
 
 
 def is_name_line(line: str) -> bool:
@@ -194,5 +195,4 @@ def _document(row: dict, number: int, text: str, **more: object) -> dict:
     place = row.get("qid", number - 1)
     name = f"{row['generator']}-{place}" if row.get("generator") else str(place)
     topic = row.get("name") or _name(row.get("question") or f"text {place}")
-    kept = {key: row[key] for key in _KEPT if row.get(key) is not None}
-    return {"id": name, "topic": topic, "text": text, **kept, **more}
+    return document_of({**row, "id": name, "topic": topic}, number, text, **more)

@@ -154,14 +154,14 @@ def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict
         columns["precision_mae"] = _numbers(errors)
     for metric, values in columns.items():
         there = ~np.isnan(values)
-        found[metric] = _value(values[there], np.ones(there.sum()), topics[there], seed)
+        found[metric] = ratio(values[there], np.ones(there.sum()), topics[there], seed)
     responding = np.asarray([score.responded for _, score in rows], dtype=bool)
     counts = {
         name: np.asarray([getattr(score, name) for _, score in rows], dtype=float)[responding]
         for name in _COUNTS
     }
     own = topics[responding]
-    found["factual_precision_micro"] = _value(counts["supported"], counts["judged"], own, seed)
+    found["factual_precision_micro"] = ratio(counts["supported"], counts["judged"], own, seed)
     if selection == "none":
         claims = [d.claims for d, score in rows if score.responded]
         counts["backed_off"] = np.asarray([sum(map(_backed_off, one)) for one in claims])
@@ -216,10 +216,3 @@ def _at_k(score: DocumentScore, value: float) -> float | None:
     if not score.responded:
         return 0.0
     return None if score.precision is None else value
-
-
-def _value(
-    parts: np.ndarray, wholes: np.ndarray, topics: np.ndarray, seed: int
-) -> tuple[float | None, tuple[float, float] | None, int]:
-    """Σ parts / Σ wholes, its interval over topics, and their number; no value of nothing."""
-    return tuple(ratio(parts, wholes, topics.tolist(), seed))

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
-from components.encoding import batches_by_length, pad
+from components.encoding import batches_by_length, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.chat import (
     NO_TOKENS,
@@ -105,11 +105,8 @@ class LocalSeq2Seq(CachedWriter):
         with tqdm(total=len(fits), desc=name, unit="text", disable=None) as bar:
             for batch in batches_by_length(lengths, self.batch_size):
                 own = [fits[index] for index in batch]
-                features = {
-                    "input_ids": pad([rows[p] for p in own], self._tokenizer.pad_token_id),
-                    "attention_mask": pad([[1] * len(rows[p]) for p in own], 0),
-                }
-                features = {name: tensor.to(self.device) for name, tensor in features.items()}
+                prompts = [rows[place] for place in own]
+                features = padded_prompts(prompts, self._tokenizer.pad_token_id, self.device)
                 written = decoder.generate(self._model, features, [""] * len(own))
                 for place, ids in zip(own, written, strict=True):
                     answer = self._read(ids, bool(sampling.logprobs))

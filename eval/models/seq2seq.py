@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForSeq2SeqLM
 
-from components.encoding import Pair, batches_by_length, encode_grounded, pad
+from components.encoding import Pair, batches_by_length, encode_grounded, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.encoder import Encoder
 from eval.models.lss import Subsequence
@@ -72,11 +72,7 @@ class LssSeq2Seq(Encoder):
         for batch in batches_by_length([len(rows[place]) for place in fitting], self.batch_size):
             chosen = [fitting[index] for index in batch]
             prompts = [rows[place] for place in chosen]
-            features = {
-                "input_ids": pad(prompts, self._tokenizer.pad_token_id),
-                "attention_mask": pad([[1] * len(prompt) for prompt in prompts], 0),
-            }
-            features = {name: tensor.to(self.device) for name, tensor in features.items()}
+            features = padded_prompts(prompts, self._tokenizer.pad_token_id, self.device)
             claims = [inputs[place][0] for place in chosen]
             with torch.autocast(self.device.type, torch.bfloat16, self.dtype == "bfloat16"):
                 written = self._decoder.generate(self._model, features, claims)

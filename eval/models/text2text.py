@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
-from components.encoding import Pair, batches_by_length, encode_grounded, pad
+from components.encoding import Pair, batches_by_length, encode_grounded, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.encoder import Engine
 from eval.models.hub import load_whole, named
@@ -116,10 +116,7 @@ class Text2Text(Engine):
         for batch in batches_by_length([len(rows[place]) for place in fitting], self.batch_size):
             own = [fitting[index] for index in batch]
             prompts = [rows[place] for place in own]
-            features = {
-                "input_ids": pad(prompts, self._tokenizer.pad_token_id).to(self.device),
-                "attention_mask": pad([[1] * len(p) for p in prompts], 0).to(self.device),
-            }
+            features = padded_prompts(prompts, self._tokenizer.pad_token_id, self.device)
             watched = self._watched(features)
             written = self._decoder.generate(self._model, features, [""] * len(own))
             yield {
