@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from eval.stages import Decomposer
 from records import Claim, Document, UserError
 
 
@@ -16,26 +17,38 @@ class Given:
         irrelevant: keep claims that the annotators labelled irrelevant (IR).
         field: the documents' field that holds them. FActScore's labelled biographies have the
             humans' facts in ``claims`` and the model's in ``model_claims``.
+        otherwise: decomposes the documents that bring none; without it such a document is an error.
     """
 
-    def __init__(self, irrelevant: bool = False, field: str = "claims"):
+    def __init__(
+        self, irrelevant: bool = False, field: str = "claims", otherwise: Decomposer | None = None
+    ):
         self.irrelevant = irrelevant
         self.field = field
+        self.otherwise = otherwise
+
+    def holds(self) -> list[object]:
+        """The other decomposer."""
+        return [self.otherwise]
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """The claims as they are.
 
         Raises:
-            UserError: a document brings no claims, or something else in their field.
+            UserError: a document brings no claims and there is no other decomposer, or something
+                else is in their field.
         """
-        for document in documents:
-            if not self.has(document):
-                raise UserError(
-                    f"document {document.id}: no claims; give a `{self.field}` field or choose "
-                    "another decomposer, e.g. eval.decompose.sentences.Sentences"
-                )
+        without = [document for document in documents if not self.has(document)]
+        if without and self.otherwise is None:
+            raise UserError(
+                f"document {without[0].id}: no claims; give a `{self.field}` field or choose "
+                "another decomposer, e.g. eval.decompose.sentences.Sentences"
+            )
+        others = iter(self.otherwise(without) if without else ())
         return [
             [claim for claim in self._claims(document) if self.irrelevant or claim.label != "IR"]
+            if self.has(document)
+            else list(next(others))
             for document in documents
         ]
 

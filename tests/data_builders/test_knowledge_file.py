@@ -275,6 +275,20 @@ def test_expertqa_gives_evidence_as_pages_and_judged_answers(tmp_path):
     assert datasets.load_dataset(str(out), "documents")["test"].num_rows == 2
 
 
+def test_what_labelled_texts_say_truly_is_the_page_of_their_topic(tmp_path):
+    def text(topic, *claims):
+        told = [{"id": f"c{n}", "text": t, "label": label} for n, (t, label) in enumerate(claims)]
+        return {"id": topic, "topic": topic, "text": "…", "claims": told}
+
+    one = [text("Ada", ("Ada sang.", "S"), ("Ada flew.", "NS")), text("Bob", ("Bob swam.", "NS"))]
+    other = [text("Ada", ("Ada sang.", "S"), ("Ada wrote.", "S"), ("Ada is.", None))]
+    paths = [jsonl(tmp_path / f"{n}.jsonl", rows) for n, rows in enumerate((one, other))]
+    out = KnowledgeFile(tmp_path / "out", paths, source="labelled").build().parent
+    passages = Knowledge(out / "knowledge.db", words=None).passages("Ada")
+    assert [p.text for p in passages] == ["Ada sang.", "Ada wrote."]
+    assert manifest(out)["dropped"] == {"topic without a supported claim": 1}
+
+
 def test_an_unknown_judgement_is_named(tmp_path):
     rows = [{"question": "Q?", "answers": {"m": answer("A.", judged("A.", "Maybe", []))}}]
     path = jsonl(tmp_path / "expert.jsonl", rows)

@@ -206,6 +206,30 @@ def test_abstentions_are_not_scored_and_not_empty_selections():
         assert responds(document(text))
 
 
+def test_texts_without_claims_or_labels_go_to_others():
+    told = [Claim(id="c0", text="Ann Lee was a boxer.", label="NS")]
+    known = Document(id="d1", topic="Ann Lee", text="…", claims=told)
+    bare = Document(
+        id="d2", topic="Bob Ray", text="Bob Ray was a boxer. He sang.", passages=PASSAGES
+    )
+    unlabelled = told[0].model_copy(update={"label": None})
+    half = known.model_copy(
+        update={"id": "d3", "claims": [*told, unlabelled.model_copy(update={"id": "c1"})]}
+    )
+    with pytest.raises(UserError, match="document d2: no claims"):
+        Given()([known, bare])
+    pipeline = Pipeline(Given(otherwise=Sentences()), [Labels(otherwise=NLI(WordOverlap()))])
+    scored = pipeline.score([known, bare, half])
+    assert [[v.label for v in one.verdicts] for one in scored] == [
+        ["not_supported"],
+        ["supported", "contradicted"],
+        ["not_supported", "failed"],  # whoever labelled the text left this one out
+    ]
+    assert {v.assessor for one in scored for v in one.verdicts} == {"labels"}
+    with pytest.raises(UserError, match="claim by claim"):
+        Labels(otherwise=Pairwise())
+
+
 def test_length_penalty():
     assert length_penalty(5, 10) == pytest.approx(math.exp(-1))
     assert length_penalty(10, 10) == length_penalty(3, 0) == 1

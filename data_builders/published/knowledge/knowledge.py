@@ -44,8 +44,9 @@ class KnowledgeFile(Builder):
             ``.xml.bz2``), tables with ``title`` and ``text`` (JSONL, Parquet, CSV), and texts
             (``.txt``, ``.md``), whose names are their titles.
         source: ``pages`` for the above; ``wildhallucinations`` and ``expertqa`` for tables of these
-            sets; ``sqlite`` for one file with ``documents(title, text)``, FActScore's, of which
-            only the index is made (``knowledge.fts.db``): the file itself is not touched.
+            sets; ``labelled`` for texts with labelled claims, whose supported ones are the pages of
+            their topics; ``sqlite`` for one file with ``documents(title, text)``, FActScore's, of
+            which only the index is made (``knowledge.fts.db``): the file itself is not touched.
         workers: processes that turn wikitext into text; changes the speed, not the result.
         limit: only the first so many items of the input, for a trial.
         seed: has no effect: nothing is drawn.
@@ -56,7 +57,7 @@ class KnowledgeFile(Builder):
     """
 
     input: list[str]
-    source: Literal["pages", "wildhallucinations", "expertqa", "sqlite"] = "pages"
+    source: Literal["pages", "wildhallucinations", "expertqa", "labelled", "sqlite"] = "pages"
     workers: int = 1
 
     reads = ("input",)
@@ -199,9 +200,13 @@ LICENCES = {
     "sqlite": "other",
     "wildhallucinations": "other",
     "expertqa": "mit",
+    "labelled": "other",
 }
 _MORE = {
     "pages": "",
+    "labelled": """
+Pages are what labelled texts say truly of a topic, one claim a passage (`words: null`).
+""",
     "sqlite": "",
     "wildhallucinations": """
 - `topics.jsonl`: the entities that have a page (`topic`, `category`, `wiki`: 1 where Wikipedia has

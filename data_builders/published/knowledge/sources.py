@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.etree import ElementTree
 
-from records import BadInput, iter_rows
+from eval.retrieve.knowledge import SEPARATOR
+from records import BadInput, Document, iter_rows, read_records
 
 TABLES = (".jsonl", ".parquet", ".csv", ".tsv")
 TEXTS = (".txt", ".md")
@@ -181,6 +182,26 @@ def evidence_of(claim: dict) -> list[str]:
     return list(dict.fromkeys(t for t in texts if t and len(t.split()) > 1))
 
 
+def labelled(files: Sequence[Path]) -> Iterator[Item]:
+    """What labelled texts say truly of a topic as its page: their supported claims, each once.
+
+    Where no encyclopedia is at hand, texts are judged by what is known to be true of the topic; a
+    claim is a passage of its own (``words: null`` of ``SqliteKnowledge``). A text's own supported
+    claims are on the page as well, so it is no evidence on whether their labels are right.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for path in files:
+        for document in read_records(path, Document):
+            own = found.setdefault(document.topic, {})
+            own |= {c.text: None for c in document.claims or [] if c.label == "S"}
+    for topic, claims in found.items():
+        yield Item(
+            topic,
+            f" {SEPARATOR}".join(claims),
+            drop=None if claims else "topic without a true claim",
+        )
+
+
 def sqlite(files: Sequence[Path]) -> Iterator[Item]:
     """The pages of FActScore's file, or any with ``documents(title, text)``."""
     (path,) = files
@@ -194,5 +215,6 @@ SOURCES: dict[str, Callable[[Sequence[Path]], Iterator[Item]]] = {
     "pages": pages,
     "wildhallucinations": wildhallucinations,
     "expertqa": expertqa,
+    "labelled": labelled,
     "sqlite": sqlite,
 }
