@@ -198,7 +198,7 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
         yield Item(
             topic,
             f" {SEPARATOR}".join(claims),
-            drop=None if claims else "topic without a true claim",
+            drop=None if claims else "topic without a supported claim",
         )
 
 
