@@ -19,7 +19,7 @@ def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
     again = build(tmp_path / "again")
     names = sorted(path.name for path in dataset.iterdir())
     assert names == sorted(path.name for path in again.iterdir())
-    assert len(names) == 21
+    assert len(names) == 22
     for name in names:
         assert (dataset / name).read_bytes() == (again / name).read_bytes(), name
 
@@ -48,6 +48,22 @@ def test_long_biographies_are_half_false_and_of_people_that_nobody_trained_on(da
         assert document.person not in trained
         assert document.kind == "normal"
         assert document.bin is not None
+
+
+def test_padded_texts_hide_falsehoods_behind_one_repeated_fact(dataset):
+    profiles = {d.person: d for d in read_records(dataset / "profiles.jsonl", Document)}
+    texts = read_records(dataset / "padded.jsonl", Document)
+    assert len(texts) >= 10
+    for text in texts:
+        labels = [claim.label for claim in text.claims]
+        hidden = labels.index("S")
+        assert 1 <= hidden <= 3
+        assert set(labels[hidden:]) == {"S"}
+        assert len(labels) >= hidden + 10
+        told = {claim.text for claim in profiles[text.person].claims if claim.label == "NS"}
+        assert {claim.text for claim in text.claims[:hidden]} <= told
+        assert all(text.topic.split()[-1] in claim.text for claim in text.claims)
+        assert (text.kind, text.bin) == ("repetitive", profiles[text.person].bin)
 
 
 def test_sizes_are_nearly_reached(rows, small):

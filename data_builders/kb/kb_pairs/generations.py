@@ -88,7 +88,9 @@ def _uninformative(rng: random.Random, world: World, person: Person) -> Iterator
             yield text, True
 
 
-def _repetitive(rng: random.Random, world: World, person: Person) -> Iterator[tuple[str, bool]]:
+def _repetitive(
+    rng: random.Random, world: World, person: Person, pronouns: bool = True
+) -> Iterator[tuple[str, bool]]:
     """One fact in about twenty wordings, some of them with an empty embellishment."""
     wordings = [(f, world.templates(f)) for f in world.facts(person)]
     wordings = [(f, templates) for f, templates in wordings if len(templates) >= LEAST_WORDINGS]
@@ -99,14 +101,9 @@ def _repetitive(rng: random.Random, world: World, person: Person) -> Iterator[tu
     number = min(len(templates), rng.randint(LEAST_WORDINGS, 24))
     seen: set[str] = set()
     for index, template in enumerate(rng.sample(templates, number)):
-        text = world.say(
-            rng,
-            person,
-            fact,
-            _voice(rng, index, past),
-            embellished=rng.random() < 0.3,
-            template=template,
-        )
+        voice = _voice(rng, index, past) if pronouns else Voice("full", past)
+        embellished = rng.random() < 0.3
+        text = world.say(rng, person, fact, voice, embellished=embellished, template=template)
         if text not in seen:
             seen.add(text)
             yield text, True
@@ -114,6 +111,8 @@ def _repetitive(rng: random.Random, world: World, person: Person) -> Iterator[tu
 
 # Of one property, so that a text is not about occupations alone.
 MOST_OF_A_PROPERTY = 4
+# False sentences before the fact that a padded text repeats.
+HIDDEN = 3
 
 
 def profiles(worlds: Sequence[World], false_share: float, least: int, seed: int) -> list[Document]:
@@ -136,7 +135,29 @@ def profiles(worlds: Sequence[World], false_share: float, least: int, seed: int)
         known = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
         if len(known) >= least:
             told = list(_profile(rng, person, known, false_share))
-            found.append(_profile_document(person, told))
+            found.append(_labelled(person, told, "normal"))
+    return found
+
+
+def padded(worlds: Sequence[World], biographies: Sequence[Document], seed: int) -> list[Document]:
+    """Falsehoods hidden behind repetition: false sentences of a biography, then one true fact.
+
+    The fact is said in as many wordings as ``generations`` says it. A text of that fact alone is
+    true, and no metric is gamed by it; one with falsehoods before it is the attack.
+
+    Args:
+        worlds: as for ``profiles``, whose texts ``biographies`` are.
+    """
+    people = {person.iri: person for world in worlds for person in world.people}
+    found = []
+    for document in biographies:
+        person = people[document.person]
+        rng = random.Random(f"{seed}:padded:{person.iri}")
+        repeated = [list(_repetitive(rng, world, person, pronouns=False)) for world in worlds]
+        hidden = [(c.text, False) for c in document.claims if c.label == "NS"][:HIDDEN]
+        if any(repeated) and hidden:
+            told = rng.choice([own for own in repeated if own])
+            found.append(_labelled(person, hidden + told, "repetitive", "_padded"))
     return found
 
 
@@ -161,16 +182,18 @@ def _profile(
         yield world.say(rng, person, told, Voice("full", True)), place not in false
 
 
-def _profile_document(person: Person, told: list[tuple[str, bool]]) -> Document:
+def _labelled(
+    person: Person, told: list[tuple[str, bool]], kind: str, suffix: str = ""
+) -> Document:
     return Document(
-        id=person.iri.rsplit("/", 1)[-1],
+        id=person.iri.rsplit("/", 1)[-1] + suffix,
         topic=person.name,
         text=" ".join(text for text, _ in told),
         claims=[
             Claim(id=f"c{n}", text=text, sentence=n, source=text, label="S" if true else "NS")
             for n, (text, true) in enumerate(told)
         ],
-        kind="normal",
+        kind=kind,
         generator=GENERATOR,
         group=person.group,
         bin=person.frequency_name,

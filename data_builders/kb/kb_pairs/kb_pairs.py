@@ -13,7 +13,7 @@ from data_builders.dataset import Card
 from data_builders.kb.facts import Person, load_people
 from data_builders.kb.kb_pairs.articles import article_pairs
 from data_builders.kb.kb_pairs.claims import class_claims
-from data_builders.kb.kb_pairs.generations import generations, profiles
+from data_builders.kb.kb_pairs.generations import generations, padded, profiles
 from data_builders.kb.kb_pairs.lss import lss_examples
 from data_builders.kb.kb_pairs.pages import passages
 from data_builders.kb.kb_pairs.relation import relation_pairs
@@ -90,7 +90,8 @@ class KbPairs(AskingBuilder):
         """Each kind by split; claims judge a model, so there are none to train on."""
         kinds = {kind: by_split(kind) for kind in KINDS}
         claims = by_split("claims", SPLITS[1:])
-        pages = {"profiles": {"test": "profiles.jsonl"}, "passages": {"train": "passages.jsonl"}}
+        pages = {"passages": {"train": "passages.jsonl"}}
+        pages |= {name: {"test": f"{name}.jsonl"} for name in ("profiles", "padded")}
         return kinds | {"claims": claims} | pages
 
     def plan(self) -> list[Step]:
@@ -141,6 +142,7 @@ class KbPairs(AskingBuilder):
         files["profiles.jsonl"] = profiles(
             worlds, self.profile_false, self.profile_least, self.seed
         )
+        files["padded.jsonl"] = padded(worlds, files["profiles.jsonl"], self.seed)
         files["passages.jsonl"] = passages(people, self.seed)
         return files
 
@@ -179,6 +181,8 @@ scoring where there are no human labels.
 - `profiles.jsonl`: documents about people of dev and test with at least ten `claims`, half of them
   made false (`label`), in the properties and wordings of all splits; to try whether a metric can be
   gamed. The people are new to a model trained on `*_train`, the wordings are not.
+- `padded.jsonl`: of the same people three of these false sentences, and behind them one true fact
+  in some twenty wordings.
 - `claims_*`: claims about the people of dev and test by how many people they hold for:
   `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
   `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.
