@@ -26,7 +26,7 @@ def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
 
 def test_manifest_and_card(dataset):
     manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
-    assert len(manifest["files"]) == 19
+    assert len(manifest["files"]) == 20
     assert set(manifest["files"]) == set(KbPairs(dataset).writes())
     assert manifest["seed"] == 3
     assert {"counts", "population", "P106"} <= {entry["family"] for entry in manifest["requests"]}
