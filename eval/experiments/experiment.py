@@ -10,13 +10,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from eval.report.page import Page, write_tables_and_figures
 from eval.run.run import Run
-from records import Result, ResultFile, UserError, write_jsonl
+from records import Result, ResultFile, UserError, sha256_text, write_jsonl
 
 T = TypeVar("T")
+
+# Settings are chosen on the topics of one half and reported on those of the other.
+Half = Literal["tuning", "test"]
 
 
 class Found(NamedTuple):
@@ -115,6 +118,16 @@ def drawn(names: Iterable[str], most: int, draw: random.Random) -> set[str]:
     """At most so many of some names, drawn at random; all of them where ``most`` is 0."""
     every = sorted(set(names))
     return set(draw.sample(every, min(most, len(every))) if most else every)
+
+
+def half_of(topic: str, seed: int) -> Half:
+    """The half that a topic is in.
+
+    A hash of seed and topic, whatever other topics are there: what one run chose on ``tuning`` has
+    seen nothing of what another run with the same seed reports on ``test``. The sizes of the halves
+    of n topics differ by about √n.
+    """
+    return "test" if int(sha256_text(f"{seed}:{topic}"), 16) % 2 else "tuning"
 
 
 def by_generator(

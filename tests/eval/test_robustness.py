@@ -12,6 +12,7 @@ import yaml
 from eval.commands import core as core_command
 from eval.commands.experiment import main
 from eval.decompose.sentences import Sentences
+from eval.experiments.experiment import half_of
 from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
 from eval.run.run import Run
@@ -257,6 +258,10 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
     topics = [{d.topic for d in own} for own in halves]
     assert not topics[0] & topics[1]
     assert len(topics[0] | topics[1]) == 11
+    assert topics[0] == {f"T{n}" for n in range(11) if half_of(f"T{n}", 0) == "tuning"}
+    # A topic stays in its half whatever else is there.
+    fewer = documents_of([row for row in rows if row["topic"] > "T4"], half="tuning")
+    assert {d.topic for d in fewer} == {topic for topic in topics[0] if topic > "T4"}
     for own in halves:
         kinds = {k: {d.topic for d in own if d.kind == k} for k in ("normal", "info")}
         assert kinds["normal"] == kinds["info"], "an attack is of the same topics"
@@ -271,6 +276,7 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
         ({"kinds": ["info"]}, "against: no text of kind 'normal' to compare with"),
         ({"controls": ["nobody"]}, "controls: 'nobody' is neither a metric nor a defence"),
         ({"per_topic": -1}, "per_topic: -1"),
+        ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
     ],
 )
 def test_what_is_asked_for_and_not_there_is_the_users_mistake(here, options, said):

@@ -18,7 +18,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    Half,
+    at_least_one,
+    drawn,
+    half_of,
+    natural,
+)
 from eval.experiments.robustness.agreement import agreement, truth
 from eval.experiments.robustness.grid import Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
@@ -67,8 +75,8 @@ class Robustness(Experiment):
         generators: the generators whose texts are scored; empty for all.
         per_topic: at most so many texts of a kind and generator a topic, the first ones; 0 for all.
         topics: at most so many topics, drawn by the seed among those with honest texts; 0 for all.
-        half: only one half of the topics, drawn by the seed: settings chosen on ``tuning`` are
-            reported on ``test``.
+        half: only one half of the topics, which seed and name put them in: settings chosen on
+            ``tuning``, here or by ``experiment core_settings``, are reported on ``test``.
         by: what results are also given by, one value of it at a time.
         targets: bounds on the kept share, shown in the report.
         training_logs: name to folder of a training run, for the report's training curves.
@@ -91,7 +99,7 @@ class Robustness(Experiment):
         generators: list[str] = [],  # noqa: B006
         per_topic: int = 0,
         topics: int = 0,
-        half: Literal["tuning", "test"] | None = None,
+        half: Half | None = None,
         by: list[By] = ["generator", "bin", "group"],  # noqa: B006
         targets: list[Target] = [],  # noqa: B006
         training_logs: dict[str, str] = {},  # noqa: B006
@@ -213,9 +221,10 @@ class Robustness(Experiment):
         # Where honest texts have it, an attack can be compared with them on it.
         honest = sorted({d.topic for d in documents if d.kind == self.against})
         if self.half is not None:
-            shuffled = random.Random(f"half:{self.seed}").sample(honest, len(honest))
-            middle = len(honest) // 2
-            honest = shuffled[:middle] if self.half == "tuning" else shuffled[middle:]
+            own = [topic for topic in honest if half_of(topic, self.seed) == self.half]
+            if honest and not own:
+                raise UserError(f"half: none of {len(honest)} topics is in the half {self.half!r}")
+            honest = own
         return drawn(honest, self.topics, random.Random(self.seed))
 
     def _curve(self, name: str, files: Sequence[str], topics: set[str]) -> list[Document]:
