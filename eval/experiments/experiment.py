@@ -8,13 +8,17 @@ the terminal are the frame's.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
+from eval.pipeline import Pipeline
 from eval.report.page import Page, write_tables_and_figures
+from eval.run.held import identities, writers
 from eval.run.run import Run
-from records import Result, ResultFile, UserError, sha256_text, write_jsonl
+from eval.run.terminal import model_name
+from eval.stages import Selector
+from records import Document, Result, ResultFile, UserError, sha256_text, write_jsonl
 
 T = TypeVar("T")
 
@@ -35,6 +39,30 @@ class Found(NamedTuple):
     values: Iterable[Mapping[str, Any]]
     files: Mapping[str, Iterable[object]] = {}
     provenance: Mapping[str, object] = {}
+
+
+class Plan(NamedTuple):
+    """What a run would do: lines for the terminal, and what models would be asked for.
+
+    Attributes:
+        told: what is read and compared, a line each.
+        pipelines: name to a metric.
+        selectors: name to a defence.
+        documents: the texts that metrics and defences still have to judge.
+        shared: metric to a function of a stage, and of a verifier's place, that gives the same for
+            stages that run once.
+    """
+
+    told: Sequence[str]
+    pipelines: Mapping[str, Pipeline] = {}
+    selectors: Mapping[str, Selector] = {}
+    documents: Sequence[Document] = ()
+    shared: Callable[[str], Callable[..., Hashable]] = lambda metric: (
+        lambda *stage: (
+            metric,
+            *stage,
+        )
+    )
 
 
 class Experiment:
@@ -59,6 +87,16 @@ class Experiment:
     def measure(self, run: Run) -> Found:
         """Read, judge and compute; what a killed run had judged is not judged again."""
         raise NotImplementedError
+
+    def plan(self, run: Run) -> Plan:
+        """What a run would do, without asking any model: ``--dry_run``.
+
+        By default the files and models that it would use; how often it asks them it does not say.
+        """
+        files = [f"reads       {name}" for name in run.inputs]
+        models = [f"model       {model_name(one) or one}" for one in identities(self)]
+        kind = "language models are asked" if writers(self) else "no language model is asked"
+        return Plan([*files, *models, f"{kind}; how often is known when it runs"])
 
     def run(self, output: Path, config: dict) -> ResultFile:
         """Run, resuming what a killed run left in ``output``.

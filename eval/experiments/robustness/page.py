@@ -48,6 +48,7 @@ class RobustnessPage(Page):
             "summary": summary_of(own, controls),
             "texts": packed(folder / "texts.jsonl"),
             "counts": file.provenance.get("texts") or {},
+            "left_out": file.provenance.get("left_out") or [],
             "without": training_drawings(folder / "training")[1],
         }
 
@@ -71,6 +72,7 @@ class RobustnessPage(Page):
             yield TextScores(own.id, own.topic, *given, own.text, scores[own.id])
 
     def told(self, file: ResultFile) -> str:
-        """The answer, and the gain of each attack under each metric and defence."""
+        """The answer, the gain of each attack under each metric and defence, what is left out."""
         own, _ = lookups_of(file)
-        return "\n".join(filter(None, (headline(own), terminal_table(own))))
+        lines = [f"left out: {line}" for line in file.provenance.get("left_out") or []]
+        return "\n".join(filter(None, (headline(own), terminal_table(own), *lines)))
