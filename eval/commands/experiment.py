@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
+from eval.report.page import write_page
 from eval.run.provenance import missing
 from eval.run.run import Run
 from records import UserError
@@ -107,9 +107,10 @@ def main(argv: list[str]) -> int:
     if arguments.dry_run:
         return _dry_run(name, config["experiment"], output, lambda: parser.instantiate(arguments))
     experiment = parser.instantiate(arguments).experiment
-    print(experiment.page.told(experiment.run(output, config["experiment"])))
+    file = experiment.run(output, config["experiment"])
+    print(experiment.page.told(file))
     print(output / "results.json")
-    print(f"python -m eval report --run {shlex.quote(str(output))}  # writes report.html")
+    print(write_page(experiment.page, file, output))
     return 0
 
 

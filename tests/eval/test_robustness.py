@@ -113,10 +113,7 @@ def run(config, output):
 def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkeypatch, capsys):
     first = run(config, "one")
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-2:] == [
-        "one/results.json",
-        "python -m eval report --run one  # writes report.html",
-    ]
+    assert printed[-2:] == ["one/results.json", "one/report.html"]
     gains = [line.split()[:3] for line in printed if line.split()[1:2] == ["info"]]
     assert gains == [[m, "info", d] for m in ("nli", "bare") for d in ("none", "core")]
     file = read_results("one/results.json")
@@ -147,7 +144,7 @@ def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkey
         run(config, "two")
     monkeypatch.setattr(Run, "documents", DOCUMENTS)
     assert run(config, "two") == first, "it goes on from what was done"
-    for name in ("texts.jsonl", "tables.md", "tables.csv"):
+    for name in ("texts.jsonl", "curves.jsonl", "tables.md", "tables.csv", "report.html"):
         assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
     Path("answers.sqlite").unlink()
     assert run(config, "three") == first

@@ -149,7 +149,7 @@ def told_of(given, capsys, **options):
     metrics = {"labels": Pipeline(Sentences(), [Labels()])}
     file = Robustness(metrics, given, **options).run(Path("run"), {"given": str(options)})
     err = [line for line in capsys.readouterr().err.splitlines() if "document/s" not in line]
-    assert file.provenance["left_out"] == err, "at once, and in the results"
+    assert file.provenance["skipped"] == err, "at once, and in the results"
     page = Robustness.page.told(read_results("run/results.json"))
     assert [line for line in page.splitlines() if line.startswith("left out: ")] == [
         f"left out: {line}" for line in err

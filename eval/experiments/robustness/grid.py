@@ -58,6 +58,12 @@ class Row(BaseModel):
     metrics: dict[str, Judged]
 
 
+class CurveRow(Row):
+    """The same of a text of a curve; ``clean`` and ``k`` are the document's."""
+
+    curve: str
+
+
 class Under(NamedTuple):
     """A document under one metric, as ``eval.metrics.corpus.summarise`` takes it."""
 

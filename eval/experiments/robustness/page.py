@@ -46,9 +46,10 @@ class RobustnessPage(Page):
         own, controls = lookups_of(file)
         return {
             "summary": summary_of(own, controls),
-            "texts": packed(folder / "texts.jsonl"),
+            "texts": packed(folder),
+            "curves": bool(own.curves),
             "counts": file.provenance.get("texts") or {},
-            "left_out": file.provenance.get("left_out") or [],
+            "skipped": file.provenance.get("skipped") or [],
             "without": training_drawings(folder / "training")[1],
         }
 
@@ -74,5 +75,5 @@ class RobustnessPage(Page):
     def told(self, file: ResultFile) -> str:
         """The answer, the gain of each attack under each metric and defence, what is left out."""
         own, _ = lookups_of(file)
-        lines = [f"left out: {line}" for line in file.provenance.get("left_out") or []]
+        lines = [f"left out: {line}" for line in file.provenance.get("skipped") or []]
         return "\n".join(filter(None, (headline(own), terminal_table(own), *lines)))

@@ -30,9 +30,10 @@ from eval.experiments.experiment import (
 )
 from eval.experiments.robustness import left_out
 from eval.experiments.robustness.agreement import agreement, truth
-from eval.experiments.robustness.grid import Grid, Row
+from eval.experiments.robustness.grid import CurveRow, Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
 from eval.experiments.robustness.plan import curves_told, grid_told, texts_told
+from eval.experiments.robustness.texts import CURVES
 from eval.experiments.robustness.values import (
     By,
     cells_of,
@@ -141,7 +142,8 @@ class Robustness(Experiment):
     def measure(self, run: Run) -> Found:
         """Score all texts under all metrics and defences.
 
-        Beside the results ``texts.jsonl``: every text with its claims, verdicts and selections.
+        Beside the results ``texts.jsonl``, every text with its claims, verdicts and selections, and
+        the same of the curves' texts in ``curves.jsonl``.
         """
         grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
         documents, curves = self._texts()
@@ -155,19 +157,22 @@ class Robustness(Experiment):
             *agreement(cells, self.against),
             *truth(rows, self.seed),
         ]
+        of_curves: list[CurveRow] = []
         for name, texts in curves.items():
             own = run.documents(f"curve {name}", grid, texts, Row)
             values += curve(name, cells_of(own), self.seed)
+            of_curves += [CurveRow(curve=name, **dict(row)) for row in own]
         topics = {name: len({d.topic for d in texts}) for name, texts in curves.items()}
         self._leave_out(left_out.of_values(values, topics, self.controls))
         told = {
             "targets": self._targets(),
-            "left_out": list(self._left_out),
+            "skipped": list(self._left_out),
             "controls": self.controls,
             "against": self.against,
             "texts": dict(sorted(Counter(d.kind for d in documents).items())),
         }
-        return Found(values, {"texts.jsonl": rows}, told)
+        files = {"texts.jsonl": rows, **({CURVES: of_curves} if of_curves else {})}
+        return Found(values, files, told)
 
     def plan(self, run: Run) -> Plan:
         """Texts, curves, metrics and defences, and the texts that are still to be scored."""
