@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 
+from eval.report.page import write_page
+from eval.run.provenance import missing
+from eval.run.run import Run
 from records import UserError
 
 # Name to its class and its page, below eval.experiments, and what it shows. They are imported only
@@ -78,6 +81,12 @@ def build_parser(name: str) -> ArgumentParser:
     )
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--output", type=str, required=True, help="folder for the run")
+    parser.add_argument(
+        "--dry_run",
+        action="store_true",
+        help="ask no model and no server, but say what is read, what is missing and, where that "
+        "can be known, how many calls, tokens and pairs it would take",
+    )
     parser.add_class_arguments(getattr(module, experiment), "experiment")
     return parser
 
@@ -94,9 +103,40 @@ def main(argv: list[str]) -> int:
     parser = build_parser(name)
     arguments = parser.parse_args(rest)
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
-    experiment = parser.instantiate(arguments).experiment
     output = Path(arguments.output)
-    print(experiment.page.told(experiment.run(output, config["experiment"])))
+    if arguments.dry_run:
+        return _dry_run(name, config["experiment"], output, lambda: parser.instantiate(arguments))
+    experiment = parser.instantiate(arguments).experiment
+    file = experiment.run(output, config["experiment"])
+    print(experiment.page.told(file))
     print(output / "results.json")
-    print(f"python -m eval report --run {shlex.quote(str(output))}  # writes report.html")
+    print(write_page(experiment.page, file, output))
+    return 0
+
+
+def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Namespace]) -> int:
+    """Say what a run would do; returns the exit code.
+
+    Raises:
+        UserError: something that it needs is missing; what it is was printed.
+    """
+    lacking = missing(config)
+    for line in lacking:
+        print(f"missing     {line}")
+    try:
+        experiment = instantiate().experiment
+        run = Run(name, experiment, config, output)
+        plan = experiment.plan(run)
+    except (UserError, OSError) as error:
+        if not lacking:
+            raise
+        raise UserError(f"{len(lacking)} missing, see above; then: {error}") from None
+    state = "is finished: nothing is asked" if run.is_finished() else "is not begun or not finished"
+    print("\n".join([*plan.told, f"run         {output} {state}"]))
+    if plan.pipelines and not run.is_finished():
+        from eval.commands.dry_run import dry_run_of  # the stages that it knows take time to import
+
+        print(f"\n{dry_run_of(plan)}")
+    if lacking:
+        raise UserError(f"{len(lacking)} missing, see above")
     return 0

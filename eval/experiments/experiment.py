@@ -8,15 +8,22 @@ the terminal are the frame's.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
+from eval.pipeline import Pipeline
 from eval.report.page import Page, write_tables_and_figures
+from eval.run.held import identities, writers
 from eval.run.run import Run
-from records import Result, ResultFile, UserError, write_jsonl
+from eval.run.terminal import model_name
+from eval.stages import Selector
+from records import Document, Result, ResultFile, UserError, sha256_text, write_jsonl
 
 T = TypeVar("T")
+
+# Settings are chosen on the topics of one half and reported on those of the other.
+Half = Literal["tuning", "test"]
 
 
 class Found(NamedTuple):
@@ -32,6 +39,30 @@ class Found(NamedTuple):
     values: Iterable[Mapping[str, Any]]
     files: Mapping[str, Iterable[object]] = {}
     provenance: Mapping[str, object] = {}
+
+
+class Plan(NamedTuple):
+    """What a run would do: lines for the terminal, and what models would be asked for.
+
+    Attributes:
+        told: what is read and compared, a line each.
+        pipelines: name to a metric.
+        selectors: name to a defence.
+        documents: the texts that metrics and defences still have to judge.
+        shared: metric to a function of a stage, and of a verifier's place, that gives the same for
+            stages that run once.
+    """
+
+    told: Sequence[str]
+    pipelines: Mapping[str, Pipeline] = {}
+    selectors: Mapping[str, Selector] = {}
+    documents: Sequence[Document] = ()
+    shared: Callable[[str], Callable[..., Hashable]] = lambda metric: (
+        lambda *stage: (
+            metric,
+            *stage,
+        )
+    )
 
 
 class Experiment:
@@ -56,6 +87,16 @@ class Experiment:
     def measure(self, run: Run) -> Found:
         """Read, judge and compute; what a killed run had judged is not judged again."""
         raise NotImplementedError
+
+    def plan(self, run: Run) -> Plan:
+        """What a run would do, without asking any model: ``--dry_run``.
+
+        By default the files and models that it would use; how often it asks them it does not say.
+        """
+        files = [f"reads       {name}" for name in run.inputs]
+        models = [f"model       {model_name(one) or one}" for one in identities(self)]
+        kind = "language models are asked" if writers(self) else "no language model is asked"
+        return Plan([*files, *models, f"{kind}; how often is known when it runs"])
 
     def run(self, output: Path, config: dict) -> ResultFile:
         """Run, resuming what a killed run left in ``output``.
@@ -115,6 +156,16 @@ def drawn(names: Iterable[str], most: int, draw: random.Random) -> set[str]:
     """At most so many of some names, drawn at random; all of them where ``most`` is 0."""
     every = sorted(set(names))
     return set(draw.sample(every, min(most, len(every))) if most else every)
+
+
+def half_of(topic: str, seed: int) -> Half:
+    """The half that a topic is in.
+
+    A hash of seed and topic, whatever other topics are there: what one run chose on ``tuning`` has
+    seen nothing of what another run with the same seed reports on ``test``. The sizes of the halves
+    of n topics differ by about √n.
+    """
+    return "test" if int(sha256_text(f"{seed}:{topic}"), 16) % 2 else "tuning"
 
 
 def by_generator(

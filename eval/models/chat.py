@@ -15,7 +15,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -172,11 +172,13 @@ class Count:
         calls: texts to be written.
         prompt_tokens: about so many.
         completion_tokens: at most.
+        asked: keys of texts that are counted, here or before; no text is counted twice.
     """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    asked: set[bytes] = field(default_factory=set)
 
 
 # Takes a request's place, its answer, and the tokens of prompt and completion.
@@ -300,9 +302,13 @@ class CachedWriter(ABC):
         return (prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]) / 1e6
 
     @contextmanager
-    def counting(self) -> Iterator[Count]:
-        """While it lasts nothing is asked but counted, and every answer fails."""
-        self._count_only = Count()
+    def counting(self, asked: set[bytes] | None = None) -> Iterator[Count]:
+        """While it lasts nothing is asked but counted, and every answer fails.
+
+        Args:
+            asked: what was counted before, of this model or another; what is counted is added.
+        """
+        self._count_only = Count(asked=set() if asked is None else asked)
         try:
             yield self._count_only
         finally:
@@ -312,7 +318,8 @@ class CachedWriter(ABC):
         there = self.cache_path is not None and Path(self.cache_path).is_file()
         known = self._cache.get(list(requests)) if there else {}
         for key, request in requests.items():
-            if key not in known:
+            if key not in known and key not in count.asked:
+                count.asked.add(key)
                 characters = sum(len(message["content"]) for message in request.messages)
                 count.calls += 1
                 count.prompt_tokens += characters // CHARACTERS_A_TOKEN + 1

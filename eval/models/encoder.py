@@ -34,9 +34,11 @@ from transformers.utils import logging
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, read_component
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
+from components.overlap import new_words
 from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import AnswerCache, answer_key, fingerprint
+from eval.models.counting import CountsPairs
 from eval.models.lss import Subsequence
 from records import UserError
 
@@ -88,7 +90,7 @@ class Row(NamedTuple):
     places: Sequence[int | None] = ()
 
 
-class Engine:
+class Engine(CountsPairs):
     """What judges text pairs with an encoder: deduplication, cache and batches.
 
     Args:
@@ -157,6 +159,9 @@ class Engine:
             known = self._cache.get(list(keys.values()))
             answers = {pair: known.get(key) for pair, key in keys.items()}
         missing = [pair for pair, answer in answers.items() if answer is None]
+        if self._count is not None:
+            answers.update(self._counted(missing, keys, len(answers) - len(missing)))
+            missing = []
         for start in range(0, len(missing), WINDOW):
             for fresh in self._forward(missing[start : start + WINDOW]):
                 if self._cache is not None:
@@ -261,6 +266,12 @@ class Entailment(Encoder):
         """
         return self._best_of_windows(pairs, 3)
 
+    def _stand_in(self, pair: Pair) -> np.ndarray:
+        """Entailment by the share of the hypothesis's words that the premise has."""
+        new = new_words(pair[1].split(), pair[0])
+        share = 0.98 * (1 - sum(new) / max(1, len(new)))
+        return np.array([share, 1 - share, 0.0])
+
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         component = self.component
         order = [component.labels.index(name) for name in RELATIONS]
@@ -281,6 +292,9 @@ class Unli(Encoder):
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
         """p(hypothesis | premise) of shape (n,); of several windows the likeliest counts."""
         return self._best_of_windows(pairs, 1)[:, 0]
+
+    def _stand_in(self, pair: Pair) -> np.ndarray:
+        return np.array([0.5])
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         found = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
@@ -336,6 +350,9 @@ class LssTagger(Encoder):
             text = "" if keep is None else join_words(claim, split_words(claim), keep)
             found.append(None if keep is None else Subsequence(keep, text))
         return found
+
+    def _stand_in(self, pair: Pair) -> np.ndarray:
+        return np.ones(len(split_words(pair[0])))
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
         rows, component = [], self.component

@@ -15,10 +15,26 @@ _COSTS = {
     "batch_size",
 }
 
+# Of files that configurations name.
+_ENDINGS = {
+    *(".jsonl", ".json", ".csv", ".tsv", ".parquet", ".txt", ".db", ".sqlite", ".jinja", ".conllu"),
+    *(".npz", ".npy", ".gguf"),
+}
+
 
 def inputs(config: object) -> dict[str, str]:
     """SHA-256 of every file and checkpoint folder that a configuration names, by its name there."""
     return {name: _digest(Path(name)) for name in sorted(set(_strings(config))) if _is_input(name)}
+
+
+def missing(config: object) -> list[str]:
+    """Files and folders that a configuration names and that are not there, each with its option.
+
+    What looks like a path: with the ending of a file, below a folder that is there, or what a
+    ``checkpoint`` or a ``training_logs`` is said to be. Hub ids and addresses do not.
+    """
+    found = {name: where for where, name in _places(config) if _is_missing(where, name)}
+    return [f"{name}: not there ({where})" for name, where in sorted(found.items())]
 
 
 def config_hash(config: object, digests: dict[str, str]) -> str:
@@ -63,6 +79,29 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _strings(item)
+
+
+def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a configuration with the option that it is the value of."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key not in _COSTS:
+                yield from _places(item, f"{where}.{key}".lstrip("."))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _places(item, where)
+
+
+def _is_missing(where: str, name: str) -> bool:
+    if not name or any(sign in name for sign in "\n{ :") or len(name) > 500:
+        return False
+    path = Path(name)
+    above = path.parts[0] if len(path.parts) > 1 else ""
+    asked = where.endswith(".checkpoint") or "training_logs." in where
+    named = path.suffix in _ENDINGS or (above and Path(above).is_dir())
+    return bool(asked or named) and not path.exists()
 
 
 def _is_input(name: str) -> bool:

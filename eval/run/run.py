@@ -55,6 +55,7 @@ class Run:
         files: more files that decide the results.
 
     Attributes:
+        inputs: SHA-256 of the files and checkpoints that decide the results.
         key: hash of all that decides the results: configuration, prompts, checkpoints, data.
     """
 
@@ -65,9 +66,9 @@ class Run:
         self.held = held
         self.config = config
         self.output = Path(output)
-        self._inputs = inputs([config, list(files)])
+        self.inputs = inputs([config, list(files)])
         self._prompts = prompts(held)
-        self.key = config_hash([name, config, self._prompts], self._inputs)
+        self.key = config_hash([name, config, self._prompts], self.inputs)
         self._lock: int | None = None
         keep_answers(held, self.output)
 
@@ -100,6 +101,20 @@ class Run:
             return None
         self._tidy()
         return read_results(paths[0])
+
+    def is_finished(self) -> bool:
+        """Whether the folder holds the results of this very configuration."""
+        path = self.output / "results.json"
+        return path.is_file() and read_results(path).provenance.get("config_hash") == self.key
+
+    def done(self, part: str) -> set[str]:
+        """Ids of what a killed run had done of a part; reads its journal and changes nothing."""
+        path = self._journal(part)
+        if not path.is_file():
+            return set()
+        with open(path, encoding="utf-8") as journal:
+            rows = (line for line in journal if line.endswith("\n"))
+            return {i for row in map(json.loads, rows) for i in row.get("documents", [])}
 
     def documents(
         self,
@@ -161,7 +176,7 @@ class Run:
         """
         file = ResultFile(
             experiment=self.name,
-            provenance=provenance(self.config, self._inputs)
+            provenance=provenance(self.config, self.inputs)
             | {"prompts": self._prompts, "models": identities(self.held), "usage": self.usage()}
             | {"config_hash": self.key}
             | more,

@@ -222,6 +222,23 @@ def test_wildhallucinations_gives_pages_and_topics(tmp_path):
     assert datasets.load_dataset(str(out), "topics")["test"].num_rows == 1
 
 
+def test_one_category_alone(tmp_path):
+    path = jsonl(tmp_path / "wild.jsonl", [*WILD, {**WILD[0], "entity": "Ode", "category": "Art"}])
+    options = {"source": "wildhallucinations", "category": "art"}
+    out = KnowledgeFile(tmp_path / "out", [path], **options).build().parent
+    assert [title for title, _ in content(out)] == ["Ode"]
+    topics = [json.loads(line) for line in (out / "topics.jsonl").read_text().splitlines()]
+    assert [(row["topic"], row["category"]) for row in topics] == [("Ode", "Art")]
+    assert manifest(out)["dropped"]["entity or question of another category"] == 3
+    path = jsonl(tmp_path / "expert.jsonl", EXPERT)
+    options = {"source": "expertqa", "category": "Physics"}
+    out = KnowledgeFile(tmp_path / "questions", [path], **options).build().parent
+    own = {document.topic for document in read_records(out / "documents.jsonl", Document)}
+    assert own == {"Why is the sky blue?"}
+    with pytest.raises(UserError, match="category: the pages of pages have none"):
+        KnowledgeFile(tmp_path / "x", [path], category="art").build()
+
+
 def answer(text, *claims):
     return {"answer_string": text, "claims": [*claims]}
 

@@ -46,7 +46,9 @@ def test_there_may_be_any_number_of_them():
     assert {p for p in premises if "no." in p} == {f"Ada is no. {n}." for n in range(40)}
 
 
-@pytest.mark.parametrize("name", ["biographies", "films", "medicine", "places", "questions"])
+@pytest.mark.parametrize(
+    "name", ["biographies", "culture", "films", "medicine", "places", "questions"]
+)
 def test_the_ready_sets_name_their_topic(name):
     claims = load_bleached(BLEACHED / f"{name}.txt")
     said = Bleached(str(BLEACHED / f"{name}.txt")).about(document("Xy"))

@@ -24,6 +24,7 @@ from eval.experiments.core.core_settings import (
 )
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.texts import Text, read_texts
+from eval.experiments.experiment import half_of
 from eval.pipeline import Pipeline
 from eval.select.core import Core
 from eval.verify.labels import Labels
@@ -103,7 +104,7 @@ def test_every_setting_is_selected_from_one_scoring(files, tmp_path):
             share = np.mean([np.mean([s.selected for s in one]) for one in chosen])
             row = found["kept_share", "honest", number, name]
             assert row.value == pytest.approx(share)
-            assert (row.n, row.selection) == (3, "core")
+            assert (row.n, row.selection) == (len(mine), "core")
             values.add(row.value)
     assert len(values) > 4, "the settings differ"
 
@@ -136,17 +137,23 @@ def text(kind, topic, number=0):
     return Text(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])
 
 
-def test_topics_are_halved_evenly_and_one_topic_is_in_one_half():
-    texts = [text(kind, f"t{n}", i) for kind in "ab" for n in range(10) for i in range(3)]
-    texts += [text("b", f"u{n}") for n in range(7)]
+def test_a_topics_half_is_its_own_and_the_robustness_experiments():
+    texts = [text(kind, f"t{n}", i) for kind in "ab" for n in range(400) for i in range(2)]
     half = halves(texts, seed=0)
-    for kind, sizes in (("a", {5}), ("b", {8, 9})):
-        topics = {t.document.topic for t in texts if t.kind == kind}
-        count = Counter(half[topic] for topic in topics)
-        assert set(count.values()) == sizes
-    assert halves(texts[::-1], seed=0) == half
-    assert halves(texts, seed=1) != half
-    with pytest.raises(UserError, match="'c' has one topic"):
+    count = Counter(half.values())
+    assert set(count) == {TUNING, HELD_BACK}
+    assert min(count.values()) > 160, "four standard deviations"
+    own = {"tuning": TUNING, "test": HELD_BACK}
+    assert all(own[half_of(topic, 0)] == name for topic, name in half.items())
+    # Whatever other topics, kinds and texts are there.
+    some = [t for t in texts if t.kind == "b" and int(t.document.topic[1:]) % 7 == 0]
+    assert halves(some[::-1], seed=0).items() <= half.items()
+    assert 160 < sum(half[topic] != name for topic, name in halves(texts, seed=1).items()) < 240
+
+
+def test_a_kind_without_a_topic_in_a_half_is_told():
+    texts = [text("a", f"t{n}") for n in range(20)]
+    with pytest.raises(UserError, match=r"'c' has no topic in the half '\w+( back)?' of its 1;"):
         halves([*texts, text("c", "t1")], 0)
 
 
@@ -246,7 +253,7 @@ def test_texts_without_claims_are_split_and_empty_ones_counted(files, tmp_path):
         ({"entail_threshold": (0.0,)}, "entail_threshold: 0.0"),
         ({"topics": -1}, "topics: -1"),
         ({"choose_by": "precision"}, "choose_by: precision: some kind has no text"),
-        ({"topics": 1}, "has one topic"),
+        ({"topics": 1}, "has no topic in the half"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_the_users_mistake(files, tmp_path, options, message):

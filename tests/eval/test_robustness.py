@@ -12,6 +12,7 @@ import yaml
 from eval.commands import core as core_command
 from eval.commands.experiment import main
 from eval.decompose.sentences import Sentences
+from eval.experiments.experiment import half_of
 from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
 from eval.run.run import Run
@@ -112,10 +113,7 @@ def run(config, output):
 def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkeypatch, capsys):
     first = run(config, "one")
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-2:] == [
-        "one/results.json",
-        "python -m eval report --run one  # writes report.html",
-    ]
+    assert printed[-2:] == ["one/results.json", "one/report.html"]
     gains = [line.split()[:3] for line in printed if line.split()[1:2] == ["info"]]
     assert gains == [[m, "info", d] for m in ("nli", "bare") for d in ("none", "core")]
     file = read_results("one/results.json")
@@ -146,7 +144,7 @@ def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkey
         run(config, "two")
     monkeypatch.setattr(Run, "documents", DOCUMENTS)
     assert run(config, "two") == first, "it goes on from what was done"
-    for name in ("texts.jsonl", "tables.md", "tables.csv"):
+    for name in ("texts.jsonl", "curves.jsonl", "tables.md", "tables.csv", "report.html"):
         assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
     Path("answers.sqlite").unlink()
     assert run(config, "three") == first
@@ -257,6 +255,10 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
     topics = [{d.topic for d in own} for own in halves]
     assert not topics[0] & topics[1]
     assert len(topics[0] | topics[1]) == 11
+    assert topics[0] == {f"T{n}" for n in range(11) if half_of(f"T{n}", 0) == "tuning"}
+    # A topic stays in its half whatever else is there.
+    fewer = documents_of([row for row in rows if row["topic"] > "T4"], half="tuning")
+    assert {d.topic for d in fewer} == {topic for topic in topics[0] if topic > "T4"}
     for own in halves:
         kinds = {k: {d.topic for d in own if d.kind == k} for k in ("normal", "info")}
         assert kinds["normal"] == kinds["info"], "an attack is of the same topics"
@@ -271,6 +273,7 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
         ({"kinds": ["info"]}, "against: no text of kind 'normal' to compare with"),
         ({"controls": ["nobody"]}, "controls: 'nobody' is neither a metric nor a defence"),
         ({"per_topic": -1}, "per_topic: -1"),
+        ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
     ],
 )
 def test_what_is_asked_for_and_not_there_is_the_users_mistake(here, options, said):

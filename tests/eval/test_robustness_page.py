@@ -400,7 +400,7 @@ def test_a_text_is_packed_with_all_that_is_known_of_it(tmp_path):
     first = other.verdicts[0].model_copy(update={"label": "contradicted"})
     other = other.model_copy(update={"verdicts": [first, other.verdicts[1]]})
     write_jsonl(tmp_path / "texts.jsonl", [text(0, other=other)])
-    found = packed(tmp_path / "texts.jsonl")
+    found = packed(tmp_path)
     assert (found.shown, found.total, found.cut) == (1, 1, 0)
     content = unpacked(found)
     assert (content["head"]["metrics"], content["head"]["defences"]) == (["nli", "other"], ["core"])
@@ -426,9 +426,9 @@ def test_many_texts_fit_and_those_left_out_are_told(tmp_path):
     texts = [text(n, k, str(draw.random()) * 20) for n, k in enumerate(kinds)]
     path = tmp_path / "texts.jsonl"
     write_jsonl(path, texts)
-    whole = packed(path)
+    whole = packed(tmp_path)
     assert (whole.shown, whole.total) == (80, 80)
-    small = packed(path, most=len(whole.data) // 2)
+    small = packed(tmp_path, most=len(whole.data) // 2)
     assert len(small.data) <= len(whole.data) // 2
     kept = [one["k"] for one in unpacked(small)["texts"]]
     assert small.shown == len(kept) < 80
@@ -438,10 +438,59 @@ def test_many_texts_fit_and_those_left_out_are_told(tmp_path):
     many = [Claim(id=f"m{n}", text="y") for n in range(MAX_CLAIMS + 5)]
     cut = own.model_copy(update={"claims": own.claims + many})
     write_jsonl(path, [Row(document=long.document, metrics={"nli": cut})])
-    found = packed(path)
+    found = packed(tmp_path)
     (one,) = unpacked(found)["texts"]
     assert (found.cut, len(one["s"][0]["c"])) == (1, MAX_CLAIMS)
     assert len(one["x"]) < 5000
+
+
+def curve_texts(count=1):
+    """Clean twins with their corrupted texts, as ``curves.jsonl`` has them."""
+    for number in range(count):
+        twin = text(100 + number, "clean", f"Clean {number}.")
+        yield {"curve": "added", **twin.model_dump()}
+        for k in (0, 4):
+            own = text(f"{number}-{k}", "corrupted", f"Corrupted {number}." + " It is." * k)
+            document = own.document.model_dump() | {"clean": twin.document.id, "k": k}
+            yield {"curve": "added", **own.model_dump(), "document": document}
+
+
+def test_texts_of_curves_are_packed_with_their_twins_and_k(tmp_path):
+    write_jsonl(tmp_path / "texts.jsonl", [text(0)])
+    write_jsonl(tmp_path / "curves.jsonl", curve_texts(9))
+    found = packed(tmp_path)
+    assert (found.shown, found.total) == (28, 28)
+    (first, twin, none, four), rest = (own := unpacked(found)["texts"])[:4], own[4:]
+    assert first.keys() & {"v", "n", "w"} == set()
+    assert (twin["v"], twin["i"], twin["k"], "n" in twin) == ("added", "d100", "clean", False)
+    assert [(t["v"], t["n"], t["w"]) for t in (none, four)] == [
+        ("added", k, "d100") for k in (0, 4)
+    ]
+    assert four["m"], "with its verdicts"
+    # Where there is no room for all, a twin and its texts stay or go together.
+    some = unpacked(packed(tmp_path, most=len(found.data) * 2 // 3))["texts"][1:]
+    assert 3 <= len(some) < len(rest)
+    assert [t["i"] for t in some] == [t["i"] for t in own[1 : 1 + len(some)]]
+
+
+@needs_browser
+def test_browser_shows_a_text_of_a_curve_with_its_twin(whole_run, tmp_path):
+    write_jsonl(whole_run / "curves.jsonl", curve_texts())
+    dom, errors = in_browser(build_report(whole_run), tmp_path / "profile", "#text=d0-4")
+    assert "CONSOLE" not in errors
+    page = Page(dom)
+    assert "6 of 6 texts; page 1 of 1" in page.text
+    assert "corrupted added, k = 4 kb rare" in page.text
+    assert "clean added, clean kb rare" in page.text
+    assert "id: d0-4 its clean twin, d100" in page.text
+    assert "whole in texts.jsonl and curves.jsonl" in page.text
+
+
+def test_what_a_run_left_out_is_on_its_page(tmp_path):
+    said = "texts: rare: on 3 of the 10 topics that are drawn"
+    assert f"Left out: {said}." in words_of(rows_of(), tmp_path, skipped=[said])
+    file = ResultFile(experiment="robustness", provenance={"skipped": [said]}, results=[*rows_of()])
+    assert RobustnessPage().told(file).endswith(f"\nleft out: {said}")
 
 
 def test_the_page_of_many_texts_stays_below_20_megabytes():

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from data_builders.published.knowledge.sources import evidence_of, field, web_pages
+from data_builders.published.knowledge.sources import area_of, evidence_of, field, web_pages
 from records import BadInput, Claim, Document, Passage, iter_rows
 
 # ExpertQA's judgement of a claim (2309.07852); the two classes are those of its own
@@ -19,6 +19,8 @@ CORRECTNESS = {
     "Likely incorrect": "NS",
     "Definitely incorrect": "NS",
 }
+
+OTHER_CATEGORY = "entity or question of another category"
 
 
 def rows(files: Sequence[Path], limit: int | None) -> Iterator[tuple[Path, int, dict]]:
@@ -48,11 +50,16 @@ def topics(
         }
 
 
-def answers(files: Sequence[Path], limit: int | None, dropped: Counter[str]) -> Iterator[Document]:
+def answers(
+    files: Sequence[Path], limit: int | None, dropped: Counter[str], category: str | None = None
+) -> Iterator[Document]:
     """ExpertQA's answers: the experts' judgements are the labels, the evidence the passages."""
     for index, (path, number, row) in enumerate(rows(files, limit)):
         question = row["question"].strip()
         area = (row.get("metadata") or {}).get("field")
+        if category is not None and area_of(row).casefold() != category.casefold():
+            dropped["question of another category"] += 1
+            continue
         for model, answer in field(path, number, row, "answers", dict).items():
             answer = answer or {}
             if not (answer.get("answer_string") or "").strip():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from multiprocessing.pool import Pool
@@ -47,6 +47,8 @@ class KnowledgeFile(Builder):
             sets; ``labelled`` for texts with labelled claims, whose supported ones are the pages of
             their topics; ``sqlite`` for one file with ``documents(title, text)``, FActScore's, of
             which only the index is made (``knowledge.fts.db``): the file itself is not touched.
+        category: only the entities of this ``category`` of WildHallucinations, or the questions of
+            this ``metadata.field`` of ExpertQA, in any case; null for all.
         workers: processes that turn wikitext into text; changes the speed, not the result.
         limit: only the first so many items of the input, for a trial.
         seed: has no effect: nothing is drawn.
@@ -59,6 +61,7 @@ class KnowledgeFile(Builder):
     input: list[str]
     source: Literal["pages", "wildhallucinations", "expertqa", "labelled", "sqlite"] = "pages"
     workers: int = 1
+    category: str | None = field(default=None, kw_only=True)
 
     reads = ("input",)
     speed = ("workers",)
@@ -68,12 +71,21 @@ class KnowledgeFile(Builder):
         """A source that is none."""
         if self.source not in SOURCES:
             yield f"source: {self.source}; give one of {', '.join(SOURCES)}"
+        if self.category is not None and self.source not in ("wildhallucinations", "expertqa"):
+            yield f"category: the pages of {self.source} have none"
 
     def files(self) -> dict[str, dict[str, str]]:
         """The titles, and what a domain's source has beside its pages."""
         own = {"wildhallucinations": "topics", "expertqa": "documents"}.get(self.source)
         split = "test" if own else "train"
         return {kind: {split: f"{kind}.jsonl"} for kind in ("titles", own) if kind}
+
+    def writes(self) -> list[str]:
+        """The records, and the SQLite file."""
+        return [*super().writes(), self._made_file()]
+
+    def _made_file(self) -> str:
+        return "knowledge.fts.db" if self.source == "sqlite" else "knowledge.db"
 
     def inputs(self) -> list[str]:
         """The files, also those in folders."""
@@ -90,7 +102,7 @@ class KnowledgeFile(Builder):
         """The file with its pages, or what is missing of one that was begun; and their titles."""
         files = self._files()
         with_pages = self.source != "sqlite"
-        made = self.output / ("knowledge.db" if with_pages else "knowledge.fts.db")
+        made = self.output / self._made_file()
         store = Store(work.kept("knowledge.partial.db"), self._key(files), with_pages)
         work.callback(store.close)
         if not store.done:
@@ -113,10 +125,17 @@ class KnowledgeFile(Builder):
         """What the growing file depends on; files by name and size, their hashes come later."""
         parser = _parser_version() if any(map(is_dump, files)) else None
         own = [(path.name, path.stat().st_size) for path in files]
-        return sha256_text(repr((1, self.source, self.limit, BATCH, parser, own)))
+        asked = () if self.category is None else (self.category.casefold(),)
+        return sha256_text(repr((1, self.source, self.limit, BATCH, parser, own, *asked)))
+
+    def _asked(self, item: Item) -> Item:
+        """The item, left out where it is of another category."""
+        if self.category is None or item.category.casefold() == self.category.casefold():
+            return item
+        return replace(item, drop=domains.OTHER_CATEGORY)
 
     def _fill(self, store: Store, files: list[Path]) -> None:
-        items = islice(SOURCES[self.source](files), store.position, self.limit)
+        items = map(self._asked, islice(SOURCES[self.source](files), store.position, self.limit))
         bar = tqdm(items, desc="pages", unit=" pages", initial=store.position, disable=None)
         with _pool(self.workers if any(map(is_dump, files)) else 1) as pool:
             for batch in _batches(bar, BATCH):
@@ -131,6 +150,8 @@ class KnowledgeFile(Builder):
             "sqlite": sqlite_version,
             "sha256": sha256_file(made),
         }
+        if self.category is not None and not database["documents"]:
+            raise UserError(f"category: {self.source} has no page of {self.category!r}")
         if self.source != "sqlite":
             database["redirects"] = count(made, "redirects")
             database["content_sha256"] = content_sha256(made)
@@ -139,7 +160,9 @@ class KnowledgeFile(Builder):
             known = Knowledge(made)
             rows["topics.jsonl"] = domains.topics(files, self.limit, known, work.dropped)
         if self.source == "expertqa":
-            rows["documents.jsonl"] = domains.answers(files, self.limit, work.dropped)
+            rows["documents.jsonl"] = domains.answers(
+                files, self.limit, work.dropped, self.category
+            )
         card = Card(
             pretty_name=f"Knowledge source ({self.source})",
             license=LICENCES[self.source],

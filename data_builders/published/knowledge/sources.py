@@ -32,6 +32,7 @@ class Item:
         target: of a redirect, the title of the page that it leads to.
         drop: why it is no page, where it is none.
         row: its row in the table ``documents`` that it comes from.
+        category: what the set says that it is of.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Item:
     drop: str | None = None
     row: int | None = None
     wikitext: bool = False
+    category: str = ""
 
 
 def is_dump(path: Path) -> bool:
@@ -141,9 +143,11 @@ def wildhallucinations(files: Sequence[Path]) -> Iterator[Item]:
     """An entity's web pages as one page: those of ``info`` that were fetched (status 200)."""
     for path in files:
         for number, row in iter_rows(path):
+            category = str(row.get("category") or "")
             entity = field(path, number, row, "entity", str)
             texts, _ = web_pages(path, number, row)
-            yield Item(entity, "\n\n".join(texts), drop=None if texts else NO_WEB_PAGE)
+            drop = None if texts else NO_WEB_PAGE
+            yield Item(entity, "\n\n".join(texts), drop=drop, category=category)
 
 
 NO_WEB_PAGE = "entity of which no web page was fetched"
@@ -173,7 +177,12 @@ def expertqa(files: Sequence[Path]) -> Iterator[Item]:
                     found |= dict.fromkeys(evidence_of(claim))
             texts = list(found)
             drop = None if texts else "question without evidence"
-            yield Item(question, "\n\n".join(texts), drop=drop)
+            yield Item(question, "\n\n".join(texts), drop=drop, category=area_of(row))
+
+
+def area_of(row: dict) -> str:
+    """The field of a question of ExpertQA, e.g. ``Healthcare / Medicine``."""
+    return str((row.get("metadata") or {}).get("field") or "")
 
 
 def evidence_of(claim: dict) -> list[str]:

@@ -2,7 +2,8 @@
 
 The paper leaves all three open. Here every setting of a grid selects from the same claims, and no
 model is asked twice for anything. Half of the topics choose the setting, and the other half say
-what it is worth: a setting that is chosen and judged on the same texts looks better than it is.
+what it is worth: a setting that is chosen and judged on the same texts looks better than it is. The
+halves are those of ``experiment robustness --experiment.half`` with the same seed.
 
 Of every text: ``kept_share``, the share of its claims that Core keeps, and, where its claims have
 labels or a run's verdicts, ``precision``, the supported share of those (0 where none is kept). The
@@ -26,7 +27,14 @@ from components.statistics import bootstrap, mean_known
 from eval.experiments.core.core_settings_page import CoreSettingsPage
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.texts import Text, read_texts
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    at_least_one,
+    drawn,
+    half_of,
+    natural,
+)
 from eval.metrics.document import score_document
 from eval.run.run import Run
 from eval.select.core import Core, Relevance
@@ -259,26 +267,21 @@ def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None
 
 
 def halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
-    """Topic to its half; topics that have texts of the same kinds are shared out evenly.
+    """Topic to its half, as results name it.
 
     Raises:
-        UserError: a kind has a single topic.
+        UserError: a kind has no topic in one of the halves.
     """
-    kinds: dict[str, set[str]] = {}
-    for text in texts:
-        kinds.setdefault(text.document.topic, set()).add(text.kind)
-    for kind, times in Counter(kind for own in kinds.values() for kind in own).items():
-        if times < 2:
-            raise UserError(f"texts: {kind!r} has one topic; it takes two to choose and to judge")
-    strata: dict[tuple[str, ...], list[str]] = {}
-    for topic, own in kinds.items():
-        strata.setdefault(tuple(sorted(own)), []).append(topic)
-    half = {}
-    for number, key in enumerate(sorted(strata)):
-        topics = sorted(strata[key])
-        random.Random(f"{seed}:{'+'.join(key)}").shuffle(topics)
-        for place, topic in enumerate(topics):
-            half[topic] = HELD_BACK if (place + number) % 2 else TUNING
+    named = {"tuning": TUNING, "test": HELD_BACK}
+    half = {text.document.topic: named[half_of(text.document.topic, seed)] for text in texts}
+    for kind in {text.kind: None for text in texts}:
+        topics = {text.document.topic for text in texts if text.kind == kind}
+        for name in named.values():
+            if name not in {half[topic] for topic in topics}:
+                raise UserError(
+                    f"texts: {kind!r} has no topic in the half {name!r} of its {len(topics)}; give "
+                    "more topics or another seed"
+                )
     return half
 
 

@@ -58,6 +58,12 @@ class Row(BaseModel):
     metrics: dict[str, Judged]
 
 
+class CurveRow(Row):
+    """The same of a text of a curve; ``clean`` and ``k`` are the document's."""
+
+    curve: str
+
+
 class Under(NamedTuple):
     """A document under one metric, as ``eval.metrics.corpus.summarise`` takes it."""
 
@@ -124,7 +130,7 @@ class Grid:
 
     def _judge(self, name: str, documents: Sequence[Document], once: _Once) -> list[Judged]:
         pipeline = self.metrics[name]
-        key = self._key(name)
+        key = self.key(name)
         texts = (key("decompose"), key("revise"))
         place = (*texts, key("retrieve"))
         every = once(("claims", *texts), lambda: pipeline.claims(documents))
@@ -174,7 +180,7 @@ class Grid:
                 )
         return own.model_copy(update={"scores": scores})
 
-    def _key(self, name: str) -> Callable[..., Hashable]:
+    def key(self, name: str) -> Callable[..., Hashable]:
         """Equal for stages that are configured alike."""
         config = self._config.get(name) or {}
         config = config.get("init_args", config)

@@ -46,8 +46,10 @@ class RobustnessPage(Page):
         own, controls = lookups_of(file)
         return {
             "summary": summary_of(own, controls),
-            "texts": packed(folder / "texts.jsonl"),
+            "texts": packed(folder),
+            "curves": bool(own.curves),
             "counts": file.provenance.get("texts") or {},
+            "skipped": file.provenance.get("skipped") or [],
             "without": training_drawings(folder / "training")[1],
         }
 
@@ -71,6 +73,7 @@ class RobustnessPage(Page):
             yield TextScores(own.id, own.topic, *given, own.text, scores[own.id])
 
     def told(self, file: ResultFile) -> str:
-        """The answer, and the gain of each attack under each metric and defence."""
+        """The answer, the gain of each attack under each metric and defence, what is left out."""
         own, _ = lookups_of(file)
-        return "\n".join(filter(None, (headline(own), terminal_table(own))))
+        lines = [f"left out: {line}" for line in file.provenance.get("skipped") or []]
+        return "\n".join(filter(None, (headline(own), terminal_table(own), *lines)))

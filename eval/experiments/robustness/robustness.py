@@ -11,17 +11,28 @@ from __future__ import annotations
 import random
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.experiment import (
+    Experiment,
+    Found,
+    Half,
+    Plan,
+    at_least_one,
+    half_of,
+    natural,
+)
+from eval.experiments.robustness import left_out
 from eval.experiments.robustness.agreement import agreement, truth
-from eval.experiments.robustness.grid import Grid, Row
+from eval.experiments.robustness.grid import CurveRow, Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
+from eval.experiments.robustness.plan import curves_told, grid_told, texts_told
+from eval.experiments.robustness.texts import CURVES
 from eval.experiments.robustness.values import (
     By,
     cells_of,
@@ -35,6 +46,8 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Selector
 from records import BadInput, Document, UserError, read_records
+
+EVERY_FIELD: list[By] = ["generator", "bin", "group"]
 
 
 class Target(BaseModel):
@@ -66,9 +79,10 @@ class Robustness(Experiment):
         kinds: the kinds to score; empty for all.
         generators: the generators whose texts are scored; empty for all.
         per_topic: at most so many texts of a kind and generator a topic, the first ones; 0 for all.
-        topics: at most so many topics, drawn by the seed among those with honest texts; 0 for all.
-        half: only one half of the topics, drawn by the seed: settings chosen on ``tuning`` are
-            reported on ``test``.
+        topics: at most so many topics, drawn by the seed among those that honest texts have, and so
+            many of the others; those that most kinds and generators have come first; 0 for all.
+        half: only one half of the topics, which seed and name put them in: settings chosen on
+            ``tuning``, here or by ``experiment core_settings``, are reported on ``test``.
         by: what results are also given by, one value of it at a time.
         targets: bounds on the kept share, shown in the report.
         training_logs: name to folder of a training run, for the report's training curves.
@@ -91,8 +105,8 @@ class Robustness(Experiment):
         generators: list[str] = [],  # noqa: B006
         per_topic: int = 0,
         topics: int = 0,
-        half: Literal["tuning", "test"] | None = None,
-        by: list[By] = ["generator", "bin", "group"],  # noqa: B006
+        half: Half | None = None,
+        by: list[By] = EVERY_FIELD,
         targets: list[Target] = [],  # noqa: B006
         training_logs: dict[str, str] = {},  # noqa: B006
         domain: str = "biographies",
@@ -119,6 +133,7 @@ class Robustness(Experiment):
         self.training_logs = training_logs
         self.domain = domain
         self.seed = seed
+        self._left_out: dict[str, None] = {}
 
     def holds(self) -> list[object]:
         """All metrics and defences."""
@@ -127,12 +142,12 @@ class Robustness(Experiment):
     def measure(self, run: Run) -> Found:
         """Score all texts under all metrics and defences.
 
-        Beside the results ``texts.jsonl``: every text with its claims, verdicts and selections.
+        Beside the results ``texts.jsonl``, every text with its claims, verdicts and selections, and
+        the same of the curves' texts in ``curves.jsonl``.
         """
         grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
-        documents = self.documents()
-        topics = {document.topic for document in documents}
-        curves = {name: self._curve(name, files, topics) for name, files in self.curves.items()}
+        documents, curves = self._texts()
+        self._training_curves(run.output)
         rows = run.documents("texts", grid, documents, Row)
         cells = cells_of(rows)
         values = [
@@ -142,17 +157,55 @@ class Robustness(Experiment):
             *agreement(cells, self.against),
             *truth(rows, self.seed),
         ]
+        of_curves: list[CurveRow] = []
         for name, texts in curves.items():
             own = run.documents(f"curve {name}", grid, texts, Row)
             values += curve(name, cells_of(own), self.seed)
-        self._training_curves(run.output)
+            of_curves += [CurveRow(curve=name, **dict(row)) for row in own]
+        topics = {name: len({d.topic for d in texts}) for name, texts in curves.items()}
+        self._leave_out(left_out.of_values(values, topics, self.controls))
         told = {
-            "targets": [target.model_dump(exclude_none=True) for target in self.targets],
+            "targets": self._targets(),
+            "skipped": list(self._left_out),
             "controls": self.controls,
             "against": self.against,
             "texts": dict(sorted(Counter(d.kind for d in documents).items())),
         }
-        return Found(values, {"texts.jsonl": rows}, told)
+        files = {"texts.jsonl": rows, **({CURVES: of_curves} if of_curves else {})}
+        return Found(values, files, told)
+
+    def plan(self, run: Run) -> Plan:
+        """Texts, curves, metrics and defences, and the texts that are still to be scored."""
+        grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
+        documents, curves = self._texts()
+        told = [*texts_told(documents), *curves_told(curves), *grid_told(grid, self.controls)]
+        done, todo = 0, []
+        for part, texts in (("texts", documents), *((f"curve {n}", t) for n, t in curves.items())):
+            known = run.done(part)
+            todo += [document for document in texts if document.id not in known]
+            done += sum(document.id in known for document in texts)
+        told.append(f"done        {done:,} of {done + len(todo):,} texts, by a run that was cut")
+        return Plan(told, self.metrics, self.defences, todo, grid.key)
+
+    def _texts(self) -> tuple[list[Document], dict[str, list[Document]]]:
+        """The texts that are scored, and those of each curve; what is left out of them is told."""
+        documents = self.documents()
+        topics = {document.topic for document in documents}
+        curves = {name: self._curve(name, files, topics) for name, files in self.curves.items()}
+        self._leave_out(left_out.of_options(documents, self.defences, self._targets()))
+        if list(self.by) != list(EVERY_FIELD):  # the default asks for nothing
+            self._leave_out(left_out.of_strata(documents, self.by))
+        return documents, curves
+
+    def _targets(self) -> list[dict]:
+        return [target.model_dump(exclude_none=True) for target in self.targets]
+
+    def _leave_out(self, told: Iterable[str]) -> None:
+        """Say what is left out at once, and keep it for the results."""
+        for line in told:
+            if line not in self._left_out:
+                print(line, file=sys.stderr)
+            self._left_out[line] = None
 
     def documents(self) -> list[Document]:
         """The texts that are scored, each with a kind and an id of its own.
@@ -164,6 +217,7 @@ class Robustness(Experiment):
         files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
         read = [self._read(path, kind) for kind, paths in files for path in paths]
         every = [document for own in _told_apart(read) for document in own]
+        asked = [d for d in every if not self.kinds or d.kind in self.kinds]
         for name in ("kind", "generator"):
             wanted = getattr(self, f"{name}s")
             missing = [one for one in wanted if one not in {getattr(d, name) for d in every}]
@@ -173,6 +227,7 @@ class Robustness(Experiment):
         seen: Counter[tuple] = Counter()
         kept = []
         topics = self._drawn(every)
+        drawn_ones = topics if self._draws() else None
         for document in every:
             cell = (document.kind, document.generator, document.topic)
             seen[cell] += 1
@@ -183,6 +238,7 @@ class Robustness(Experiment):
                 f"against: no text of kind {self.against!r} to compare with; the texts have "
                 f"{', '.join(sorted({d.kind for d in kept})) or 'none'}"
             )
+        self._leave_out(left_out.of_kinds(asked, kept, self.against, drawn_ones))
         return kept
 
     def _read(self, path: str, kind: str | None) -> list[Document]:
@@ -200,23 +256,33 @@ class Robustness(Experiment):
             found.append(document.model_copy(update={"kind": own, "generator": generator}))
         if others:
             told = ", ".join(f"{number} {name}" for name, number in sorted(others.items()))
-            print(f"{path}: left out, since it is given for {kind}: {told}", file=sys.stderr)
+            self._leave_out([f"{path}: left out, since it is given for {kind}: {told}"])
         if not found:
             raise UserError(f"{path}: no text of kind {kind!r}")
         return found
 
+    def _draws(self) -> bool:
+        return self.half is not None or self.topics > 0
+
     def _drawn(self, documents: Sequence[Document]) -> set[str]:
-        """The topics that are scored."""
-        every = {d.topic for d in documents}
-        if self.half is None and not self.topics:
-            return every
-        # Where honest texts have it, an attack can be compared with them on it.
-        honest = sorted({d.topic for d in documents if d.kind == self.against})
-        if self.half is not None:
-            shuffled = random.Random(f"half:{self.seed}").sample(honest, len(honest))
-            middle = len(honest) // 2
-            honest = shuffled[:middle] if self.half == "tuning" else shuffled[middle:]
-        return drawn(honest, self.topics, random.Random(self.seed))
+        """The topics that are scored, drawn apart of those that honest texts have and of others.
+
+        Where honest texts have it, an attack can be compared with them on it, the better the more
+        kinds and generators have it: those with most of them come first.
+        """
+        cells: dict[str, set[tuple]] = defaultdict(set)
+        for document in documents:
+            if not self.half or half_of(document.topic, self.seed) == self.half:
+                cells[document.topic].add((document.kind, document.generator))
+        honest = {d.topic for d in documents if d.kind == self.against}
+        if honest and not honest & cells.keys():
+            raise UserError(f"half: none of {len(honest)} topics is in the half {self.half!r}")
+        found: set[str] = set()
+        for own in (cells.keys() & honest, cells.keys() - honest):
+            ranked = random.Random(self.seed).sample(sorted(own), len(own))
+            ranked.sort(key=lambda topic: -len(cells[topic]))
+            found |= set(ranked[: self.topics or None])
+        return found
 
     def _curve(self, name: str, files: Sequence[str], topics: set[str]) -> list[Document]:
         """Corrupted texts and their twins; where topics are drawn, of those alone.
@@ -225,8 +291,7 @@ class Robustness(Experiment):
             UserError: a twin is missing, nothing is corrupted, or nothing is of the topics.
         """
         every = [d for path in files for d in read_records(path, Document)]
-        drawn_ones = self.half is not None or self.topics > 0
-        found = [d for d in every if not drawn_ones or d.topic in topics]
+        found = [d for d in every if not self._draws() or d.topic in topics]
         if not found:
             raise UserError(f"curves: {name}: no text of the {len(topics)} topics that are drawn")
         twins = {d.id for d in found if twin_of(d)[1] is None}
@@ -238,6 +303,7 @@ class Robustness(Experiment):
             )
         if len(found) == len(twins):
             raise UserError(f"curves: {name}: no row has `clean` and `k`; give corrupted texts")
+        self._leave_out(left_out.of_curve(name, found))
         return found
 
     def _training_curves(self, output: Path) -> None:
@@ -248,7 +314,7 @@ class Robustness(Experiment):
             if logs:
                 shutil.copyfile(logs[-1], output / "training" / f"{name}.csv")
             else:
-                print(f"training_logs: {name}: {folder} has no metrics.csv", file=sys.stderr)
+                self._leave_out([f"training_logs: {name}: {folder} has no metrics.csv"])
 
 
 def _told_apart(files: Iterable[list[Document]]) -> list[list[Document]]:

@@ -20,7 +20,7 @@
   packed.textContent = "";
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const { head, texts } = JSON.parse(await new Response(stream).text());
-  const fields = ["kind", "generator", "bin", "metric", "verdict", "defence", "decision", "words"];
+  const fields = ["kind", "curve", "generator", "bin", "metric", "verdict", "defence", "decision", "words"];
   const input = Object.fromEntries(fields.map((name) => [name, at(`filter-${name}`)]));
   const said = (label) => label.replaceAll("_", " ");
 
@@ -33,8 +33,10 @@
     input[name].closest("label").hidden = values.length === 0;
   };
   const distinct = (key) =>
-    [...new Set(texts.map((text) => text[key]))].filter((v) => v !== null).map((v) => [v, v]);
+    [...new Set(texts.map((text) => text[key]))].filter((v) => v !== null && v !== undefined).map((v) => [v, v]);
   fill("kind", distinct("k"));
+  const curves = distinct("v");
+  fill("curve", curves.length ? [["-", "no curve"], ...curves] : []);
   fill("generator", distinct("g"));
   fill("bin", distinct("b"));
   fill("metric", head.metrics.map((name, n) => [n, name]));
@@ -65,6 +67,7 @@
   };
   const fits = (text, asked) => {
     if (asked.kind !== "" && text.k !== asked.kind) return false;
+    if (asked.curve !== "" && (text.v === undefined ? "-" : text.v) !== asked.curve) return false;
     if (asked.generator !== "" && text.g !== asked.generator) return false;
     if (asked.bin !== "" && text.b !== asked.bin) return false;
     if (asked.words.length && !asked.words.every((word) => words(text).includes(word))) return false;
@@ -146,12 +149,19 @@
     const item = make("details", "", "document");
     const line = make("summary");
     line.append(make("b", text.t), " ");
-    for (const tag of [text.k, text.g, text.b, text.r]) if (tag !== null) line.append(make("span", tag, "tag"), " ");
+    const behind = text.v === undefined ? null : text.n === undefined ? `${text.v}, clean` : `${text.v}, k = ${text.n}`;
+    for (const tag of [text.k, behind, text.g, text.b, text.r]) if (tag !== null) line.append(make("span", tag, "tag"), " ");
     line.append(make("span", scores(text, asked), "note"));
     item.append(line);
     item.addEventListener("toggle", () => {
       if (!item.open || item.children.length > 1) return;
       item.append(make("p", text.x, "text"), make("p", `id: ${text.i}`, "note"));
+      if (text.w !== undefined) {
+        const twin = make("button", `its clean twin, ${text.w}`);
+        twin.type = "button";
+        twin.addEventListener("click", () => openText(texts.findIndex((other) => other.v === text.v && other.i === text.w)));
+        item.append(twin);
+      }
       if (text.z) item.append(make("p", "Cut here; whole in texts.jsonl.", "left-out"));
       text.s.forEach((set, number) => {
         const table = set.c.length ? tableOf(text, number, asked) : make("p", "No claim was found in this text.", "left-out");
@@ -184,6 +194,20 @@
     page += by;
     show();
   };
+  // Opens a text by its place among all; choices that hide it are taken back.
+  const openText = (number) => {
+    if (number < 0) return;
+    if (!chosen.includes(texts[number])) {
+      for (const name of fields) input[name].value = "";
+      apply();
+    }
+    const place = chosen.indexOf(texts[number]);
+    page = Math.floor(place / PAGE);
+    show();
+    const item = list.children[place % PAGE];
+    item.open = true;
+    item.scrollIntoView();
+  };
   for (const name of fields) input[name].addEventListener(name === "words" ? "input" : "change", apply);
   at("texts-back").addEventListener("click", () => turn(-1));
   at("texts-on").addEventListener("click", () => turn(1));
@@ -203,13 +227,6 @@
   apply(); // a browser may remember the choices
   // A link to one text: report.html#text=ID
   if (location.hash.startsWith("#text=")) {
-    const place = chosen.findIndex((text) => text.i === decodeURIComponent(location.hash.slice(6)));
-    if (place >= 0) {
-      page = Math.floor(place / PAGE);
-      show();
-      const item = list.children[place % PAGE];
-      item.open = true;
-      item.scrollIntoView();
-    }
+    openText(texts.findIndex((text) => text.i === decodeURIComponent(location.hash.slice(6))));
   }
 })();

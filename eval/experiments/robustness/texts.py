@@ -6,16 +6,19 @@ import base64
 import gzip
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from eval.experiments.robustness.grid import NONE, Judged, Row
-from eval.experiments.robustness.values import label_of
+from eval.experiments.robustness.grid import NONE, CurveRow, Judged, Row
+from eval.experiments.robustness.values import label_of, twin_of
 from eval.stages import Selection
 from records import Claim, Verdict, first_fault, iter_rows
+
+# The file of the curves' texts.
+CURVES = "curves.jsonl"
 
 # Characters of the page that the texts may take, and what is cut of one text before any is left
 # out.
@@ -57,37 +60,40 @@ class Packed(NamedTuple):
     cut: int
 
 
-def packed(path: Path, most: int = MAX_PACKED) -> Packed | None:
-    """The texts of ``texts.jsonl``; ``None`` where there are none.
+def packed(folder: Path, most: int = MAX_PACKED) -> Packed | None:
+    """The texts of a run's folder; ``None`` where there are none.
 
-    Where they are too many, the first of each kind and generator stay.
+    Where they are too many, the first of each kind and generator stay, and of each curve the first
+    texts with their twins.
 
     Args:
-        path: the file; each line is a ``grid.Row``.
+        folder: each line of its ``texts.jsonl`` is a ``grid.Row``, each of ``curves.jsonl`` a
+            ``grid.CurveRow``.
         most: characters that they may take.
 
     Raises:
         BadInput: a line that is no such row.
     """
-    if not path.is_file():
-        return None
     columns: dict[tuple[str, str, str], int] = {}
     names: dict[str, dict[tuple[str, str], None]] = {}
     seen: Counter[tuple] = Counter()
     every: list[tuple[int, str, bool]] = []  # rank in its cell, JSON, whether it is cut
     defences: list[str] = []
-    for line, raw in iter_rows(path):
-        try:
-            row = Row.model_validate(raw)
-        except ValidationError as error:
-            raise first_fault(f"{path}:{line}", error) from None
+    twins: dict[tuple[str, str], int] = {}
+    for row in _rows(folder):
         compact = _compact(row, columns, defences)
         for metric, own in row.metrics.items():
             said = {(v.assessor, v.name): None for v in own.verdicts}
             names.setdefault(metric, {}).update(said)
-        cell = (row.document.kind, row.document.generator)
-        seen[cell] += 1
-        every.append((seen[cell], _json(compact), "z" in compact))
+        if isinstance(row, CurveRow):
+            twin, k = twin_of(row.document)
+            compact |= {"v": row.curve} | ({} if k is None else {"n": k, "w": twin})
+            rank = twins.setdefault((row.curve, twin), len(twins) + 1)
+        else:
+            cell = (row.document.kind, row.document.generator)
+            seen[cell] += 1
+            rank = seen[cell]
+        every.append((rank, _json(compact), "z" in compact))
     if not every:
         return None
     head = {
@@ -98,6 +104,15 @@ def packed(path: Path, most: int = MAX_PACKED) -> Packed | None:
         "why": list(REASONS.values()),
     }
     return _fitted(_json(head), every, most)
+
+
+def _rows(folder: Path) -> Iterator[Row]:
+    for path, record in ((folder / "texts.jsonl", Row), (folder / CURVES, CurveRow)):
+        for line, raw in iter_rows(path) if path.is_file() else ():
+            try:
+                yield record.model_validate(raw)
+            except ValidationError as error:
+                raise first_fault(f"{path}:{line}", error) from None
 
 
 def _fitted(head: str, every: Sequence[tuple[int, str, bool]], most: int) -> Packed:
