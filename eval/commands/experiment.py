@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
     file = experiment.run(output, config["experiment"])
     print(experiment.page.told(file))
     print(output / "results.json")
-    print(write_page(experiment.page, file, output))
+    print(write_page(experiment.page, file, output, drawn=experiment.drawn))
     return 0
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from eval.pipeline import Pipeline
+from eval.report.figures import Drawing
 from eval.report.page import Page, write_tables_and_figures
 from eval.run.held import identities, writers
 from eval.run.run import Run
@@ -73,12 +74,14 @@ class Experiment:
         page: how its results are shown.
         domain: named in the results.
         seed: of draws and of the bootstrap.
+        drawn: the figures of the run, once it is done.
     """
 
     name: ClassVar[str]
     page: ClassVar[Page]
     domain: str
     seed: int
+    drawn: dict[str, Drawing]
 
     def holds(self) -> list[object]:
         """The stages, models and metrics that it is made of (``eval/run/held.py``)."""
@@ -110,7 +113,7 @@ class Experiment:
         """
         with Run(self.name, self, config, output) as run:
             file = run.finished() or self._measured(run)
-            write_tables_and_figures(self.page, file, run.output)
+            self.drawn = write_tables_and_figures(self.page, file, run.output)
         return file
 
     def _measured(self, run: Run) -> ResultFile:

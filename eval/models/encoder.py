@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -88,6 +89,11 @@ class Row(NamedTuple):
 
     features: dict[str, list[int]]
     places: Sequence[int | None] = ()
+
+
+# Models that some engine holds: where a configuration names a checkpoint several times, it has as
+# many engines of one model.
+_LOADED: WeakValueDictionary[tuple, PreTrainedModel] = WeakValueDictionary()
 
 
 class Engine(CountsPairs):
@@ -216,6 +222,13 @@ class Encoder(Engine):
     @cached_property
     def _model(self) -> PreTrainedModel:
         """The model, loaded at the first pair that the cache does not know."""
+        key = (self._fingerprint, self.auto_model, str(self.device))
+        model = _LOADED.get(key)
+        if model is None:
+            model = _LOADED[key] = self._load()
+        return model
+
+    def _load(self) -> PreTrainedModel:
         try:
             model, info = self.auto_model.from_pretrained(
                 self.checkpoint, use_safetensors=True, dtype=torch.float32, output_loading_info=True

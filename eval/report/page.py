@@ -101,8 +101,8 @@ class Page:
         return terminal([row for row in file.results if self.in_terminal(row)])
 
 
-def write_tables_and_figures(page: Page, file: ResultFile, folder: Path) -> None:
-    """Write a run's tables and figures into its folder.
+def write_tables_and_figures(page: Page, file: ResultFile, folder: Path) -> dict[str, Drawing]:
+    """Write a run's tables and figures into its folder; returns the figures, for its page.
 
     ``tables.md`` holds all tables, ``tables.csv`` all results; ``tables/`` each table as CSV and as
     LaTeX, ``figures/`` each figure as SVG and the numbers in it as CSV.
@@ -112,11 +112,13 @@ def write_tables_and_figures(page: Page, file: ResultFile, folder: Path) -> None
     write_text(folder / "tables.csv", results_csv(file.results))
     _write_all(folder / "tables", table_files(tables))
     files = {}
-    for name, drawing in page.figures(file, folder).items():
+    drawn = page.figures(file, folder)
+    for name, drawing in drawn.items():
         files[f"{name}.svg"] = drawing.svg
         if drawing.rows:
             files[f"{name}.csv"] = as_csv(drawing.rows)
     _write_all(folder / "figures", files)
+    return drawn
 
 
 def _write_all(folder: Path, files: Mapping[str, str]) -> None:
@@ -128,7 +130,13 @@ def _write_all(folder: Path, files: Mapping[str, str]) -> None:
         write_text(folder / name, text)
 
 
-def write_page(page: Page, file: ResultFile, folder: Path, document: str | None = None) -> Path:
+def write_page(
+    page: Page,
+    file: ResultFile,
+    folder: Path,
+    document: str | None = None,
+    drawn: Mapping[str, Drawing] | None = None,
+) -> Path:
     """Write ``report.html`` into a run folder.
 
     Args:
@@ -136,11 +144,12 @@ def write_page(page: Page, file: ResultFile, folder: Path, document: str | None 
         file: its results.
         folder: holds what the run wrote; what is missing is left out with a sentence that says so.
         document: id of the document whose graph is drawn; the first one if not given.
+        drawn: the page's figures, where they are drawn already.
 
     Returns:
         The page's path.
     """
-    drawn = page.figures(file, folder)
+    drawn = page.figures(file, folder) if drawn is None else drawn
     tables = page.tables(file, folder)
     beside = {name for table in tables for name in table.figures}
     context = {

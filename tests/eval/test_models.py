@@ -322,3 +322,11 @@ def test_a_base_model_needs_no_component(tiny_llama):
     assert lm.prompt_for("Ada") == "Ada"
     assert lm.max_length == 256
     assert lm.log_likelihoods([("Ada", " is.")])[0].nll > 0
+
+
+def test_engines_of_one_checkpoint_hold_one_model(relation):
+    first, second = Entailment(relation), Entailment(relation)
+    pairs = [("Ann won.", "Ann won."), ("Ann won.", "Bob lost.")]
+    assert np.array_equal(first.relations(pairs), second.relations(pairs))
+    assert first._model is second._model
+    assert Entailment(relation, dtype="bfloat16")._model is not first._model
