@@ -22,7 +22,7 @@ from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import write_texts
 from data_builders.topics import Topics, read_topics
-from eval.models.chat import Answer, Writer
+from eval.models.chat import Answer, CachedWriter, Writer
 from records import Document, Generation, UserError
 from records.abstention import responds
 
@@ -36,10 +36,13 @@ class Author:
             (``eval.models.local.LocalModel``), or any OpenAI-compatible server.
         prompts: kind of text to its prompt, a template with ``{topic}``; or the folder of an
             adversary's checkpoint, whose own template is taken.
+        fields: more that each of the texts says of itself, e.g. ``adversary`` and ``step``, by
+            which ``experiment optimise`` knows a series of one training.
     """
 
     writer: Writer
     prompts: dict[str, str] = field(default_factory=lambda: {"normal": "Tell me a bio of {topic}."})
+    fields: dict[str, str | int | float] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,6 +81,8 @@ class Generations(Builder):
         if not self.authors:
             yield "authors: nobody writes; give at least one"
         for name, author in self.authors.items():
+            for own in sorted({*author.fields} & {*Generation.model_fields, "failed", "id"}):
+                yield f"authors: {name}: fields: {own}: the texts have that already; rename it"
             for kind, prompt in author.prompts.items():
                 if not re.fullmatch(r"\w+", kind):
                     yield f"authors: {name}: kind {kind!r}: use letters, digits and _ only"
@@ -102,6 +107,8 @@ class Generations(Builder):
         }
         for (name, kind), template in self._templates().items():
             authors[name]["prompts"][kind] = template
+        for name, author in self.authors.items():
+            authors[name] |= {"fields": author.fields} if author.fields else {}
         return super().config() | {"authors": authors}
 
     def make(self, work: Work) -> Made:
@@ -110,8 +117,9 @@ class Generations(Builder):
         files: dict[str, list[Generation]] = {f"{kind}.jsonl": [] for kind in self.files()}
         figures = {}
         for (name, kind), template in self._templates().items():
+            self._release_others(name)
             answers = self._answers(name, kind, template, topics, work)
-            texts = list(_texts(name, kind, topics, answers))
+            texts = list(_texts(name, self.authors[name], kind, topics, answers))
             files[f"{kind}.jsonl"] += texts
             figures[f"{name}, {kind}"] = _figures(texts)
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
@@ -135,6 +143,12 @@ class Generations(Builder):
         }
         journal = work.journal(kind, writer.identity, template, sampling)
         return write_texts(writer, prompts, sampling, journal)
+
+    def _release_others(self, name: str) -> None:
+        """One local model at a time: those of ten steps of a training would not fit."""
+        for other, author in self.authors.items():
+            if other != name and isinstance(author.writer, CachedWriter):
+                author.writer.release()
 
     def _templates(self) -> dict[tuple[str, str], str]:
         """Author and kind to the template; all are known before a model is loaded."""
@@ -167,14 +181,14 @@ def _template(name: str, prompt: str) -> str:
 
 
 def _texts(
-    name: str, kind: str, topics: Topics, answers: dict[str, list[Answer]]
+    name: str, author: Author, kind: str, topics: Topics, answers: dict[str, list[Answer]]
 ) -> Iterator[Generation]:
     """The records; an answer that is none is an empty text that says why."""
     for topic, stratum in topics.items():
         for answer in answers[topic]:
             more = {} if answer.failed is None else {"failed": answer.failed}
             own = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
-            yield Generation(**own, **stratum.known(), **more)
+            yield Generation(**own, **stratum.known(), **author.fields, **more)
 
 
 def _figures(texts: list[Generation]) -> dict[str, object]:

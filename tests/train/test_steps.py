@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def test_an_adversary_starts_as_the_one_it_goes_on_from(
         for s in (0, 1, 2)
     ]
     assert all(torch.equal(start[name], adapters[0][name]) for name in start)
-    for one, other in zip(adapters, adapters[1:], strict=False):
+    for one, other in itertools.pairwise(adapters):
         assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
