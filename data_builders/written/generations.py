@@ -13,17 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
-from components.checkpoint import read_component
-from components.encoding import fill_prompt
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
-from data_builders.journal import write_texts
 from data_builders.topics import Topics, read_topics
+from data_builders.written.sampled import sample, sampling_of, template_of
 from eval.models.chat import Answer, CachedWriter, Writer
-from records import Document, Generation, UserError
+from records import Document, Generation
 from records.abstention import responds
 
 
@@ -129,20 +126,8 @@ class Generations(Builder):
         self, name: str, kind: str, template: str, topics: Topics, work: Work
     ) -> dict[str, list[Answer]]:
         """Topic to what an author wrote about it."""
-        writer = self.authors[name].writer
-        sampling = {
-            "n": self.per_topic,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_new_tokens": self.max_new_tokens,
-            "seed": self.seed,
-        }
-        prompts = {
-            topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}]
-            for topic in topics
-        }
-        journal = work.journal(kind, writer.identity, template, sampling)
-        return write_texts(writer, prompts, sampling, journal)
+        sampling = sampling_of(self, self.per_topic)
+        return sample(self.authors[name].writer, template, topics, sampling, work, kind)
 
     def _release_others(self, name: str) -> None:
         """One local model at a time: those of ten steps of a training would not fit."""
@@ -153,31 +138,13 @@ class Generations(Builder):
     def _templates(self) -> dict[tuple[str, str], str]:
         """Author and kind to the template; all are known before a model is loaded."""
         return {
-            (name, kind): _template(name, prompt)
+            (name, kind): template_of(prompt, f"authors: {name}: prompt")
             for name, author in self.authors.items()
             for kind, prompt in author.prompts.items()
         }
 
     def _topics(self) -> Topics:
         return dict(list(read_topics(self.topics).items())[: self.limit])
-
-
-def _template(name: str, prompt: str) -> str:
-    """A prompt with ``{topic}``, or that of an adversary's checkpoint folder.
-
-    Raises:
-        UserError: it is neither.
-    """
-    if "{topic}" in prompt:
-        return prompt
-    if not (Path(prompt) / "component.json").is_file():
-        raise UserError(
-            f"authors: {name}: prompt {prompt!r} has no {{topic}} and is no checkpoint's folder"
-        )
-    template = read_component(prompt, "adversary").prompt_template
-    if template is None:
-        raise UserError(f"authors: {name}: {prompt}: component.json has no prompt_template")
-    return template
 
 
 def _texts(
