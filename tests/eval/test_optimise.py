@@ -10,6 +10,7 @@ import yaml
 
 from eval.commands.experiment import main
 from eval.commands.report import main as report
+from eval.experiments.optimise.optimise import Optimise
 from eval.experiments.optimise.page import OptimisePage
 from eval.run.run import Run
 from eval.stages import Selection
@@ -164,6 +165,17 @@ def test_rows_may_say_whose_they_are(config):
     two = run(config, "two", "--experiment.adversaries", '["all.jsonl"]')
     shown = {place: (row.value, row.ci95) for place, row in one.items()}
     assert shown == {place: (row.value, row.ci95) for place, row in two.items()}
+
+
+def test_rows_of_generations_have_no_id_and_no_claims(config):
+    rows = [json.loads(line) for line in Path("all.jsonl").read_text("utf-8").splitlines()]
+    bare = [{k: v for k, v in row.items() if k not in {"id", "claims"}} for row in rows]
+    write_jsonl("all.jsonl", bare)
+    experiment = Optimise({"x": None}, ["all.jsonl"])
+    found = experiment.documents()
+    assert [d.kind for d in found] == [EMPTY] * 27 + [TOLD] * 27
+    assert [d.model_extra["step"] for d in found] == ([0] * 9 + [10] * 9 + [20] * 9) * 2
+    assert len({d.id for d in found}) == 54
 
 
 class Killed(Exception):
