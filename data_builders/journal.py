@@ -55,6 +55,7 @@ def write_texts(
     sampling: Mapping[str, object],
     journal: Path,
     unit: str = "topic",
+    at_a_time: int | None = None,
 ) -> dict[str, list[Answer]]:
     """A language model's answers to named prompts.
 
@@ -64,12 +65,13 @@ def write_texts(
         sampling: the keywords of ``Writer.answer``.
         journal: as for :func:`journalled`.
         unit: what the names are.
+        at_a_time: how many prompts are answered before they are written.
     """
 
     def make(some: Mapping[str, Sequence[Message]]) -> Iterable[dict]:
         return ({"answers": own} for own in writer.answer(list(some.values()), **sampling))
 
-    rows = journalled(journal, prompts, make, unit=unit)
+    rows = journalled(journal, prompts, make, unit=unit, at_a_time=at_a_time)
     return {name: [Answer(*answer) for answer in row["answers"]] for name, row in rows.items()}
 
 

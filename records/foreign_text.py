@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-# VeriScore's `question` tells its extraction whether a text is an answer to one.
-KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source")
+# VeriScore's `question` tells its extraction whether a text is an answer to one; `adversary` and
+# `step` say of which training a text is, and how far that had come.
+KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source", "adversary", "step")
 # The bins of FActScore's ``cat``, as it and FactReasoner spell them.
 _FREQUENCIES = {"very rare", "rare", "medium", "frequent", "very frequent", "freq", "very freq"}
 # FActScore's prompt, which is a sentence, and HALoGEN's, which is not.
@@ -25,7 +26,7 @@ def topic_of(row: dict) -> str | None:
     return found[1].strip() if found else asked
 
 
-def kept_of(row: dict) -> dict[str, str]:
+def kept_of(row: dict) -> dict[str, object]:
     """The fields that a text keeps; FActScore's ``cat`` is its frequency and its region."""
     cat = {"bin" if name in _FREQUENCIES else "group": name for name in row.get("cat") or []}
     return cat | {name: row[name] for name in KEPT if row.get(name) is not None}

@@ -87,13 +87,19 @@ def written(tier: str) -> dict[str, str]:
 def exported() -> set[str]:
     """Folders under ``checkpoints/`` that a training's configuration names.
 
-    Others are in its comments, in lines ``… --export_to checkpoints/NAME``.
+    Others are in its comments, in lines ``… --export_to checkpoints/NAME``. Of each there are those
+    of the steps that the configuration exports.
     """
-    configs = [path for path in CONFIGS if path.parent.parent.name == "train"]
-    read = [yaml.safe_load(path.read_text("utf-8")) for path in configs]
-    own = {config["export_to"] for config in read if "export_to" in config}  # no sweep has one
-    told = (re.findall(r"--export_to (checkpoints/\S+)", comments_of(path)) for path in configs)
-    return own.union(*told)
+    found = set()
+    for path in CONFIGS:
+        config = yaml.safe_load(path.read_text("utf-8"))
+        if path.parent.parent.name != "train" or "export_to" not in config:  # no sweep has one
+            continue
+        told = re.findall(r"--export_to (checkpoints/\S+)", comments_of(path))
+        for folder in (config["export_to"], *told):
+            found.add(folder)
+            found |= {f"{folder}_step_{step}" for step in config.get("export_steps", [])}
+    return found
 
 
 @pytest.fixture

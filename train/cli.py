@@ -37,6 +37,7 @@ from train.judge import compare, complete, differences, given_folder, kind_of, l
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.push import check_push, push
 from train.resume import BEST, LAST, Resume, curves_logger, read_state
+from train.steps import KeepSteps
 
 FIT_OPTIONS = {"config", "ckpt_path", *(field.name for field in fields(RunOptions))}
 
@@ -156,8 +157,10 @@ class TrainCLI(LightningCLI):
                 enable_version_counter=False,
                 save_on_train_epoch_end=False,
             ),
+            # Before Resume: a run that goes on at a step has that step's weights already.
+            steps := KeepSteps(self.folder, options.export_steps, fresh=step == 0),
             Resume(self.folder, options.save_every, fingerprint, fresh=step == 0),
-            Export(self.export_to, self.folder / BEST, self.arguments),
+            Export(self.export_to, self.folder / BEST, self.arguments, steps),
         ]
 
     def _loggers(self, step: int) -> list[Logger]:

@@ -6,6 +6,8 @@ the base model with a fresh head, the control of every experiment.
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +26,7 @@ from train.batches import FixedBatches, run_seed
 from train.card import Training, write_card
 from train.data import RecordData
 from train.module import ComponentModule
+from train.steps import KeepSteps
 
 
 def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
@@ -45,36 +48,64 @@ def shown(found: Measures) -> str:
 
 
 class Export(Callback):
-    """Writes the checkpoint folder when the fit ends.
+    """Writes the checkpoint folder when the fit ends, and beside it one for each step that is kept.
 
     Args:
         to: the folder; replaced whole when it holds a checkpoint already.
         best: Lightning checkpoint with the best weights; absent when no validation took place.
         arguments: what the user typed after ``python -m train``, for the model card.
+        steps: what keeps the weights of single steps.
     """
 
-    def __init__(self, to: Path, best: Path, arguments: Sequence[str]):
-        self.to, self.best, self.arguments = to, best, arguments
+    def __init__(self, to: Path, best: Path, arguments: Sequence[str], steps: KeepSteps):
+        self.to, self.best, self.arguments, self.steps = to, best, arguments, steps
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        there = self.to.exists() and (not self.to.is_dir() or any(self.to.iterdir()))
-        if there and not (self.to / "component.json").is_file():
-            raise UserError(
-                f"{self.to}: exists and is no checkpoint; give another folder as --export_to"
-            )
+        for to in (self.to, *map(self._place, self.steps.steps)):
+            there = to.exists() and (not to.is_dir() or any(to.iterdir()))
+            if there and not (to / "component.json").is_file():
+                raise UserError(
+                    f"{to}: exists and is no checkpoint; give another folder as --export_to"
+                )
         check_full_state(trainer)
 
     def on_fit_end(self, trainer: Trainer, pl_module: ComponentModule) -> None:
+        self.steps.keep(trainer)  # of a fit without a step nothing else was called
         if trainer.is_global_zero:
             self._export(trainer, pl_module)
         trainer.strategy.barrier("export")
 
     def _export(self, trainer: Trainer, module: ComponentModule) -> None:
-        data = trainer.datamodule
         unshard(trainer, module, self.best)
         if self.best.is_file():
-            state = torch.load(self.best, map_location="cpu", weights_only=True)["state_dict"]
-            module.load_state_dict(state, strict=module.strict_loading)
+            load_weights(module, self.best)
+        found = self._judge_and_write(trainer, module, self.to)
+        _summarise(trainer, found)
+        print(f"dev: {shown(found)}\ncheckpoint: {self.to}")
+        self._export_steps(trainer, module)
+
+    def _export_steps(self, trainer: Trainer, module: ComponentModule) -> None:
+        kept = self.steps.kept()
+        for step, path in kept.items():
+            load_weights(module, path)
+            found = self._judge_and_write(trainer, module, self._place(step))
+            print(f"step {step}, dev: {shown(found)}\ncheckpoint: {self._place(step)}")
+        late = [step for step in self.steps.steps if step not in kept]
+        for step in late:
+            # What an earlier run left there would pass for this one's.
+            shutil.rmtree(self._place(step), ignore_errors=True)
+        if late:
+            said = (
+                f"training ended at step {trainer.global_step}, before {', '.join(map(str, late))}"
+            )
+            print(f"--export_steps: {said}", file=sys.stderr)
+
+    def _place(self, step: int) -> Path:
+        return self.to.with_name(f"{self.to.name}_step_{step}")
+
+    def _judge_and_write(self, trainer: Trainer, module: ComponentModule, to: Path) -> Measures:
+        """Judge the module's weights on dev, fit what dev fits, and write the folder."""
+        data = trainer.datamodule
         module.to(trainer.strategy.root_device)
         judged = data.records["dev"], data.items["dev"], evaluate(module, data.batches("dev"))
         module.cpu()
@@ -94,15 +125,17 @@ class Export(Callback):
             after=module.probabilities_of(*judged),
         )
         component = _component(module, data, found)
-        self._write(module, component, training)
-        _summarise(trainer, found)
-        print(f"dev: {shown(found)}\ncheckpoint: {self.to}")
-
-    def _write(self, module: ComponentModule, component: Component, training: Training) -> None:
-        with new_folder(self.to) as folder:
+        with new_folder(to) as folder:
             module.save_pretrained(folder)
             module.tokenizer.save_pretrained(folder)
-            write_component(folder, component, write_card(folder, self.to, component, training))
+            write_component(folder, component, write_card(folder, to, component, training))
+        return found
+
+
+def load_weights(module: ComponentModule, path: Path) -> None:
+    """Put the weights of a Lightning checkpoint into a module."""
+    state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
+    module.load_state_dict(state, strict=module.strict_loading)
 
 
 def check_full_state(trainer: Trainer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TRAINER_DEFAULTS = {
     "num_sanity_val_steps": 0,
@@ -23,6 +23,9 @@ class RunOptions:
         export_to: checkpoint folder to write when the fit ends; null: checkpoints/NAME.
         patience: stop early after this many validations without a better monitored measure.
         save_every: steps between two last.ckpt.
+        export_steps: steps whose weights are exported as well, each to a checkpoint folder
+            EXPORT_TO_step_STEP with measures of its own; 0 is the start. They are written when the
+            fit ends.
         push_to_hub: ORG/NAME: upload the exported folder there when the fit ends.
     """
 
@@ -31,4 +34,5 @@ class RunOptions:
     export_to: str | None = None
     patience: int = 10
     save_every: int = 100
+    export_steps: list[int] = field(default_factory=list)
     push_to_hub: str | None = None

@@ -22,6 +22,7 @@ from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.splits import SPLITS, by_split
 from data_builders.topics import Stratum, Topics, split_topics
+from data_builders.written.sampled import sampling_of
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import Document, Generation, UserError
@@ -125,13 +126,7 @@ class Adversarial(Builder):
     def _answers(
         self, kind: str, prompt: Prompt, topics: Mapping[str, Topics], work: Work
     ) -> dict[str, list[Answer]]:
-        sampling = {
-            "n": self.per_topic,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_new_tokens": self.max_new_tokens,
-            "seed": self.seed,
-        }
+        sampling = sampling_of(self, self.per_topic)
         prompts = {t: prompt.messages(topic=t) for own in topics.values() for t in own}
         journal = work.journal(kind, self.writer.identity, prompt.sha256, sampling)
         return write_texts(self.writer, prompts, sampling, journal)

@@ -13,17 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
-from components.checkpoint import read_component
-from components.encoding import fill_prompt
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
-from data_builders.journal import write_texts
 from data_builders.topics import Topics, read_topics
-from eval.models.chat import Answer, Writer
-from records import Document, Generation, UserError
+from data_builders.written.sampled import sample, sampling_of, template_of
+from eval.models.chat import Answer, CachedWriter, Writer
+from records import Document, Generation
 from records.abstention import responds
 
 
@@ -36,10 +33,13 @@ class Author:
             (``eval.models.local.LocalModel``), or any OpenAI-compatible server.
         prompts: kind of text to its prompt, a template with ``{topic}``; or the folder of an
             adversary's checkpoint, whose own template is taken.
+        fields: more that each of the texts says of itself, e.g. ``adversary`` and ``step``, by
+            which ``experiment optimise`` knows a series of one training.
     """
 
     writer: Writer
     prompts: dict[str, str] = field(default_factory=lambda: {"normal": "Tell me a bio of {topic}."})
+    fields: dict[str, str | int | float] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,6 +78,8 @@ class Generations(Builder):
         if not self.authors:
             yield "authors: nobody writes; give at least one"
         for name, author in self.authors.items():
+            for own in sorted({*author.fields} & {*Generation.model_fields, "failed", "id"}):
+                yield f"authors: {name}: fields: {own}: the texts have that already; rename it"
             for kind, prompt in author.prompts.items():
                 if not re.fullmatch(r"\w+", kind):
                     yield f"authors: {name}: kind {kind!r}: use letters, digits and _ only"
@@ -102,6 +104,8 @@ class Generations(Builder):
         }
         for (name, kind), template in self._templates().items():
             authors[name]["prompts"][kind] = template
+        for name, author in self.authors.items():
+            authors[name] |= {"fields": author.fields} if author.fields else {}
         return super().config() | {"authors": authors}
 
     def make(self, work: Work) -> Made:
@@ -110,8 +114,9 @@ class Generations(Builder):
         files: dict[str, list[Generation]] = {f"{kind}.jsonl": [] for kind in self.files()}
         figures = {}
         for (name, kind), template in self._templates().items():
+            self._release_others(name)
             answers = self._answers(name, kind, template, topics, work)
-            texts = list(_texts(name, kind, topics, answers))
+            texts = list(_texts(name, self.authors[name], kind, topics, answers))
             files[f"{kind}.jsonl"] += texts
             figures[f"{name}, {kind}"] = _figures(texts)
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
@@ -121,25 +126,19 @@ class Generations(Builder):
         self, name: str, kind: str, template: str, topics: Topics, work: Work
     ) -> dict[str, list[Answer]]:
         """Topic to what an author wrote about it."""
-        writer = self.authors[name].writer
-        sampling = {
-            "n": self.per_topic,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_new_tokens": self.max_new_tokens,
-            "seed": self.seed,
-        }
-        prompts = {
-            topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}]
-            for topic in topics
-        }
-        journal = work.journal(kind, writer.identity, template, sampling)
-        return write_texts(writer, prompts, sampling, journal)
+        sampling = sampling_of(self, self.per_topic)
+        return sample(self.authors[name].writer, template, topics, sampling, work, kind)
+
+    def _release_others(self, name: str) -> None:
+        """One local model at a time: those of ten steps of a training would not fit."""
+        for other, author in self.authors.items():
+            if other != name and isinstance(author.writer, CachedWriter):
+                author.writer.release()
 
     def _templates(self) -> dict[tuple[str, str], str]:
         """Author and kind to the template; all are known before a model is loaded."""
         return {
-            (name, kind): _template(name, prompt)
+            (name, kind): template_of(prompt, f"authors: {name}: prompt")
             for name, author in self.authors.items()
             for kind, prompt in author.prompts.items()
         }
@@ -148,33 +147,15 @@ class Generations(Builder):
         return dict(list(read_topics(self.topics).items())[: self.limit])
 
 
-def _template(name: str, prompt: str) -> str:
-    """A prompt with ``{topic}``, or that of an adversary's checkpoint folder.
-
-    Raises:
-        UserError: it is neither.
-    """
-    if "{topic}" in prompt:
-        return prompt
-    if not (Path(prompt) / "component.json").is_file():
-        raise UserError(
-            f"authors: {name}: prompt {prompt!r} has no {{topic}} and is no checkpoint's folder"
-        )
-    template = read_component(prompt, "adversary").prompt_template
-    if template is None:
-        raise UserError(f"authors: {name}: {prompt}: component.json has no prompt_template")
-    return template
-
-
 def _texts(
-    name: str, kind: str, topics: Topics, answers: dict[str, list[Answer]]
+    name: str, author: Author, kind: str, topics: Topics, answers: dict[str, list[Answer]]
 ) -> Iterator[Generation]:
     """The records; an answer that is none is an empty text that says why."""
     for topic, stratum in topics.items():
         for answer in answers[topic]:
             more = {} if answer.failed is None else {"failed": answer.failed}
             own = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
-            yield Generation(**own, **stratum.known(), **more)
+            yield Generation(**own, **stratum.known(), **author.fields, **more)
 
 
 def _figures(texts: list[Generation]) -> dict[str, object]:

@@ -11,13 +11,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from components.encoding import fill_prompt
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
+from data_builders.written.sampled import sample, sampling_of, template_of
 from records import Preference, UserError
+
+if TYPE_CHECKING:
+    from eval.models.local import LocalModel
 
 PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
 
@@ -34,6 +40,8 @@ class Preferences(Builder):
         pipeline: configuration file of the metric, as for ``python -m eval score --config``.
         prompt: template with ``{topic}``; null takes the checkpoint's own; a base model is
             then given the topic alone.
+        chat: put the prompt through the tokenizer's chat template; null: as the adversary was
+            trained, and of a base model not.
         selection: ``core`` scores the claims that Core keeps, ``none`` all of them.
         score: ``precision``, or ``factscore``, which punishes texts of few claims.
         verdict: assessor and verdict that score, e.g. ``nli.default``, where there are several.
@@ -44,6 +52,8 @@ class Preferences(Builder):
         min_gap: least difference of score between chosen and rejected.
         shares: topics of train and dev.
         batch_size: texts that are sampled together; changes the speed, not the texts.
+        cache: SQLite file of answers, so that builds that score the same texts in two ways sample
+            them once.
         limit: only the first so many topics, for a trial.
         seed: of sampling and of the split.
 
@@ -55,6 +65,7 @@ class Preferences(Builder):
     generator: str
     pipeline: str
     prompt: str | None = None
+    chat: bool | None = None
     selection: Literal["none", "core"] = "none"
     score: Literal["precision", "factscore"] = "precision"
     verdict: str | None = None
@@ -65,9 +76,10 @@ class Preferences(Builder):
     min_gap: float = 0.1
     shares: tuple[int, int] = (9, 1)
     batch_size: int = 32
+    cache: Path | None = None
 
     reads = ("topics",)
-    speed = ("batch_size",)
+    speed = ("batch_size", "cache")
     least: ClassVar = {"samples": 2, "max_new_tokens": 1, "shares": 1, "batch_size": 1}
 
     def faults(self) -> list[str]:
@@ -93,8 +105,7 @@ class Preferences(Builder):
         """The best and the worst text of each topic."""
         # PyTorch comes with these, and `--help` has no need of it.
         from components.checkpoint import library_versions
-        from data_builders.written import sampled
-        from eval.models.causal import CausalLM
+        from data_builders.written import scored
         from eval.pipeline import read_pipeline
         from eval.run.provenance import inputs
 
@@ -102,29 +113,37 @@ class Preferences(Builder):
         if self.selection == "core" and pipeline.select is None:
             raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
         topics = self._topics()
-        engine = CausalLM(self.generator, self.prompt, self.batch_size)
-        if "{topic}" not in engine.template:
-            raise UserError(f"prompt {engine.template!r} has no {{topic}}; give --prompt")
-        prompts = {topic: engine.prompt_for(topic) for topic in topics}
-        digests = inputs([shown, self.generator])
-        names = ("temperature", "top_p", "max_new_tokens", "seed")
-        sampling = {"n": self.samples, **{name: getattr(self, name) for name in names}}
-        generator = sampled.describe(engine, self.generator, sampling)
-        texts = sampled.sample(engine, topics, generator, sampling, work)
-        del engine  # two models at a time are more than enough
-        scored = sampled.score(pipeline, topics, texts, shown, work)
+        writer, template = self._writer()
+        sampling = sampling_of(self, self.samples)
+        answers = sample(writer, template, topics, sampling, work, "samples")
+        writer.release()  # two models at a time are more than enough
+        texts = {topic: [answer.text for answer in own] for topic, own in answers.items()}
+        found = scored.score(pipeline, topics, texts, shown, work)
         told = (self.selection, self.score, self.verdict)
         values = {
-            topic: [sampled.value_of(one, *told, work.dropped) for one in own]
-            for topic, own in scored.items()
+            topic: [scored.value_of(one, *told, work.dropped) for one in own]
+            for topic, own in found.items()
         }
-        found = {
-            "generator": generator,
+        origin = {
+            "generator": writer.identity | {"prompt_template": template, **sampling},
             "pipeline": shown,
-            "inputs": dict(digests),
+            "inputs": dict(inputs([shown, self.generator])),
             "libraries": library_versions(),
         }
-        return Made(self._rows(topics, prompts, texts, values, work), CARD, found=found)
+        prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
+        return Made(self._rows(topics, prompts, texts, values, work), CARD, found=origin)
+
+    def _writer(self) -> tuple[LocalModel, str]:
+        """Who writes, and the prompt template."""
+        from eval.models.local import LocalModel
+
+        adversary = (Path(self.generator) / "component.json").is_file()
+        chat = self.chat if adversary else bool(self.chat)
+        own = self.generator if adversary else "{topic}"
+        options = {"batch_size": self.batch_size, "cache": self.cache}
+        return LocalModel(self.generator, chat, **options), template_of(
+            self.prompt or own, "prompt"
+        )
 
     def _topics(self) -> Topics:
         return dict(list(read_topics(self.topics).items())[: self.limit])

@@ -57,6 +57,11 @@ EXPERIMENTS = {
         "lss.page.LssPage",
         "metric(claim, LSS) and human ratings (2308.12157, section 6, Table 4)",
     ),
+    "optimise": (
+        "optimise.optimise.Optimise",
+        "optimise.page.OptimisePage",
+        "precision, claims and kept share while an adversary is trained against a metric (DPO)",
+    ),
     "relation_model": (
         "factreasoner.relation_model.RelationModel",
         "factreasoner.relation_model_page.RelationModelPage",

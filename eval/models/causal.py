@@ -113,6 +113,10 @@ class CausalLM:
             pack_linears(model)
         return model
 
+    def release(self) -> None:
+        """Let go of the model's memory; what is asked next loads it again."""
+        vars(self).pop("_model", None)
+
     def _load(self) -> PreTrainedModel:
         if self.component is None:
             return load_causal(str(self.checkpoint), dtype=self.dtype)

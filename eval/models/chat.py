@@ -215,6 +215,9 @@ class CachedWriter(ABC):
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
         """Have the texts written, in any order; ``keep`` takes each as soon as it is there."""
 
+    def release(self) -> None:  # noqa: B027 (a server's model is not here)
+        """Let go of what answering took up here; what is asked next may take longer."""
+
     def keep_answers_in(self, folder: Path) -> None:
         """Keep the answers in this folder, unless ``cache`` names another place."""
         if self.cache_path is None:

@@ -72,6 +72,10 @@ class LocalModel(CachedWriter):
             "when_cut": self.when_cut,
         }
 
+    def release(self) -> None:
+        """Let go of the model's memory."""
+        self._engine.release()
+
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
         engine = self._engine
         prompts, fits = [], []

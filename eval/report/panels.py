@@ -35,11 +35,14 @@ class Curve(NamedTuple):
         line: its points, band and hints.
         level: what it is held against, drawn dashed.
         crossing: the point at which it is above that for the first time, marked by a star.
+        look: number of its colour and of its kind of line, where lines that share one belong
+            together; else each line of a plot has a colour of its own.
     """
 
     line: Line
     level: float | None = None
     crossing: tuple[float, float] | None = None
+    look: tuple[int, int] | None = None
 
 
 class Box(NamedTuple):
@@ -63,9 +66,17 @@ def box_of(values: Sequence[float]) -> Box | None:
 
 
 def curve_panels(
-    panels: Mapping[str, Mapping[str, Curve]], xlabel: str, ylabel: str, ticks: Sequence[float]
+    panels: Mapping[str, Mapping[str, Curve]],
+    xlabel: str,
+    ylabel: str,
+    ticks: Sequence[float],
+    top: float | None = 1.02,
 ) -> str:
-    """A plot a name, a line a series; levels dashed in the line's colour."""
+    """A plot a name, a line a series; levels dashed in the line's colour.
+
+    Args:
+        top: where the plots end; ``None``: above the largest value.
+    """
     told = Hints()
     with drawing():
         columns = 1 if len(panels) <= COLUMNS else 2
@@ -74,7 +85,7 @@ def curve_panels(
             looks = zip(own.items(), cycle(COLOURS), cycle(MARKERS), strict=False)
             for (name, curve), colour, marker in looks:
                 _draw(axes, name, curve, (colour, marker), told)
-            axes.set_ylim(0, 1.02)
+            axes.set_ylim(0, top)
             axes.set_xticks(ticks)
         for axes in plots[-columns:]:
             axes.set_xlabel(plain_label(xlabel))
@@ -85,9 +96,12 @@ def curve_panels(
 
 
 def _draw(axes: Axes, name: str, curve: Curve, look: tuple[str, str], told: Hints) -> None:
-    colour, marker = look
+    (colour, marker), line = look, LINES[0]
+    if curve.look is not None:
+        colour, line = COLOURS[curve.look[0] % len(COLOURS)], LINES[curve.look[1] % len(LINES)]
+        marker = MARKERS[curve.look[0] % len(MARKERS)]
     x, y = ([point[side] for point in curve.line.points] for side in (0, 1))
-    axes.plot(x, y, label=_label(name), color=colour, marker=marker, markersize=4)
+    axes.plot(x, y, label=_label(name), color=colour, linestyle=line, marker=marker, markersize=4)
     if curve.line.band:
         at, low, high = zip(*curve.line.band, strict=True)
         axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)

@@ -11,6 +11,7 @@ import yaml
 from data_builders.__main__ import main
 from data_builders.written.generations import Author, Generations
 from eval.models import openai_server
+from eval.models.causal import CausalLM
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from records import Generation, UserError, read_records, write_jsonl
@@ -103,7 +104,7 @@ def test_an_answer_that_is_none_is_an_empty_text_that_says_why(server):
 
 
 def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch):
-    monkeypatch.setattr("data_builders.journal.A_WRITE", 2)
+    monkeypatch.setattr("data_builders.written.sampled.TOPICS_A_WRITE", 2)
     whole = build(server, "whole", per_topic=2)
 
     def dies(body: dict) -> str:
@@ -139,6 +140,34 @@ def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server
     with pytest.raises(UserError, match=message):
         build(server, prompts={"prompts": prompts})
     assert not server.answered
+
+
+def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_at_a_time(
+    tiny_llama, monkeypatch
+):
+    loaded, load = [], CausalLM._load
+    monkeypatch.setattr(CausalLM, "_load", lambda self: loaded.append(self) or load(self))
+    authors = {
+        f"step {step}": Author(
+            LocalModel(str(tiny_llama)),
+            {"a": f"{{topic}} {step}", "b": f"Of {{topic}} {step}"},
+            {"step": step},
+        )
+        for step in (0, 15)
+    }
+    options = {"max_new_tokens": 5}
+    folder = Generations("out", ["topics.jsonl"], authors, **options).build().parent
+    rows = read_records(folder / "a.jsonl", Generation)
+    assert [row.model_extra["step"] for row in rows] == [0] * 6 + [15] * 6
+    assert len(loaded) == 2, "once an author, whatever it writes"
+    assert "_model" not in vars(loaded[0])
+    told = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
+    assert told["step 15"]["fields"] == {"step": 15}
+
+
+def test_a_field_that_texts_have_is_refused(server):
+    with pytest.raises(UserError, match="authors: Tiny: fields: kind: the texts have that"):
+        build(server, prompts={"fields": {"kind": "x"}})
 
 
 def test_one_yaml_says_it_all(server, capsys):

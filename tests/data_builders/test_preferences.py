@@ -11,11 +11,13 @@ import yaml
 
 from data_builders.__main__ import main
 from data_builders.splits import drawn_splits
+from data_builders.written.generations import Author, Generations
 from data_builders.written.preferences import best_and_worst
-from data_builders.written.sampled import value_of
+from data_builders.written.scored import value_of
 from eval.commands.score import main as score
 from eval.metrics.document import DocumentScore
 from eval.models.causal import CausalLM
+from eval.models.local import LocalModel
 from eval.pipeline import Pipeline, Scored
 from records import Document, Preference, UserError, read_records, write_jsonl
 from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama, unli
@@ -142,8 +144,8 @@ class Killed(Exception):
 def test_a_killed_build_goes_on(config, monkeypatch, place):
     whole = build(config, output="whole")
     monkeypatch.setattr("data_builders.written.sampled.TOPICS_A_WRITE", 2)
-    monkeypatch.setattr("data_builders.written.sampled.DOCUMENTS_A_WRITE", 4)
-    owner, name = (CausalLM, "sample") if place == "sampling" else (Pipeline, "score")
+    monkeypatch.setattr("data_builders.written.scored.DOCUMENTS_A_WRITE", 4)
+    owner, name = (LocalModel, "answer") if place == "sampling" else (Pipeline, "score")
     real, calls = getattr(owner, name), Counter()
 
     def dies(self, *args, **options):
@@ -239,6 +241,31 @@ def test_mistakes_say_what_to_change(config, options, said):
     with pytest.raises(UserError) as error:
         build(config, *options)
     assert said in str(error.value)
+
+
+def test_two_metrics_score_the_same_texts_and_a_cache_spares_writing_them_twice(
+    config, monkeypatch
+):
+    one = build(config, "--cache", "answers.sqlite", output="one")
+
+    def dies(*_, **__):
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(CausalLM, "write", dies)
+    more = ["--cache", "answers.sqlite", "--selection", "core"]
+    other = build(config, *more, output="other")
+    texts = [[r["text"] for r in lines(folder / "samples.jsonl")] for folder in (one, other)]
+    assert texts[0] == texts[1]
+    assert len(set(texts[0])) > len(TOPICS)
+
+
+def test_texts_are_those_that_generations_samples(config, adversary):
+    folder = build(config)
+    author = Author(LocalModel(str(adversary)), {"sampled": str(adversary)})
+    options = {"per_topic": 3, "temperature": 2.0, "max_new_tokens": 40}
+    built = Generations("texts", ["topics.jsonl"], {"A": author}, **options).build().parent
+    own, theirs = lines(folder / "samples.jsonl"), lines(built / "sampled.jsonl")
+    assert [(r["topic"], r["text"]) for r in own] == [(r["topic"], r["text"]) for r in theirs]
 
 
 def test_core_needs_a_selector(config):

@@ -168,7 +168,8 @@ def test_help_of_a_command_shows_every_option_of_a_run(capsys: pytest.CaptureFix
         assert main([command, "--help"]) == 0
         text = capsys.readouterr().out
         trainer = [name for name in inspect.signature(Trainer).parameters]
-        own = ["name", "runs", "export_to", "patience", "save_every", "push_to_hub", "ckpt_path"]
+        own = ["name", "runs", "export_to", "patience", "save_every", "export_steps"]
+        own += ["push_to_hub", "ckpt_path"]
         for option in [*own, *(f"trainer.{name}" for name in trainer), *MODULES]:
             assert re.search(rf"^  (-c, )?(--)?{option}\b", text, re.MULTILINE), option
     assert re.search(r"gradient_clip_val\n[^-]*default: 1\.0", text)

@@ -97,6 +97,7 @@ class ScoredText(BaseModel):
         generator: str | None = None
         group: str | None = None
         bin: str | None = None
+        step: int | None = None
 
     class Scores(BaseModel):
         """One metric's."""

@@ -1,0 +1,1 @@
+"""Does a defence hold while an adversary is trained against the metric?"""

@@ -1,0 +1,264 @@
+"""Does a defence hold under optimisation? On texts whose claims' truth is known."""
+
+import json
+import xml.etree.ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.commands.experiment import main
+from eval.commands.report import main as report
+from eval.experiments.optimise.optimise import Optimise
+from eval.experiments.optimise.page import OptimisePage
+from eval.run.run import Run
+from eval.stages import Selection
+from records import Claim, Document, Result, UserError, read_results, write_jsonl
+
+TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in ("Lee", "Ray", "Roe")]
+EMPTY, TOLD = "against the metric", "against both"
+
+
+class NotEmpty:
+    """A selector that drops what is true of anyone."""
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Selection]]:
+        return [
+            [
+                Selection(claim=c.id, selected=kept, weight=1.0, reason="selected")
+                for c in own
+                if (kept := "someone" not in c.text) in (True, False)
+            ]
+            for own in claims
+        ]
+
+
+class OnTopic:
+    """A judge of relevance that cannot read every sentence."""
+
+    def __call__(
+        self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
+    ) -> list[Sequence[int | None]]:
+        return [[None if "?" in s else int("someone" not in s) for s in own] for own in sentences]
+
+
+def text(topic: str, place: int, step: int, more: list[tuple[str, str]]) -> dict:
+    """Half of what it says is true, or a third of it; ``more`` is what training added."""
+    said = [(f"{topic} won prize {place}.", "S"), (f"{topic} lost.", "NS")]
+    said += [(f"{topic} fell.", "NS")] * (place % 2)
+    said += more
+    claims = [{"id": str(n), "text": t, "label": label} for n, (t, label) in enumerate(said)]
+    own = {"id": topic, "topic": topic, "text": " ".join(t for t, _ in said)}
+    return own | {"claims": claims, "step": step}
+
+
+def series(adversary: str, step: int) -> list[dict]:
+    """Two more facts a step: of anyone, which the defence drops, or of the topic."""
+    rows = []
+    for place, topic in enumerate(TOPICS):
+        who = f"{topic} is someone" if adversary == EMPTY else topic
+        more = [(f"{who} of kind {n}.", "S") for n in range(2 * step // 10)]
+        rows.append(text(topic, place, step, more) | {"adversary": adversary})
+    return rows
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for adversary, name in ((EMPTY, "a"), (TOLD, "b")):
+        for step in (0, 10, 20):
+            write_jsonl(f"{name}{step}.jsonl", series(adversary, step))
+    rows = [row for step in (0, 10, 20) for name in (EMPTY, TOLD) for row in series(name, step)]
+    write_jsonl("all.jsonl", rows)
+    honest = [text(t, n, 0, []) | {"kind": "normal", "step": None} for n, t in enumerate(TOPICS)]
+    write_jsonl("honest.jsonl", [*honest, honest[0] | {"kind": "info"}])
+    labels = {
+        "decompose": {"class_path": "eval.decompose.given.Given"},
+        "verify": [{"class_path": "eval.verify.labels.Labels"}],
+    }
+    content = {
+        "experiment": {
+            "metrics": {"labels": labels},
+            "adversaries": {
+                EMPTY: {step: [f"a{step}.jsonl"] for step in (20, 0, 10)},
+                TOLD: {step: [f"b{step}.jsonl"] for step in (0, 10, 20)},
+            },
+            "texts": ["honest.jsonl"],
+            "defences": {"not empty": {"class_path": "tests.eval.test_optimise.NotEmpty"}},
+            "relevance": {"class_path": "tests.eval.test_optimise.OnTopic"},
+        }
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def run(config: Path, output: str, *more: str) -> dict[tuple, Result]:
+    main(["optimise", "--config", str(config), "--output", output, *more])
+    rows = read_results(f"{output}/results.json").results
+    return {(r.metric, r.selection, r.kind, r.variant, r.against): r for r in rows}
+
+
+def test_values_of_a_series_are_those_of_the_definition(config):
+    found = run(config, "out")
+    # Four topics of nine have two false facts beside a true one.
+    start = (5 * 1 / 2 + 4 * 1 / 3) / 9
+    end = (5 * 5 / 6 + 4 * 5 / 7) / 9
+    for adversary in (EMPTY, TOLD):
+        assert found["factual_precision", "none", adversary, 0, None].value == pytest.approx(start)
+        assert found["factual_precision", "none", adversary, 20, None].value == pytest.approx(end)
+        gain = found["gain", "none", adversary, 20, "start"]
+        assert gain.value == pytest.approx(end - start)
+        assert gain.ci95[0] > 0
+        assert gain.n == len(TOPICS)
+        assert found["gamed", "none", adversary, 20, "start"].value == 1
+        assert found["claims", "none", adversary, 20, None].value == pytest.approx(58 / 9)
+    assert found["gain", "not empty", EMPTY, 20, "start"].value == 0
+    assert found["gamed", "not empty", EMPTY, 20, "start"].value == 0
+    assert found["gain", "not empty", TOLD, 20, "start"].value == pytest.approx(end - start)
+    kept = (5 * 2 / 6 + 4 * 3 / 7) / 9
+    assert found["kept_share", "not empty", EMPTY, 20, None].value == pytest.approx(kept)
+    assert found["claims", "not empty", EMPTY, 20, None].value == pytest.approx(22 / 9)
+    # Honest texts are those of the start.
+    assert found["gain", "none", EMPTY, 0, "normal"].value == 0
+    assert found["gain", "none", EMPTY, 20, "normal"].value == pytest.approx(end - start)
+    assert found["factual_precision", "none", "normal", None, None].value == pytest.approx(start)
+    assert ("gain", "none", EMPTY, 0, "start") not in found
+    relevant = (5 * 2 / 6 + 4 * 3 / 7) / 9
+    assert found["relevance", "none", EMPTY, 20, None].value == pytest.approx(relevant)
+    assert found["relevance", "none", TOLD, 20, None].value == 1
+
+
+def test_texts_that_differ_by_their_topic_alone_are_one_text(config):
+    same = [{"topic": t, "text": f"{t} is  someone."} for t in TOPICS[:6]]
+    other = [{"topic": t, "text": f"{t} won {t}."} for t in TOPICS[6:]]
+    every = [*same, *other, {"topic": TOPICS[0], "text": ""}]
+    rows = [row | {"id": str(n), "claims": []} for n, row in enumerate(every)]
+    write_jsonl("a20.jsonl", rows)
+    found = run(config, "out")
+    share = found["distinct_share", "none", EMPTY, 20, None]
+    assert share.value == pytest.approx(2 / 9)
+    assert found["distinct_share", "none", EMPTY, 0, None].value == 1
+    assert found["respond_ratio", "none", EMPTY, 20, None].value < 1
+
+
+def test_what_cannot_be_judged_is_counted_and_never_scored(config):
+    rows = series(EMPTY, 20)
+    for row in rows:
+        row["text"] = "Is that what people say of her? " + row["text"]
+        row["claims"].append({"id": "x", "text": "Who?", "failed": "no claim"})
+    write_jsonl("a20.jsonl", rows)
+    before, found = run(config, "out"), run(config, "other")
+    assert before == found  # the same files
+    value = found["relevance", "none", EMPTY, 20, None]
+    assert value.failed == len(TOPICS)
+    assert value.value == pytest.approx((5 * 2 / 6 + 4 * 3 / 7) / 9)
+    assert found["factual_precision", "none", EMPTY, 20, None].failed == len(TOPICS)
+    assert found["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS)
+
+
+def test_rows_may_say_whose_they_are(config):
+    one = run(config, "one")
+    two = run(config, "two", "--experiment.adversaries", '["all.jsonl"]')
+    shown = {place: (row.value, row.ci95) for place, row in one.items()}
+    assert shown == {place: (row.value, row.ci95) for place, row in two.items()}
+
+
+def test_rows_of_generations_have_no_id_and_no_claims(config):
+    rows = [json.loads(line) for line in Path("all.jsonl").read_text("utf-8").splitlines()]
+    bare = [{k: v for k, v in row.items() if k not in {"id", "claims"}} for row in rows]
+    write_jsonl("all.jsonl", bare)
+    experiment = Optimise({"x": None}, ["all.jsonl"])
+    found = experiment.documents()
+    assert [d.kind for d in found] == [EMPTY] * 27 + [TOLD] * 27
+    assert [d.model_extra["step"] for d in found] == ([0] * 9 + [10] * 9 + [20] * 9) * 2
+    assert len({d.id for d in found}) == 54
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes_and_a_finished_one_stays(config, monkeypatch):
+    run(config, "whole")
+    real, calls = Run.documents, []
+
+    def dies(self, part, work, documents, record, chunk=128):
+        calls.append(part)
+        if part == "relevance" and calls.count(part) == 1:
+            raise Killed
+        return real(self, part, work, documents, record, 10)
+
+    monkeypatch.setattr(Run, "documents", dies)
+    with pytest.raises(Killed):
+        run(config, "killed")
+    assert not Path("killed/results.json").exists()
+    run(config, "killed")
+    for name in ("results.json", "texts.jsonl", "tables.md", "figures/precision.csv"):
+        assert Path("whole", name).read_bytes() == Path("killed", name).read_bytes(), name
+
+
+def test_the_page_says_whether_the_defence_held(config, capsys):
+    run(config, "out")
+    printed = capsys.readouterr().out
+    assert "not empty did not hold" in printed
+    assert printed.count("gamed") == 4  # two without, one with; "not gamed" with the other
+    report(["--run", "out"])
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert f"<b>labels, {EMPTY}</b>" in page
+    for said in (
+        "precision from 0.426 to 0.780 (steps 0 to 20), of normal texts 0.426",
+        "not empty no step gains (+0.00 [+0.00, +0.00] at step 20): the defence holds",
+        "at step 20): the defence does not hold",
+        "relevance 100.0 % to 37.6 %",
+    ):
+        assert said in page, said
+    for name in ("precision", "claims", "kept", "texts"):
+        xml.etree.ElementTree.parse(f"out/figures/{name}.svg")
+        rows = Path(f"out/figures/{name}.csv").read_text(encoding="utf-8").splitlines()
+        assert rows[0].startswith("metric,adversary,defence,step,value,low,high,n,failed")
+    assert len(Path("out/figures/precision.csv").read_text().splitlines()) == 1 + 2 * 2 * 3
+    told = Path("out/tables.md").read_text(encoding="utf-8")
+    assert "Ann Lee is someone of kind 3." in told
+
+
+def test_without_a_gain_nothing_is_said_of_the_defence(config):
+    flat = {EMPTY: {0: ["a0.jsonl"], 10: ["a0.jsonl"]}}
+    run(config, "out", "--experiment.adversaries", json.dumps(flat), "--experiment.texts", "[]")
+    said = OptimisePage().told(read_results("out/results.json"))
+    assert "Training gained nothing without a defence" in said
+    assert "which does not show that it holds" in said
+    assert "held:" not in said
+
+
+def test_a_single_topic_shows_nothing(config, capsys):
+    run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
+    told = capsys.readouterr()
+    assert f"gain: {EMPTY} with start: fewer than two topics" in told.err
+    assert "no gain has an interval" in told.out
+    assert "cannot be said" in told.out
+
+
+@pytest.mark.parametrize(
+    ("adversaries", "said"),
+    [
+        ({}, "adversaries: none; give at least one"),
+        ({EMPTY: {0: ["a0.jsonl"]}}, "only step 0; give the start and later"),
+        ({"normal": {0: ["a0.jsonl"], 1: ["a10.jsonl"]}}, "so honest texts are called"),
+        ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
+        (["honest.jsonl"], "honest.jsonl:1: adversary: field required"),
+    ],
+)
+def test_mistakes_say_what_to_change(config, adversaries, said):
+    with pytest.raises(UserError) as error:
+        run(config, "out", "--experiment.adversaries", json.dumps(adversaries))
+    assert said in str(error.value)
+
+
+def test_honest_files_have_honest_texts(config):
+    write_jsonl("honest.jsonl", [{"topic": "Ann Lee", "text": "x", "kind": "info"}])
+    with pytest.raises(UserError, match="no text of kind 'normal'"):
+        run(config, "out")
