@@ -10,10 +10,11 @@ from data_builders.kb.graph import MONTHS
 # First words that are small inside a sentence; any other one may be a name.
 _OPENERS = frozenset(
     """a after again also although among an another as at before being biographers both by death
-    during each for from he her here his in it its many most on one our politics professionally
+    during each more for from he her here his in it its many most on one our politics professionally
     reference records she since sources some that the their there these they this those three two
     under until upon while with""".split()  # noqa: SIM905 (a list is longer)
 )
+_ALSO_NAMES = frozenset({"One", "Some", "Two", "Three", "Another", "More", "Most", "Here"})
 _PRONOUN = re.compile(r"(?:He|She)(?= [a-z])")
 _POSSESSIVE = re.compile(r"(?:His|Her)(?= )")
 _PARENTHESIS = re.compile(r"\s*\([^()]*\)$")
@@ -44,7 +45,8 @@ class Clause(NamedTuple):
 
 
 def name_of(topic: str) -> str:
-    """A topic's name, without what tells it from its namesakes."""
+    """A topic's name, without what tells it from its namesakes and without quotation marks."""
+    topic = topic.strip("'\" ")
     return _PARENTHESIS.sub("", topic).strip() or topic
 
 
@@ -58,6 +60,8 @@ def names_in(text: str, topic: str) -> set[str]:
 def bare(text: str) -> str:
     """A claim without its full stop."""
     text = text.strip()
+    if text.endswith('."'):  # He appeared in "Fargo."
+        return f'{text[:-2]}"'
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
 
 
@@ -67,7 +71,7 @@ def clause_of(text: str, topic: str) -> Clause | None:
     subjects = [re.escape(s) for s in dict.fromkeys((name, name.split()[-1])) if s]
     found = re.match(rf"({'|'.join([*subjects, 'He', 'She'])}) ([a-z].*)", text)
     # "her" and "who" alone are no verbs; "and" joins a second name to the first.
-    if found is None or re.match(r"(?:and|or|of|who|the|family)\b", found[2]):
+    if found is None or "\n" in text or re.match(r"(?:and|or|of|who|the|family)\b", found[2]):
         return None
     return Clause(found[1], found[2])
 
@@ -93,6 +97,8 @@ def inside(text: str) -> str:
     """A claim as it stands behind other words: no full stop, no capital that is no name's."""
     text = bare(text)
     first, _, rest = text.partition(" ")
+    if first in _ALSO_NAMES and rest[:1].isupper():  # One Direction
+        return text
     return f"{first.lower()} {rest}" if first.rstrip(",").casefold() in _OPENERS else text
 
 

@@ -18,7 +18,7 @@ from data_builders.written.attacks.attacked import as_they_were as unchanged
 from data_builders.written.attacks.clauses import bare, clause_of
 from data_builders.written.attacks.corrections import Corrected as Corrects
 from data_builders.written.attacks.corrections import KnowledgeBase
-from data_builders.written.attacks.times import DATE, written_otherwise
+from data_builders.written.attacks.times import DATE, dates_in, written_otherwise
 from data_builders.written.attacks.validity import BORN, DIED, SameFacts, details
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
@@ -39,7 +39,7 @@ SAME = {
     "television": "TV",
     "numerous": "many",
     "such as": "like",
-    "currently": "at present",
+    "currently": "now",
     "resides in": "lives in",
     "was awarded": "was given",
     "throughout his": "all through his",
@@ -102,6 +102,8 @@ class Edited(Attack):
 
     def _edited(self, text: str) -> str:
         for phrase, other in self.same.items():
+            if phrase not in text:
+                continue
             text = re.sub(rf"{_NOT_BEHIND}\b{re.escape(phrase)}\b(?! [A-Z])", other, text)
         return written_otherwise(text) if self.dates else text
 
@@ -174,17 +176,14 @@ class Corrected(Attack):
         found = _framed(claim.text, source.topic)
         if found is None:
             return []
-        own = {tuple(sorted(stems(c.text))) for c in source.claims}
         facts = [f for f in world.true_of(source) if f.document != source.id]
+        said = {tuple(sorted(stems(c.text))) for c in source.claims}
         return [
-            Correction(claim.id, found[1], other[1], _said(claim.text, found[1], other[1]), f.id)
-            for f in facts
-            if (other := _framed(f.text, source.topic))
-            and other[0] == found[0]
-            and _kind(other[1]) == _kind(found[1])
-            and not stems(other[1]) & stems(found[1])
-            and tuple(sorted(stems(f.text))) not in own
-            and _says_which(found)
+            Correction(claim.id, found[1], new, _said(claim.text, found[1], new), fact.id)
+            for fact in facts
+            if (other := _framed(fact.text, source.topic))
+            and (new := _in_its_place(found, other))
+            and tuple(sorted(stems(_said(claim.text, found[1], new)))) not in said
         ]
 
 
@@ -200,22 +199,34 @@ def _framed(text: str, topic: str) -> tuple[str, str] | None:
     return f"{found['frame']}{found['article'] or ''}", found["value"]
 
 
-def _says_which(framed: tuple[str, str]) -> bool:
+def _in_its_place(false: tuple[str, str], true: tuple[str, str]) -> str | None:
+    """The true value as it stands for the false one, where both are of the same; else none."""
+    (frame, old), (other, new) = false, true
+    if not _says_which(frame, old):
+        return None
+    if _kind(old) == "year" and _kind(new) == "day":
+        # "was born in" a year, "was born on" a day.
+        other, new = re.sub(r"on$", "in", other), str(dates_in(new)[0].year)
+    same = frame == other and _kind(old) == _kind(new)
+    return new if same and not stems(old) & stems(new) else None
+
+
+def _says_which(frame: str, value: str) -> bool:
     """Whether a frame alone says what its value is of.
 
-    "was inducted in 1992" and "is the captain of" may be about anything; a birth and a death, a
-    frame with a name of its own, and one that says what somebody is by birth are not.
+    "was inducted in 1992" and "is the captain of" may be about anything; a birth, a death and a
+    frame with a name of its own may not.
     """
-    frame, value = framed
-    return bool(BORN.search(frame) or DIED.search(frame)) or (
-        _kind(value) != "name" and bool(details(f"He {frame}"))
-    )
+    if BORN.search(frame) or DIED.search(frame):
+        return True
+    return _kind(value) != "name" and bool(details(f"He {frame}"))
 
 
 def _kind(value: str) -> str:
     """Whether a value is a day, a month, a year, a number, or a name."""
-    if found := DATE.fullmatch(value):
-        return "date" + "".join(sorted(k[0] for k, v in found.groupdict().items() if v))
+    if DATE.fullmatch(value):
+        (date,) = dates_in(value)
+        return "day" if date.day else "month" if date.month else "year"
     return "number" if value[0].isdigit() else "name"
 
 
@@ -235,6 +246,9 @@ def _exchanged(
     shared = any(pattern.search(c.text) for c in others)
     twice = any(bare(c.old) == old or c.by == one.by != KNOWN for c in made.values())
     if shared or twice or len(pattern.findall(text)) != 1:
+        return None
+    # "Milan" of "Milan, Italy" and "Italy" of it go together.
+    if _kind(old) == "name" and re.search(rf", {re.escape(old)}|{re.escape(old)}, [A-Z]", text):
         return None
     return pattern.sub(lambda _: new, text)
 

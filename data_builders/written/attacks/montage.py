@@ -8,15 +8,21 @@ from typing import NamedTuple
 
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
-from data_builders.written.attacks.clauses import bare, clause_of, inside, standing
+from data_builders.written.attacks.clauses import bare, clause_of, inside, name_of, standing
 from data_builders.written.attacks.repetition import LEAST_WORDS
 from data_builders.written.attacks.times import dates_in, ends_in_date
-from data_builders.written.attacks.validity import SuggestsFalse, moment
+from data_builders.written.attacks.validity import SuggestsFalse, details, moment
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import stems
 
 CONNECTIVES = ("Later, ", "Afterwards, ", "Then ", "After that, ", "Some time later, ")
+
+
+# A claim that ends so without its year is none.
+_OPEN = frozenset(
+    {"was", "is", "born", "died", "first", "last", "only", "the", "a", "an", "early", "late"}
+)
 
 
 class Event(NamedTuple):
@@ -38,7 +44,7 @@ class Montage(Attack):
 
     Every claim is true by itself (``S``), so a metric of single claims is content; that the second
     came after the first is false by the years of the document's own claims, or since nothing comes
-    after death or before birth. ``suggests`` of the record lists those pairs. A year at the end of
+    after death. ``suggests`` of the record lists those pairs. A year at the end of
     a claim is left out, which makes the claim weaker and no less true.
 
     Source: MontageLie, arXiv 2505.15792.
@@ -58,7 +64,7 @@ class Montage(Attack):
         """Some undated facts, then the dated ones in reverse."""
         events = _events(source)
         years = [e for e in events if e.when[0] == e.when[1] and not math.isinf(e.when[0])]
-        # "After that, she was born" misleads nobody; only where there is nothing else.
+        # Deaths would give it away; only where there is nothing else.
         events = years if len({event.when for event in years}) > 1 else events
         if not any(one.when[0] > other.when[1] for one in events for other in events):
             raise NotApplicable("no two supported claims of different known moments")
@@ -69,7 +75,11 @@ class Montage(Attack):
         opening = [
             Said(bare(standing(text, source.topic)), "S", (name,))
             for text, name in source.supported.items()
-            if name not in dated and _introduces(text, source.topic)
+            if name not in dated
+            and _introduces(text, source.topic)
+            and not any(
+                stems(text) <= stems(e.text) or stems(e.text) <= stems(text) for e in events
+            )
         ][: self.opening]
         told, pairs = [], []
         for place, event in enumerate(events):
@@ -92,16 +102,27 @@ def _events(source: Source) -> list[Event]:
         if when is None or clause_of(text, source.topic) is None:
             continue
         last = ends_in_date(bare(text))
-        weaker = last[0] if last and len(last[0].split()) >= LEAST_WORDS - 1 else bare(text)
-        said = weaker if len(dates_in(text)) == 1 and not _needs_year(weaker) else bare(text)
+        one_date = last is not None and len(dates_in(text)) == 1
+        said = last[0] if one_date and not _needs_year(last[0]) else bare(text)
+        dead = math.isinf(when[0])
+        if not dead and not _tells(said, source.topic):
+            continue
+        if dead and any(math.isinf(event.when[0]) for event in found):
+            continue
         if not any(stems(said) <= stems(e.text) or stems(e.text) <= stems(said) for e in found):
             found.append(Event(name, said, when))
     return found
 
 
+def _tells(text: str, topic: str) -> bool:
+    """Whether a claim without its year still says something: no "she was appointed"."""
+    names = {word for word in details(text) if word not in name_of(topic).split()}
+    return len(text.split()) >= LEAST_WORDS and (bool(names) or len(text.split()) > LEAST_WORDS + 1)
+
+
 def _needs_year(text: str) -> bool:
     """Whether a claim without its year would be another one, or none."""
-    return text.split()[-1] in ("was", "is", "born", "died", "first", "last", "only")
+    return text.split()[-1] in _OPEN
 
 
 def _introduces(text: str, topic: str) -> bool:

@@ -42,7 +42,7 @@ class Namesake(Attack):
             raise NotApplicable("no namesake is known")
         true = " ".join(fact.text for fact in world.true_of(source))
         told = [
-            (p, [f for f in _facts(p) if not may_be_true_of_both(f.text, true, p.name)])
+            (p, [(t, f) for t, f in _facts(p) if not may_be_true_of_both(t, true, p.name)])
             for p in others
         ]
         told = [(page, facts) for page, facts in told if len(facts) >= self.least]
@@ -51,8 +51,8 @@ class Namesake(Attack):
         page, facts = rng.choice(told)
         name = name_of(source.topic)
         said = [
-            Said(standing(fact.text, page.title).replace(page.name, name), "NS", (fact.id,))
-            for fact in facts[: self.sentences]
+            Said(text.replace(page.name, name), "NS", (fact.id,))
+            for text, fact in facts[: self.sentences]
         ]
         return one_by_one(said, more={"other": page.title})
 
@@ -87,9 +87,7 @@ class Related(Attack):
             page, how = rng.choice(named), "named"
         else:
             page, how = self._sharing(source, world), "shares a name"
-        said = [
-            Said(standing(f.text, page.title), "S", (f.id,)) for f in _facts(page)[: self.sentences]
-        ]
+        said = [Said(text, "S", (fact.id,)) for text, fact in _facts(page)[: self.sentences]]
         return one_by_one(said, more={"other": page.title, "related": how})
 
     def _sharing(self, source: Source, world: World) -> Page:
@@ -112,11 +110,14 @@ def _speaks_of(text: str, page: Page) -> bool:
     return re.search(whole, text) is not None
 
 
-def _facts(page: Page) -> list[Fact]:
-    """The facts about the page's topic itself that stand alone."""
+def _facts(page: Page) -> list[tuple[str, Fact]]:
+    """The facts about the page's topic itself, each with its whole name."""
     found = {}
     for fact in page.facts:
-        about = clause_of(fact.text, page.title) or fact.text.startswith(("His ", "Her "))
-        if about and len(fact.text.split()) > 3 and not denies(fact.text):
-            found.setdefault(standing(fact.text, page.title), fact)
-    return list(found.values())
+        clause = clause_of(fact.text, page.title)
+        if clause is None and not fact.text.startswith(("His ", "Her ")):
+            continue
+        text = clause.of(page.name) if clause else standing(fact.text, page.title)
+        if len(fact.text.split()) > 3 and not denies(fact.text) and "\n" not in fact.text:
+            found.setdefault(text, fact)
+    return list(found.items())
