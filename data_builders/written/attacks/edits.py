@@ -25,6 +25,7 @@ from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import stems
 from records import Claim
 
+KNOWN = "knowledge base"
 # Where a participle stands, the phrase for a finite verb does not fit.
 _NOT_BEHIND = "".join(rf"(?<!\b{word} )" for word in ("has", "have", "had", "having", "been"))
 # Each means the same as the other; small letters, so that no name is touched.
@@ -185,9 +186,6 @@ class Corrected(Attack):
             and (new := _in_its_place(found, other))
             and tuple(sorted(stems(_said(claim.text, found[1], new)))) not in said
         ]
-
-
-KNOWN = "knowledge base"
 
 
 def _framed(text: str, topic: str) -> tuple[str, str] | None:

@@ -109,9 +109,14 @@ def _events(source: Source) -> list[Event]:
             continue
         if dead and any(math.isinf(event.when[0]) for event in found):
             continue
-        if not any(stems(said) <= stems(e.text) or stems(e.text) <= stems(said) for e in found):
+        if not any(_same(said, event.text) for event in found):
             found.append(Event(name, said, when))
     return found
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether one of two claims says all that the other does."""
+    return stems(one) <= stems(other) or stems(other) <= stems(one)
 
 
 def _tells(text: str, topic: str) -> bool:

@@ -17,19 +17,19 @@ from data_builders.written.attacks.clauses import (
     Clause,
     bare,
     clause_of,
-    inside,
     name_of,
     opened,
     pronoun_of,
     standing,
 )
 from data_builders.written.attacks.times import coarser, ends_in_date, written_otherwise
-from data_builders.written.attacks.validity import OnlyTrue
+from data_builders.written.attacks.validity import OnlyTrue, details
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.corrupters import paragraph_lines
 from data_builders.written.corruption.sources import Source
-from eval.models.chat import Writer
+from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
+from records import Claim
 
 # {p} is a claim as it stands inside a sentence, {P} as it begins one.
 FRAMES = (
@@ -116,16 +116,20 @@ class NearParaphrases(Attack):
             prompts, temperature=self.temperature, max_new_tokens=40 * self.sentences
         )
         for place, claim, own in zip(places, claims, answers, strict=True):
-            found[place] = self._told(claim.rests_on[0], claim.text, own[0].text)
+            found[place] = self._told(sources[place].topic, claim, own[0])
         return found
 
-    def _told(self, fact: str, text: str, answer: str) -> Attacked | NotApplicable:
+    def _told(self, topic: str, claim: Claim, answer: Answer) -> Attacked | NotApplicable:
         """The lines of a model's answer that neither add nor lose a name or number."""
-        lines = [line for line in paragraph_lines(answer) if line != text]
-        kept = list(dict.fromkeys(line for line in lines if _details(line) == _details(text)))
+        if answer.failed is not None:
+            return NotApplicable(answer.failed)
+        name = set(name_of(topic).split())
+        lines = (line for line in paragraph_lines(answer.text) if line != claim.text)
+        same = details(claim.text) - name
+        kept = list(dict.fromkeys(line for line in lines if details(line) - name == same))
         if not kept:
             return NotApplicable("the model gave no paraphrase with all details")
-        return _one_fact(fact, [text, *kept][: self.sentences])
+        return _one_fact(claim.rests_on[0], [claim.text, *kept][: self.sentences])
 
     def _versions(self, source: Source, clause: Clause) -> Iterator[str]:
         """The fact with other subjects, its end at the front, another date."""
@@ -199,7 +203,3 @@ def _clauses(source: Source) -> list[tuple[str, Clause]]:
 
 def _one_fact(fact: str, told: Sequence[str]) -> Attacked:
     return one_by_one([Said(text, "S", (fact,)) for text in told])
-
-
-def _details(text: str) -> set[str]:
-    return set(re.findall(r"(?<=\S )[A-Z]\w+|\w*\d\w*", inside(text)))

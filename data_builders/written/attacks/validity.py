@@ -303,7 +303,7 @@ def without(text: str, asides: Iterable[str]) -> str:
     return text
 
 
-BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world")
+BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world|life began|the light of day")
 _NO_MOMENT = re.compile(
     r"(?i)\b(?:before|after|until|beyond|since|from|between|by \d)\b.*\d{4}|\bposthum"
 )
@@ -314,7 +314,8 @@ _ALIVE = re.compile(
 # Further than any year.
 _EVER = 1e6
 DIED = re.compile(
-    r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|met (?:his|her) end|saw alive"
+    r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|\blast day|met (?:his|her) end"
+    r"|saw alive|the end of .* life\b|life (?:ended|came to)"
 )
 
 
