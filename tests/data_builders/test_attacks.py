@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from data_builders.__main__ import main
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import (
     Attacked,
@@ -339,22 +341,49 @@ def test_a_benign_edit_and_a_correction_of_one_document():
         Corrected().attack(SOURCES["again"], WORLD, random.Random(0))
 
 
-def test_the_knowledge_base_tells_true_from_false_and_corrects(people, dataset):
+def person(name: str, sex: str, **facts: str) -> Person:
+    values = {prop: (Value(text, f"v:{text}"),) for prop, text in facts.items()}
+    for prop in ("P569", "P570"):
+        values[prop] = (Value(facts[prop], None, int(facts[prop].split()[-1])),)
+    return Person(f"p:{name}", name, name, (f"Dame {name}",), sex, values, None, "D", 0)
+
+
+ZED = person("Zed Zoe", "female", P569="5 May 1910", P570="1 June 1980", P19="Lyon", P106="poet")
+YAN = person("Yan Yu", "male", P569="2 July 1911", P570="8 June 1990", P19="Turin", P106="chemist")
+# Each claim about Zed Zoe as it is, and as it becomes; the true ones stay.
+KNOWN = [
+    ("Zed Zoe was born on 5 May 1910.", None),
+    ("May 5, 1910 was the day of Zed Zoe's birth.", None),
+    ("Zed Zoe was born on July 2, 1911.", "Zed Zoe was born on May 5, 1910."),
+    ("Zed Zoe died on 5 May 1910.", "Zed Zoe died on 1 June 1980."),
+    ("Zed Zoe's place of birth was Lyon.", None),
+    ("Turin was Zed Zoe's place of birth.", "Lyon was Zed Zoe's place of birth."),
+    ("Zed Zoe was a chemist.", "Zed Zoe was a poet."),
+    ("Records show Zed Zoe as male.", "Records show Zed Zoe as female."),
+    ("Another name of Zed Zoe was Dame Yan Yu.", "Another name of Zed Zoe was Dame Zed Zoe."),
+]
+
+
+@pytest.mark.parametrize(("text", "corrected"), KNOWN)
+def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
     knowledge = KnowledgeBase()
-    knowledge.__dict__["_people"] = {person.iri: person for person in people}
-    profiles = read_records(dataset / "profiles.jsonl", Document)
-    told = [(row, claim) for row in profiles for claim in row.claims]
-    right = [knowledge.is_true(row.person, row.topic, claim.text) for row, claim in told]
-    true = [yes for yes, (_, claim) in zip(right, told, strict=True) if claim.label == "S"]
-    false = [yes for yes, (_, claim) in zip(right, told, strict=True) if claim.label == "NS"]
-    # It may not know what is true; it never takes what is false for true.
-    assert sum(false) == 0
-    assert np.mean(true) > 0.85
-    attack = Corrected(knowledge)
-    for row in profiles[:5]:
-        source = Source(row.id, row)
-        one = attack.attack(source, World([source]), random.Random(0))
-        assert list(attack.keeps.faults(source, one, World([source]))) == []
+    knowledge.__dict__["_people"] = {who.iri: who for who in (ZED, YAN)}  # else from a server
+    assert knowledge.is_true(ZED.iri, "Zed Zoe", text) == (corrected is None)
+    assert not knowledge.is_true(ZED.iri, "Zed Zoe", text.replace("was", "was not")) or (
+        "was" not in text
+    )
+    if corrected is None:
+        return
+    assert knowledge.corrected(ZED.iri, "Zed Zoe", text) == corrected
+    claim = {"id": "c0", "text": text, "source": text, "label": "NS"}
+    about = Document(id="z", topic="Zed Zoe", text=text, claims=[claim], person=ZED.iri)
+    source, attack = Source("z", about), Corrected(knowledge)
+    one = attack.attack(source, World([source]), random.Random(0))
+    assert one.text == corrected
+    assert list(attack.keeps.faults(source, one, World([source]))) == []
+    wrong = one.claims[0].model_copy(update={"text": text.replace("Zed Zoe was", "Zed Zoe is")})
+    broken = replace(one, claims=[wrong])
+    assert list(attack.keeps.faults(source, broken, World([source])))
 
 
 # What is kept, and how it breaks
