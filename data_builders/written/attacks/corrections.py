@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +45,7 @@ class Find(NamedTuple):
     kinds: frozenset[tuple[str, str]]
 
 
+@dataclass
 class KnowledgeBase:
     """Corrects claims about people, and tells whether they are true.
 
@@ -55,17 +57,10 @@ class KnowledgeBase:
         cache_dir: folder of kept answers.
     """
 
-    def __init__(
-        self,
-        endpoint: str = "snapshot",
-        population: str = POPULATION,
-        user_agent: str | None = None,
-        cache_dir: Path | None = None,
-    ):
-        self.endpoint = endpoint
-        self.population = population
-        self.user_agent = user_agent
-        self.cache_dir = cache_dir
+    endpoint: str = "snapshot"
+    population: str = POPULATION
+    user_agent: str | None = None
+    cache_dir: Path | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
