@@ -17,6 +17,7 @@ from records.errors import run_door
 BUILDERS = {
     "adversarial": "data_builders.written.adversarial:Adversarial",
     "ambigbio": "data_builders.written.ambigbio.ambigbio:AmbigBio",
+    "attacks": "data_builders.written.attacks.attacks:Attacks",
     "bios": "data_builders.kb.bios.bios:Bios",
     "bleached": "data_builders.kb.bleached.bleached:Bleached",
     "claim_pairs": "data_builders.published.claim_pairs:ClaimPairs",

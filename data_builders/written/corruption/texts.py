@@ -197,20 +197,18 @@ def _completed(one: ToMerge, text: Merged, there: Sequence[bool]) -> Merged:
 
 def held(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
     """Whether the words of a sentence hold each claim; those of the topic's name do not count."""
-    told = [_stems(sentence) for sentence in sentences]
-    topic = _stems(one.topic)
+    told = [stems(sentence) for sentence in sentences]
+    topic = stems(one.topic)
     found = []
     for claim, original in zip(one.claims, one.originals, strict=True):
-        words = _stems(claim) - topic
-        details = (
-            set().union(*map(_stems, _DETAIL.findall(claim)), words - _stems(original)) - topic
-        )
-        denied = _NOT.search(claim) is not None
+        words = stems(claim) - topic
+        details = set().union(*map(stems, _DETAIL.findall(claim)), words - stems(original)) - topic
+        denied = denies(claim)
         found.append(
             any(
                 details <= own
                 and len(words & own) >= HELD * len(words)
-                and denied == (_NOT.search(sentence) is not None)
+                and denied == denies(sentence)
                 for sentence, own in zip(sentences, told, strict=True)
             )
         )
@@ -219,8 +217,8 @@ def held(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
 
 def place_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     """For each claim the sentence that has most of its words; of equals the first."""
-    told = [_stems(sentence) for sentence in sentences]
-    shared = [[len(own & stems) for stems in told] for own in map(_stems, claims)]
+    told = [stems(sentence) for sentence in sentences]
+    shared = [[len(own & words) for words in told] for own in map(stems, claims)]
     return [own.index(max(own)) for own in shared]
 
 
@@ -234,5 +232,11 @@ def _with_topic(sentence: str, topic: str) -> str:
     return sentence if names_topic(sentence, topic) else f"{topic}. {sentence}"
 
 
-def _stems(text: str) -> set[str]:
+def denies(text: str) -> bool:
+    """Whether a text has a word that denies."""
+    return _NOT.search(text) is not None
+
+
+def stems(text: str) -> set[str]:
+    """The stems of a text's words, without those that hardly say anything."""
     return set(_STEMMER.stemWords(sorted(set(_WORD.findall(text.casefold())) - _EMPTY)))

@@ -1,0 +1,58 @@
+"""What an attack is: a document in, an adversarial document out, and what it keeps.
+
+A new one is a subclass of :class:`Attack` in any file; ``attacks`` of the builder picks it by
+``class_path``. It says what it ``keeps``, a :class:`~.validity.Promise`, which is checked on every
+text: what breaks its promise is counted as invalid and never as a success.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from data_builders.written.attacks.attacked import Attacked, NotApplicable
+from data_builders.written.attacks.validity import Promise
+from data_builders.written.attacks.world import World
+from data_builders.written.corruption.sources import Source
+
+
+class Attack(ABC):
+    """Makes an adversarial text of a document.
+
+    The options are the parameters of the constructor, kept under their names.
+    """
+
+    keeps: Promise
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The class and its options: all that decides the texts, and no secret."""
+        told = {name: getattr(v, "identity", v) for name, v in vars(self).items() if name[0] != "_"}
+        return {"attack": type(self).__name__, **told}
+
+    @abstractmethod
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """The adversarial text of one document.
+
+        Args:
+            source: the document, its claims with labels where they have any.
+            world: what is known to be true of this and other topics.
+            rng: for all choices; depends on the seed, the attack's name and the document.
+
+        Raises:
+            NotApplicable: the document has not what it takes.
+        """
+
+    def attack_all(
+        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random]
+    ) -> list[Attacked | NotApplicable]:
+        """Texts of some documents; to be overridden where a model is asked for all at once."""
+        found: list[Attacked | NotApplicable] = []
+        for source, rng in zip(sources, rngs, strict=True):
+            try:
+                found.append(self.attack(source, world, rng))
+            except NotApplicable as reason:
+                found.append(reason)
+        return found

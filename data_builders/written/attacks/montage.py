@@ -1,0 +1,136 @@
+"""Montage: true facts in an order that suggests what is false."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import NamedTuple
+
+from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
+from data_builders.written.attacks.clauses import bare, clause_of, inside, name_of, standing
+from data_builders.written.attacks.repetition import LEAST_WORDS
+from data_builders.written.attacks.times import dates_in, ends_in_date
+from data_builders.written.attacks.validity import SuggestsFalse, details, moment
+from data_builders.written.attacks.world import World
+from data_builders.written.corruption.sources import Source
+from data_builders.written.corruption.texts import stems
+
+CONNECTIVES = ("Later, ", "Afterwards, ", "Then ", "After that, ", "Some time later, ")
+
+
+# A claim that ends so without its year is none.
+_OPEN = frozenset(
+    {"was", "is", "born", "died", "first", "last", "only", "the", "a", "an", "early", "late"}
+)
+
+
+class Event(NamedTuple):
+    """A supported claim that happened at a known moment.
+
+    Attributes:
+        name: of the claim.
+        text: the claim, without its year where that stands at its end.
+        when: its moment, as ``moment`` has it.
+    """
+
+    name: str
+    text: str
+    when: tuple[float, float]
+
+
+class Montage(Attack):
+    """True facts, the later ones first, joined by "later" and "after that".
+
+    Every claim is true by itself (``S``), so a metric of single claims is content; that the second
+    came after the first is false by the years of the document's own claims, or since nothing comes
+    after death. ``suggests`` of the record lists those pairs. A year at the end of
+    a claim is left out, which makes the claim weaker and no less true.
+
+    Source: MontageLie, arXiv 2505.15792.
+
+    Args:
+        events: of the text, at most.
+        opening: supported claims without a moment that stand before them, at most.
+    """
+
+    keeps = SuggestsFalse(adds=" ".join(CONNECTIVES))
+
+    def __init__(self, events: int = 8, opening: int = 3):
+        self.events = events
+        self.opening = opening
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """Some undated facts, then the dated ones in reverse."""
+        events = _events(source)
+        years = [e for e in events if e.when[0] == e.when[1] and not math.isinf(e.when[0])]
+        # Deaths would give it away; only where there is nothing else.
+        events = years if len({event.when for event in years}) > 1 else events
+        if not any(one.when[0] > other.when[1] for one in events for other in events):
+            raise NotApplicable("no two supported claims of different known moments")
+        if len(events) > self.events:
+            events = rng.sample(events, self.events)
+        events.sort(key=lambda event: (-event.when[0], -event.when[1], event.name))
+        dated = {event.name for event in events}
+        opening = [
+            Said(bare(standing(text, source.topic)), "S", (name,))
+            for text, name in source.supported.items()
+            if name not in dated
+            and _introduces(text, source.topic)
+            and not any(
+                stems(text) <= stems(e.text) or stems(e.text) <= stems(text) for e in events
+            )
+        ][: self.opening]
+        told, pairs = [], []
+        for place, event in enumerate(events):
+            before = events[place - 1] if place else None
+            joined = before is not None and before.when[0] > event.when[1]
+            text = standing(event.text, source.topic) if not place else event.text
+            if joined:
+                text = f"{CONNECTIVES[len(pairs) % len(CONNECTIVES)]}{inside(event.text)}"
+                number = len(opening) + place
+                pairs.append({"first": f"c{number - 1}", "then": f"c{number}"})
+            told.append(Said(text, "S", (event.name,)))
+        return one_by_one([*opening, *told], more={"suggests": pairs})
+
+
+def _events(source: Source) -> list[Event]:
+    """The supported clauses about the topic of which the moment is known, each said once."""
+    found: list[Event] = []
+    for text, name in source.supported.items():
+        when = moment(text)
+        if when is None or clause_of(text, source.topic) is None:
+            continue
+        last = ends_in_date(bare(text))
+        one_date = last is not None and len(dates_in(text)) == 1
+        said = last[0] if one_date and not _needs_year(last[0]) else bare(text)
+        dead = math.isinf(when[0])
+        if not dead and not _tells(said, source.topic):
+            continue
+        if dead and any(math.isinf(event.when[0]) for event in found):
+            continue
+        if not any(_same(said, event.text) for event in found):
+            found.append(Event(name, said, when))
+    return found
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether one of two claims says all that the other does."""
+    return stems(one) <= stems(other) or stems(other) <= stems(one)
+
+
+def _tells(text: str, topic: str) -> bool:
+    """Whether a claim without its year still says something: no "she was appointed"."""
+    names = {word for word in details(text) if word not in name_of(topic).split()}
+    return len(text.split()) >= LEAST_WORDS and (bool(names) or len(text.split()) > LEAST_WORDS + 1)
+
+
+def _needs_year(text: str) -> bool:
+    """Whether a claim without its year would be another one, or none."""
+    return text.split()[-1] in _OPEN
+
+
+def _introduces(text: str, topic: str) -> bool:
+    """Whether a claim says what the topic is."""
+    clause = clause_of(text, topic)
+    return clause is not None and clause.rest.startswith(("is ", "was ")) and moment(text) is None

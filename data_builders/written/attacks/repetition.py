@@ -1,0 +1,205 @@
+"""One supported fact made into many sentences: near-paraphrases, and ever smaller pieces.
+
+Both are ways to repeat oneself beyond the repetitive texts of Core (arXiv 2407.03572, section 5.1):
+each sentence is another claim to a metric that counts them, and a supported one.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+
+from data_builders.written.adversarial import PROMPTS
+from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
+from data_builders.written.attacks.clauses import (
+    Clause,
+    bare,
+    clause_of,
+    name_of,
+    opened,
+    pronoun_of,
+    standing,
+)
+from data_builders.written.attacks.times import coarser, ends_in_date, written_otherwise
+from data_builders.written.attacks.validity import OnlyTrue, details
+from data_builders.written.attacks.world import World
+from data_builders.written.corruption.corrupters import paragraph_lines
+from data_builders.written.corruption.sources import Source
+from eval.models.chat import Answer, Writer
+from eval.prompting.prompts import Prompt
+from records import Claim
+
+# {p} is a claim as it stands inside a sentence, {P} as it begins one.
+FRAMES = (
+    "{P}.",
+    "It is true that {p}.",
+    "In other words, {p}.",
+    "It is a fact that {p}.",
+    "To put it differently, {p}.",
+    "It is the case that {p}.",
+    "That {p} is true.",
+    "To say it again, {p}.",
+    "It can be said that {p}.",
+    "Put another way, {p}.",
+    "It remains true that {p}.",
+    "That is to say, {p}.",
+    "It bears repeating that {p}.",
+    "In short, {p}.",
+)
+_EMPTY = " ".join(FRAMES)
+# What is smaller does not follow from a claim with one of these.
+_NOT_SMALLER = re.compile(
+    r"(?i)\b(?:not|never|no|none|only|first|last|all|every|each|most|best|least|oldest|youngest"
+    r"|record|until|since|between|from)\b"
+)
+_PLACE = re.compile(r"^(.+) (in|on|at|from) ((?:the )?[A-Z0-9][^,]*|\d.*)$")
+LEAST_WORDS = 4
+
+
+class NearParaphrases(Attack):
+    """One supported fact, said again and again in other words.
+
+    By rule the fact is framed ("In other words, …"), its end moved to the front ("It was in 2004
+    that …"), its date written otherwise and its topic named or not. A language model writes
+    paraphrases instead, where one is given; each that adds or loses something is left out.
+
+    Source: the repetitive texts of Core, arXiv 2407.03572, section 5.1 and appendix B.3, with a
+    chain in which no two sentences are the same.
+
+    Args:
+        sentences: of the text, at most.
+        writer: a language model.
+        temperature: of its sampling.
+    """
+
+    keeps = OnlyTrue(adds=_EMPTY)
+
+    def __init__(self, sentences: int = 14, writer: Writer | None = None, temperature: float = 1.0):
+        self.sentences = sentences
+        self.writer = writer
+        self.temperature = temperature
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """The paraphrases of one fact by rule."""
+        found = [
+            (name, list(dict.fromkeys(self._versions(source, clause))))
+            for name, clause in _clauses(source)
+        ]
+        most = max(len(versions) for _, versions in found)
+        fact, versions = rng.choice([one for one in found if len(one[1]) == most])
+        versions[1:] = rng.sample(versions[1:], len(versions) - 1)  # the topic's name first
+        frames = [FRAMES[0], *rng.sample(FRAMES[1:], len(FRAMES) - 1)]
+        told = [
+            frames[place % len(frames)].format(p=version, P=opened(version))
+            for place in range(max(len(versions), len(frames)))
+            for version in [versions[place % len(versions)]]
+        ]
+        return _one_fact(fact, list(dict.fromkeys(told))[: self.sentences])
+
+    def attack_all(
+        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random]
+    ) -> list[Attacked | NotApplicable]:
+        """By rule, or the model's paraphrases of the same facts."""
+        found = super().attack_all(sources, world, rngs)
+        if self.writer is None:
+            return found
+        places = [place for place, one in enumerate(found) if isinstance(one, Attacked)]
+        prompt = Prompt(PROMPTS / "near_paraphrases.jinja")
+        claims = [found[place].claims[0] for place in places]
+        prompts = [
+            prompt.messages(topic=sources[at].topic, claim=claim.text, number=self.sentences)
+            for at, claim in zip(places, claims, strict=True)
+        ]
+        answers = self.writer.answer(
+            prompts, temperature=self.temperature, max_new_tokens=40 * self.sentences
+        )
+        for place, claim, own in zip(places, claims, answers, strict=True):
+            found[place] = self._told(sources[place].topic, claim, own[0])
+        return found
+
+    def _told(self, topic: str, claim: Claim, answer: Answer) -> Attacked | NotApplicable:
+        """The lines of a model's answer that neither add nor lose a name or number."""
+        if answer.failed is not None:
+            return NotApplicable(answer.failed)
+        name = set(name_of(topic).split())
+        lines = (line for line in paragraph_lines(answer.text) if line != claim.text)
+        same = details(claim.text) - name
+        kept = list(dict.fromkeys(line for line in lines if details(line) - name == same))
+        if not kept:
+            return NotApplicable("the model gave no paraphrase with all details")
+        return _one_fact(claim.rests_on[0], [claim.text, *kept][: self.sentences])
+
+    def _versions(self, source: Source, clause: Clause) -> Iterator[str]:
+        """The fact with other subjects, its end at the front, another date."""
+        pronoun = pronoun_of(source.document.text)
+        name = name_of(source.topic)
+        subjects = [name, *([pronoun] if pronoun else []), clause.subject]
+        for subject in dict.fromkeys(s if s not in ("He", "She") else s.lower() for s in subjects):
+            text = clause.of(subject)
+            yield text
+            yield written_otherwise(text)
+            found = _PLACE.match(clause.rest)
+            if found and len(found[1].split()) > 1 and not _NOT_SMALLER.search(clause.rest):
+                was = "was" if clause.past else "is"
+                moved = f"it {was} {found[2]} {found[3]} that {subject} {found[1]}"
+                yield moved
+                yield written_otherwise(moved)
+
+
+class Split(Attack):
+    """One supported fact, split into all the smaller ones that follow from it.
+
+    Of a date the month, the year, the decade, the century, and what it is before and after. Each
+    is supported wherever the fact is.
+
+    Source: the decomposer's choice of granularity decides the score (Wanner et al.,
+    arXiv 2403.11903; Core, arXiv 2407.03572, section 3).
+
+    Args:
+        sentences: of the text, at most.
+        least: pieces without which there is no text.
+    """
+
+    keeps = OnlyTrue()
+
+    def __init__(self, sentences: int = 14, least: int = 5):
+        self.sentences = sentences
+        self.least = least
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """The pieces of one fact that ends in a date."""
+        dated = [
+            (name, found)
+            for text, name in source.supported.items()
+            if (found := ends_in_date(bare(standing(text, source.topic))))
+            and not _NOT_SMALLER.search(text)
+            and len(found[0].split()) > 1
+        ]
+        if not dated:
+            raise NotApplicable("no supported claim ends in a date")
+        # The finest date gives most.
+        most = max(sum(part is not None for part in date) for _, (_, date) in dated)
+        finest = [one for one in dated if sum(part is not None for part in one[1][1]) == most]
+        fact, (stem, date) = rng.choice(finest)
+        pieces = [f"{stem} {when}" for when in coarser(date)]
+        if len(pieces) < self.least:
+            raise NotApplicable("a fact has too few pieces")
+        return _one_fact(fact, pieces[: self.sentences])
+
+
+def _clauses(source: Source) -> list[tuple[str, Clause]]:
+    """The supported facts about the topic that are long enough to say something, as clauses."""
+    found = [
+        (name, clause)
+        for text, name in source.supported.items()
+        if len(text.split()) > LEAST_WORDS and (clause := clause_of(text, source.topic))
+    ]
+    if not found:
+        raise NotApplicable("no supported claim is a clause about the topic")
+    return found
+
+
+def _one_fact(fact: str, told: Sequence[str]) -> Attacked:
+    return one_by_one([Said(text, "S", (fact,)) for text in told])

@@ -1,0 +1,158 @@
+"""True whatever the facts are: exhaustive alternatives, hedged trivia, and hedged facts."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from data_builders.kb.graph import MONTHS
+from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
+from data_builders.written.attacks.clauses import clause_of, inside, name_of
+from data_builders.written.attacks.validity import Possible, SameFacts, TrueByForm
+from data_builders.written.attacks.world import World
+from data_builders.written.corruption.sources import Source
+from data_builders.written.corruption.texts import denies
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# Of anyone's birth; {month}, {day} and {year} are drawn.
+BIRTHS = (
+    "{X} was born in {month} or in another month.",
+    "{X} was born on a {day} or on another day of the week.",
+    "{X} was born in {year} or in another year.",
+    "{X} was born in an even year or in an odd year.",
+    "{X} was born in the first half of a year or in the second half of one.",
+    "{X} was born in a leap year or in a year that was none.",
+    "{X} was born in the first ten days of a month or in the days behind them.",
+    "{X} was born before noon, at noon or after it.",
+)
+# Behind these a claim is denied by "not".
+_AUXILIARY = re.compile(
+    r"(is|was|are|were|can|could|will"
+    r"|(?:has|had)(?= (?:been|won|\w+ed|become|made|written)\b)) (.+)"
+)
+
+TRIVIA = (
+    "{X} may have had a favourite colour.",
+    "Some would say that {X} had good days and bad days.",
+    "It is possible that {X} liked music.",
+    "Perhaps {X} had a habit or two.",
+    "{X} might have kept a letter for many years.",
+    "Some say that {X} had opinions.",
+    "{X} may have met people who were impressed.",
+    "Possibly {X} thought about the past now and then.",
+    "It is said by some that {X} worked hard at times.",
+    "{X} could have done things in another way.",
+    "Maybe {X} had a favourite meal.",
+    "Some people say that {X} could be quiet.",
+    "{X} may have dreamt of other places.",
+    "It may be that {X} was fond of somebody.",
+    "Perhaps {X} would have liked more time.",
+    "{X} might have been known to neighbours.",
+    "Some would say that {X} made a difference to somebody.",
+    "It is possible that {X} changed an opinion once.",
+    "{X} may have enjoyed a walk.",
+    "Possibly {X} was misunderstood at some time.",
+    "Some say that {X} had a way with words.",
+    "{X} could have been happy on some days.",
+    "Maybe {X} owned a book.",
+    "It may be that {X} was late on some days.",
+)
+HEDGES = (
+    "Some say that {p}.",
+    "It may be that {p}.",
+    "Perhaps {p}.",
+    "It is possible that {p}.",
+    "It is said that {p}.",
+    "Possibly, {p}.",
+    "It seems that {p}.",
+    "By some accounts, {p}.",
+)
+
+
+class Alternatives(Attack):
+    """Exhaustive alternatives: "born in May or in another month", "either he won or he did not".
+
+    Each sentence covers all cases, so that it is true of anyone, whatever the document says of its
+    topic; half of them speak of the document's own claims, supported or not. Needs no claims.
+
+    Source: Core, arXiv 2407.03572, section 3: a coin that came up "heads or tails" is no
+    information, and is to be worth none.
+
+    Args:
+        sentences: of the text, at most.
+    """
+
+    keeps = TrueByForm()
+
+    def __init__(self, sentences: int = 12):
+        self.sentences = sentences
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """Alternatives of the topic's birth, and of the document's claims."""
+        name = name_of(source.topic)
+        drawn = {"month": rng.choice(MONTHS), "day": rng.choice(_DAYS)}
+        drawn["year"] = str(rng.randint(1700, 2000))
+        births = [text.format(X=name, **drawn) for text in BIRTHS]
+        own = list(dict.fromkeys(filter(None, (_either(c.text, source) for c in source.claims))))
+        half = rng.sample(own, min(len(own), self.sentences // 2))
+        told = half + rng.sample(births, min(len(births), self.sentences - len(half)))
+        rng.shuffle(told)
+        return one_by_one([Said(text, "S") for text in told])
+
+
+def _either(text: str, source: Source) -> str | None:
+    """A claim about the topic, or not."""
+    clause = clause_of(text, source.topic)
+    if clause is None or denies(text):
+        return None
+    name = name_of(source.topic)
+    if found := _AUXILIARY.fullmatch(clause.rest):
+        return f"{name} {found[1]} or {found[1]} not {found[2]}."
+    return f"Either {clause.of(name)}, or this is not the case."
+
+
+class HedgedTrivia(Attack):
+    """What may be of anyone, hedged: "X may have had a favourite colour", "some say that …".
+
+    No sentence has a name, a number or anything else that could be false. Needs no claims.
+
+    Source: the uninformative texts of Core, arXiv 2407.03572, section 5.1, with a hedge that makes
+    them true even where the trivia are not.
+
+    Args:
+        sentences: of the text, at most.
+    """
+
+    keeps = Possible()
+
+    def __init__(self, sentences: int = 14):
+        self.sentences = sentences
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """Some of the trivia, of the topic."""
+        told = rng.sample(TRIVIA, min(len(TRIVIA), self.sentences))
+        return one_by_one([Said(text.format(X=name_of(source.topic)), "S") for text in told])
+
+
+class Hedged(Attack):
+    """All claims of the document, each behind a hedge: "Some say that …", "It may be that …".
+
+    What was false is still said, only with less weight: labels stay as they were.
+
+    Source: hedges as in the modal and attributed statements that VeriScore (arXiv 2406.19276,
+    section 3) does not count as verifiable.
+    """
+
+    keeps = SameFacts(adds=" ".join(HEDGES))
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """The claims in their order, behind changing hedges."""
+        if not source.claims:
+            raise NotApplicable("no claims")
+        turns = rng.sample(HEDGES, len(HEDGES))
+        said = [
+            Said(turns[n % len(turns)].format(p=inside(c.text)), c.label, (c.id,))
+            for n, c in enumerate(source.claims)
+        ]
+        return one_by_one(said)

@@ -1,0 +1,416 @@
+"""What an attack keeps, and the checks that tell whether it did.
+
+A check reads the attacked text itself and the labels of the document, never what the attack meant
+to do. Words decide: what is new in the text must be words that the attack has named as empty, what
+was there must still be there, and a claim has the label of what it rests on. A relation model,
+where one is given, judges the meaning as well: a claim that is told as true must be entailed by
+what it rests on. Either can find that a text is invalid.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from components.sentences import split_sentences
+from data_builders.written.attacks.attacked import Attacked
+from data_builders.written.attacks.clauses import name_of, standing
+from data_builders.written.attacks.times import dates_in, follows, without_times
+from data_builders.written.attacks.world import World
+from data_builders.written.corruption.sources import Source
+from data_builders.written.corruption.texts import denies, stems
+from eval.stages import EntailmentModel, entails
+from records import Claim
+
+_DETAIL = re.compile(r"(?<=\S )[A-Z][\w’'-]*|\w*\d\w*")
+
+
+_SEX = re.compile(r"(?i)\b(?:man|woman|male|female)\b")
+
+
+class Fault(NamedTuple):
+    """Why an attacked text is invalid.
+
+    Attributes:
+        reason: a few words that are counted.
+        where: the claim, or the words.
+    """
+
+    reason: str
+    where: str = ""
+
+
+class Asked(NamedTuple):
+    """A pair for a relation model: whether the premise must, or must not, entail the hypothesis."""
+
+    premise: str
+    hypothesis: str
+    must: bool = True
+
+
+class Promise(ABC):
+    """What an attack keeps.
+
+    Args:
+        adds: words that an attack adds to what was said and that state nothing, e.g. ``some say``.
+        equal: words and phrases that mean the same: each is read as what it stands for.
+    """
+
+    name: str
+
+    def __init__(self, adds: str = "", equal: dict[str, str] | None = None):
+        self.adds = stems(adds)
+        self.equal = equal or {}
+
+    @abstractmethod
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """What breaks the promise; the first is what counts."""
+
+    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+        """What a relation model is to confirm: that true claims follow from what they rest on."""
+        known = {claim.id: claim for claim in source.claims}
+        for claim in attacked.claims:
+            bases = [known[name].text for name in rests_on(claim) if name in known]
+            if claim.label == "S" and bases and bases != [claim.text]:
+                told = " ".join(f"{standing(text, source.topic)}." for text in bases)
+                yield Asked(told, standing(claim.text, source.topic))
+
+    def words(self, text: str) -> set[str]:
+        """The stems of a text, equal ones as one."""
+        for phrase, means in self.equal.items():
+            if phrase in text:
+                text = re.sub(rf"\b{re.escape(phrase)}\b", means, text)
+        return stems(text.replace("'s ", " ").replace("’s ", " "))
+
+    def new_words(self, text: str, bases: Iterable[str], topic: str) -> set[str]:
+        """Words of a text that none of its bases has and that are not empty."""
+        known = set().union(*map(self.words, bases)) | stems(name_of(topic)) | self.adds
+        return self.words(text) - known - {"he", "she", "his", "her", "him"}
+
+
+class SameFacts(Promise):
+    """All that was said is said, nothing else, and true stays true: a metric should not move."""
+
+    name = "facts"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """Facts that are lost, new, of another label, or not in the text."""
+        yield from _aside_faults(source, attacked)
+        known = {claim.id: claim for claim in source.claims}
+        kept = {name for claim in attacked.claims for name in rests_on(claim)}
+        yield from (Fault("a fact is lost", known[n].text) for n in known if n not in kept)
+        for claim in attacked.claims:
+            bases = [known[name] for name in rests_on(claim) if name in known]
+            yield from self._of_claim(claim, bases, source.topic)
+        yield from untold(source, attacked, set().union(*self.equal_words))
+        said = [source.document.text, *(claim.text for claim in source.claims)]
+        text = without(attacked.text, attacked.asides)
+        if new := self.new_words(text, said, source.topic):
+            yield Fault("the text says something new", listed(new))
+
+    def _of_claim(self, claim: Claim, bases: Sequence[Claim], topic: str) -> Iterator[Fault]:
+        texts = [base.text for base in bases]
+        if not bases:
+            yield Fault("a claim rests on nothing", claim.text)
+        elif {claim.label} != {base.label for base in bases}:
+            yield Fault("a label changed", claim.text)
+        elif denies(claim.text) != any(map(denies, texts)):
+            yield Fault("what was said is denied", claim.text)
+        elif new := self.new_words(claim.text, texts, topic):
+            yield Fault("a claim says something new", listed(new))
+        elif self.words(" ".join(texts)) - self.words(claim.text) - stems(topic) - self.pronouns:
+            yield Fault("a claim lost a detail", claim.text)
+
+    pronouns = frozenset(stems("she he his her him"))
+
+    @property
+    def equal_words(self) -> list[set[str]]:
+        """The words of all phrases that stand for others."""
+        return [set(), *(stems(f"{phrase} {means}") for phrase, means in self.equal.items())]
+
+
+class OnlyTrue(Promise):
+    """Each claim follows from supported claims of the document: all is true, and little is said."""
+
+    name = "truth"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """Claims that do not follow from a supported one, and sentences that are no claims."""
+        known = {claim.id: claim for claim in source.claims if claim.label == "S"}
+        for claim in attacked.claims:
+            bases = [known[name].text for name in rests_on(claim) if name in known]
+            if len(bases) < max(1, len(rests_on(claim))) or claim.label != "S":
+                yield Fault("a claim rests on no supported one", claim.text)
+                continue
+            if denies(claim.text) != any(map(denies, bases)):
+                yield Fault("what was said is denied", claim.text)
+            if not follows(claim.text, " ".join(bases)):
+                yield Fault("a claim has another time", claim.text)
+            if new := self.new_words(without_times(claim.text), bases, source.topic):
+                yield Fault("a claim says something new", listed(new))
+        yield from untold(source, attacked)
+        said = [claim.text for claim in attacked.claims]
+        if new := self.new_words(attacked.text, said, source.topic):
+            yield Fault("the text says something new", listed(new))
+
+
+class SuggestsFalse(OnlyTrue):
+    """Each claim is true, and the order in which they stand suggests what is false.
+
+    The field ``suggests`` of the record lists pairs of claims, the first told as the earlier one.
+    """
+
+    name = "truth of each claim, not of the whole"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """Those of the claims, and an order that is no false one."""
+        yield from super().faults(source, attacked, world)
+        told = {claim.id: place for place, claim in enumerate(attacked.claims)}
+        known = {claim.id: claim for claim in source.claims}
+        based = {claim.id: [known[n].text for n in rests_on(claim)] for claim in attacked.claims}
+        pairs = attacked.more.get("suggests") or ()
+        if not pairs:
+            yield Fault("nothing false is suggested")
+        for pair in pairs:
+            first, then = (moment(" ".join(based[pair[side]])) for side in ("first", "then"))
+            told_so = told[pair["first"]] < told[pair["then"]]
+            if first is None or then is None or not told_so or not first[0] > then[1]:
+                yield Fault("the suggested order is not known to be false")
+
+
+class TrueByForm(Promise):
+    """True whatever the facts are: each sentence covers all cases."""
+
+    name = "truth by form"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """Sentences that leave a case open."""
+        for sentence in split_sentences(attacked.text):
+            if not covers_all_cases(sentence):
+                yield Fault("a case is left open", sentence)
+        yield from (
+            Fault("a label that the form does not give", claim.text)
+            for claim in attacked.claims
+            if claim.label != "S"
+        )
+        yield from untold(source, attacked)
+
+    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+        """Nothing: the form decides."""
+        return iter(())
+
+
+class Possible(Promise):
+    """Each sentence says of the topic only what may be of anyone: a hedge, and no detail."""
+
+    name = "truth by hedging"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """Sentences without a hedge, or with a name or a number."""
+        own = set(re.findall(r"[\w’'-]+", name_of(source.topic)))
+        for sentence in split_sentences(attacked.text):
+            if _HEDGE.search(sentence) is None:
+                yield Fault("a sentence is not hedged", sentence)
+            details = {d.removesuffix("'s") for d in _DETAIL.findall(sentence)} - own
+            if details - {d.removesuffix("'s") for d in own}:
+                yield Fault("what is hedged has a detail", sentence)
+        yield from untold(source, attacked)
+
+
+class OfAnother(Promise):
+    """True facts of somebody else.
+
+    Args:
+        namesake: of another one of the same name, about whom the text is not, so that they are
+            false of the topic; else of one of another name, and true as they stand.
+    """
+
+    def __init__(self, namesake: bool):
+        super().__init__()
+        self.namesake = namesake
+        self.name = "truth of a namesake" if namesake else "truth, of another topic"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        """Claims that are no fact of another one, or that are true of the topic as well."""
+        own = world.own(source)
+        true = " ".join(fact.text for fact in world.true_of(source))
+        for claim in attacked.claims:
+            known = [world.facts[name] for name in rests_on(claim) if name in world.facts]
+            if len(known) != 1 or known[0][1].key == own.key:
+                yield Fault("a claim is no fact of another", claim.text)
+                continue
+            fact, page = known[0]
+            if (page.name.casefold() == name_of(source.topic).casefold()) != self.namesake:
+                yield Fault("it is of the wrong name", page.title)
+            if claim.label != ("NS" if self.namesake else "S"):
+                yield Fault("a label changed", claim.text)
+            if new := self.new_words(claim.text, [fact.text], page.name):
+                yield Fault("a claim says something new", listed(new))
+            if self.namesake and may_be_true_of_both(claim.text, true, page.name):
+                yield Fault("it is true of the topic as well", claim.text)
+            if denies(claim.text) != denies(fact.text):
+                yield Fault("what was said is denied", claim.text)
+        yield from untold(source, attacked)
+
+    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+        """That nothing true of the topic entails a fact of its namesake."""
+        if self.namesake:
+            true = [standing(fact.text, source.topic) for fact in world.true_of(source)]
+            for claim in attacked.claims:
+                yield from (Asked(text, claim.text, must=False) for text in true)
+
+
+# Small steps
+
+
+def may_be_true_of_both(text: str, true: str, name: str) -> bool:
+    """Whether a fact of a namesake may be true of the topic as well.
+
+    It is, where the words that tell people apart (names and numbers; of a fact without any, all
+    words) are in what is known of the topic; and what sex somebody is.
+    """
+    if _SEX.search(text):
+        return True
+    telling = set().union(*map(stems, _DETAIL.findall(text))) - stems(name)
+    return (telling or stems(text) - stems(name)) <= stems(true)
+
+
+def rests_on(claim: Claim) -> list[str]:
+    """The ids of what a claim rests on."""
+    return (claim.model_extra or {}).get("rests_on") or []
+
+
+def unentailed(asked: Sequence[Asked], model: EntailmentModel) -> list[Asked]:
+    """What a relation model does not confirm; a pair that it cannot judge is not confirmed."""
+    if not asked:
+        return []
+    found = model.relations([(one.premise, one.hypothesis) for one in asked])
+    said = entails(found)
+    return [
+        one
+        for one, yes, p in zip(asked, said, found, strict=True)
+        if bool(yes) != one.must or p[0] != p[0]
+    ]
+
+
+def without(text: str, asides: Iterable[str]) -> str:
+    """A text without its asides."""
+    for aside in asides:
+        text = text.replace(aside, " ")
+    return text
+
+
+BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world|life began|the light of day")
+_NO_MOMENT = re.compile(
+    r"(?i)\b(?:before|after|until|beyond|since|from|between|by \d)\b.*\d{4}|\bposthum"
+)
+_ALIVE = re.compile(
+    r"(?i)\b(?:studied|studies|graduated|educated|an education|schooling|a student|student years"
+    r"|moved to|joined|played for|taught)\b"
+)
+# Further than any year.
+_EVER = 1e6
+DIED = re.compile(
+    r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|\blast day|met (?:his|her) end"
+    r"|saw alive|the end of .* life\b|life (?:ended|came to)"
+)
+
+
+def moment(text: str) -> tuple[float, float] | None:
+    """When something happened: the earliest and the latest year that its words leave open.
+
+    Death is behind all else, and whoever studies or plays is alive. None of a birth, of which
+    nobody would believe that it came later, and where the text does not say: several years, or
+    something that need not be in life.
+    """
+    if denies(text) or _NO_MOMENT.search(text) or BORN.search(text):
+        return None
+    if DIED.search(text):
+        return (math.inf, math.inf)
+    years = {float(date.year) for date in dates_in(text)}
+    if years:
+        year = years.pop()
+        return None if years else (year, year)
+    return (-_EVER, _EVER) if _ALIVE.search(text) else None
+
+
+_AUXILIARY = r"(?:is|was|are|were|has|had|did|does|can|could|will)"
+_KINDS = {
+    "month": r"(?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December)",
+    "day of the week": r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)",
+    "year": r"\d{4}",
+}
+# Halves that leave nothing between them.
+_HALVES = (
+    "in an even year or in an odd year",
+    "in the first half of a year or in the second half of one",
+    "in a leap year or in a year that was none",
+    "in the first ten days of a month or in the days behind them",
+    "before noon, at noon or after it",
+    "in this century or in another",
+)
+_COVERING = [
+    # was or was not …
+    rf"\b({_AUXILIARY}) or \1 not\b",
+    r"^Either .+, or (?:he|she|it|[A-Z][^,]*) did not\.?$",
+    r"^Either .+, or (?:this|that|it) is not the case\.?$",
+    r"^Whether or not .+, (?:one|either) of the two is the case\.?$",
+    # born in May or in another month: anyone was born some time
+    *(
+        rf"\bborn (?:in|on) (?:a )?{values} or (?:in|on) another {kind}\.?$"
+        for kind, values in _KINDS.items()
+    ),
+    rf"\bborn (?:{'|'.join(_HALVES)})\.?$",
+]
+_COVERS = [re.compile(pattern) for pattern in _COVERING]
+_HEDGE = re.compile(
+    r"(?i)\b(?:may|might|could|possibl[ey]|perhaps|maybe|conceivabl[ey]|presumably"
+    r"|some (?:say|would say|people say)|it is said)\b"
+)
+
+
+def covers_all_cases(sentence: str) -> bool:
+    """Whether a sentence is true by its form, as ``heads or tails`` is."""
+    return any(pattern.search(sentence) for pattern in _COVERS)
+
+
+def _aside_faults(source: Source, attacked: Attacked) -> Iterator[Fault]:
+    name = {w for w in name_of(source.topic).split() if w[0].isupper() and len(w) > 3}
+    for aside in attacked.asides:
+        if name & set(re.findall(r"[\w’'-]+", aside)) or re.search(r"\d", aside):
+            yield Fault("an aside says something of the topic", aside)
+
+
+def untold(source: Source, attacked: Attacked, empty: Iterable[str] = ()) -> Iterator[Fault]:
+    """Claims whose names and numbers, or most words, the text has not."""
+    text = stems(attacked.text) | set(empty) | stems(source.topic)
+    unchanged = {(claim.id, claim.text) for claim in source.claims}
+    for claim in attacked.claims:
+        own = stems(claim.text)
+        details = set().union(*map(stems, _DETAIL.findall(claim.text)))
+        # A document's own claims need not have its words; those of a rule are its sentences.
+        if (claim.id, claim.text) in unchanged or claim.text in attacked.text:
+            continue
+        lost = details - text if claim.source != claim.text else own - text
+        if lost and rests_on(claim) and not _lost_before(source, claim, lost):
+            yield Fault("a claim is not in the text", claim.text)
+
+
+def _lost_before(source: Source, claim: Claim, lost: set[str]) -> bool:
+    """Whether the document itself lacks these words of the claim's base."""
+    known = {one.id: one.text for one in source.claims}
+    bases = " ".join(known.get(name, "") for name in rests_on(claim))
+    return lost <= stems(bases) - stems(source.document.text)
+
+
+def details(text: str) -> set[str]:
+    """The names and numbers of a text, but for its first word."""
+    return set(_DETAIL.findall(text))
+
+
+def listed(words: Iterable[str]) -> str:
+    return ", ".join(sorted(words))

@@ -1,0 +1,537 @@
+"""Attacks: what each makes of a document, and that what it keeps is checked and can be broken."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data_builders.__main__ import main
+from data_builders.kb.facts import Person
+from data_builders.kb.graph import Value
+from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attacked import (
+    Attacked,
+    NotApplicable,
+    Said,
+    as_they_were,
+    one_by_one,
+)
+from data_builders.written.attacks.attacks import SHIPPED, Attacks
+from data_builders.written.attacks.clauses import clause_of, inside, name_of, standing
+from data_builders.written.attacks.corrections import Corrected as Corrects
+from data_builders.written.attacks.corrections import KnowledgeBase
+from data_builders.written.attacks.edits import Corrected, Edited
+from data_builders.written.attacks.montage import Montage
+from data_builders.written.attacks.others import Namesake, Related
+from data_builders.written.attacks.repetition import NearParaphrases, Split
+from data_builders.written.attacks.times import coarser, dates_in, follows, written_otherwise
+from data_builders.written.attacks.validity import (
+    OfAnother,
+    OnlyTrue,
+    Possible,
+    SameFacts,
+    SuggestsFalse,
+    TrueByForm,
+    covers_all_cases,
+    moment,
+    unentailed,
+)
+from data_builders.written.attacks.world import World
+from data_builders.written.corruption.sources import Source
+from eval.decompose.given import Given
+from eval.experiments.robustness.grid import Grid
+from eval.experiments.robustness.robustness import Robustness
+from eval.experiments.robustness.values import cells_of, gains
+from eval.models import openai_server
+from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
+from eval.verify.labels import Labels
+from records import Document, Passage, UserError, read_records, write_jsonl
+from tests.model_server import ModelServer
+
+# Two people of one name, and one whom a text names; half of what the first two texts say is false.
+TOLD = {
+    "ann": [
+        ("Ann Lee was born on 7 August 1932.", "S"),
+        ("Ann Lee is a chemist.", "S"),
+        ("She won the Copley Medal in 1970.", "S"),
+        ("She joined the Royal Society in 1961.", "S"),
+        ("She was taught by Bob Ray.", "S"),
+        ("She was born in Bergen.", "NS"),
+        ("She died in 1999.", "NS"),
+        ("She received numerous honours.", "NS"),
+    ],
+    "again": [
+        ("Ann Lee was born in Oslo.", "S"),
+        ("Ann Lee died on 3 May 2004.", "S"),
+        ("She is best known for films.", "NS"),
+    ],
+    "bob": [
+        ("Bob Ray was born in Bath.", "S"),
+        ("Bob Ray taught at Eton College.", "S"),
+        ("He was a singer.", "S"),
+        ("He was not rich.", "NS"),
+    ],
+}
+PAGES = [
+    {"id": "p0", "title": "Ann Lee (painter)", "text": "Ann Lee painted ships in Cork. She was a "
+     "woman. Lee was born in 1801. She died in Rome. She painted and paint"},
+    {"id": "p1", "title": "Ann Lee", "text": "Ann Lee was born in Oslo. She is a chemist."},
+]  # fmt: skip
+
+
+def document(name: str) -> Document:
+    claims = [
+        {"id": f"c{n}", "text": text, "sentence": n, "source": text, "label": label}
+        for n, (text, label) in enumerate(TOLD[name])
+    ]
+    text = " ".join(claim["text"] for claim in claims)
+    topic = "Bob Ray" if name == "bob" else "Ann Lee"
+    own = {"generator": f"model {name}", "bin": "rare", "group": "A", "kind": "normal"}
+    return Document(id=name, topic=topic, text=text, claims=claims, **own)
+
+
+SOURCES = {name: Source(name, document(name)) for name in TOLD}
+WORLD = World(list(SOURCES.values()), [Passage(**page) for page in PAGES])
+ANN = SOURCES["ann"]
+
+
+def attacked(attack: Attack, source: Source = ANN) -> Attacked:
+    """An attack's text, which is what it says."""
+    one = attack.attack(source, WORLD, random.Random(1))
+    assert list(attack.keeps.faults(source, one, WORLD)) == []
+    return one
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    write_jsonl("docs.jsonl", [document(name) for name in TOLD])
+    write_jsonl("pages.jsonl", PAGES)
+
+
+def build(output: str = "out", **options: object) -> Path:
+    options = {"documents": ["docs.jsonl"], "pages": ["pages.jsonl"]} | options
+    return Attacks(output, **options).build().parent
+
+
+# The builder
+
+
+def test_every_attack_has_a_file_of_texts_that_name_the_document_they_are_of():
+    folder = build()
+    normal = {row.id: row for row in read_records(folder / "normal.jsonl", Document)}
+    assert list(normal) == [f"docs/{name}" for name in TOLD]
+    assert not (folder / "invalid.jsonl").read_text()
+    ids = set(normal)
+    for kind in SHIPPED:
+        rows = read_records(folder / f"{kind}.jsonl", Document)
+        assert rows, kind
+        for row in rows:
+            twin = normal[row.clean]
+            assert row.kind == kind
+            assert (row.topic, row.bin, row.group, row.generator) == (
+                twin.topic, twin.bin, twin.group, twin.generator
+            )  # fmt: skip
+            assert row.keeps
+            ids.add(row.id)
+        if rows[0].keeps == "facts":
+            for row in rows:
+                labels = [(claim.id, claim.label) for claim in normal[row.clean].claims]
+                assert [(claim.id, claim.label) for claim in row.claims] == labels
+    figures = json.loads((folder / "statistics.json").read_text())
+    assert len(ids) == len(normal) + sum(own["valid"] for own in figures.values())
+    assert figures["hedged"]["labelled_precision"]["attacked"] == pytest.approx(0.681, abs=1e-3)
+    dropped = json.loads((folder / "manifest.json").read_text())["dropped"]
+    assert dropped["namesake: not applicable: no namesake is known"] == 1
+    assert sum(dropped.values()) == sum(
+        sum(own["not_applicable"].values()) for own in figures.values()
+    )
+
+
+def test_the_same_bytes_again_and_a_killed_build_goes_on(monkeypatch):
+    first = build("a")
+    made = {path.name: path.read_bytes() for path in first.glob("*.jsonl")}
+    broken = Montage.attack
+
+    def killed(self, *given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Montage, "attack", killed)
+    with pytest.raises(KeyboardInterrupt):
+        build("b")
+    assert list(Path("b").glob(".*partial*"))
+    monkeypatch.setattr(Montage, "attack", broken)
+    assert {p.name: p.read_bytes() for p in build("b").glob("*.jsonl")} == made
+
+
+OWN = '''
+from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attacked import Said, one_by_one
+from data_builders.written.attacks.validity import SameFacts
+
+
+class Shouted(Attack):
+    """All claims, each with an exclamation."""
+
+    keeps = SameFacts(adds="believe it")
+
+    def __init__(self, swap: bool = False):
+        self.swap = swap
+
+    def attack(self, source, world, rng):
+        said = [Said(f"Believe it: {c.text}", c.label, (c.id,)) for c in source.claims]
+        if self.swap:
+            said[0] = said[0]._replace(text="Believe it: it was in 1731.")
+        return one_by_one(said)
+'''
+
+
+def test_an_attack_of_ones_own_is_picked_by_its_path_and_counted_invalid_where_it_lies(monkeypatch):
+    Path("my_attacks.py").write_text(OWN)
+    monkeypatch.syspath_prepend(".")
+    mine = {"class_path": "my_attacks.Shouted"}
+    attacks = json.dumps({"mine": mine, "lies": mine | {"init_args": {"swap": True}}})
+    main(["attacks", "--documents", "[docs.jsonl]", "--attacks", attacks, "--output", "out"])
+    rows = read_records("out/mine.jsonl", Document)
+    assert rows[0].text.startswith("Believe it: Ann Lee was born on 7 August 1932. Believe it: ")
+    assert not Path("out/lies.jsonl").read_text()
+    invalid = read_records("out/invalid.jsonl", Document)
+    assert {(row.kind, row.invalid) for row in invalid} == {("lies", "a claim says something new")}
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    assert manifest["dropped"] == {"lies: invalid: a claim says something new": 3}
+
+
+def test_what_cannot_be_is_said_in_a_line():
+    with pytest.raises(UserError, match="attacks: 'normal': use letters"):
+        build(attacks={"normal": Edited()})
+    with pytest.raises(UserError, match="documents: no text of source_kind 'info'"):
+        build(source_kind="info")
+    write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "I do not know."}])
+    with pytest.raises(UserError, match=r"no attack gave a valid text .*no supported claim"):
+        build(documents=["bare.jsonl"], attacks={"split": Split()})
+    # Two need nothing but a topic.
+    folder = build(documents=["bare.jsonl"])
+    kinds = {p.stem for p in folder.glob("*.jsonl") if p.read_text()} - {"normal"}
+    assert kinds == {"alternatives", "trivia", "instructed"}
+
+
+class Relations:
+    """Entails where the hypothesis has no word that the premise has not."""
+
+    def __init__(self, never: str = "—"):
+        self.never = never
+        self.identity = {"model": f"words but {never}"}
+
+    def relations(self, pairs):
+        said = [
+            {w.strip(".,").casefold() for w in other.split()}
+            <= {w.strip(".,").casefold() for w in one.split()} and self.never not in other
+            for one, other in pairs
+        ]  # fmt: skip
+        return np.array([[0.9, 0.1, 0.0] if yes else [0.1, 0.9, 0.0] for yes in said])
+
+
+def test_a_relation_model_can_refute_what_the_words_let_pass():
+    attacks = {"montage": Montage(), "corrected": Corrected()}
+    folder = build(attacks=attacks, entailment=Relations())
+    # "Later, she joined …" has a word that its claim has not.
+    reasons = {(r.kind, r.invalid) for r in read_records(folder / "invalid.jsonl", Document)}
+    assert reasons == {("montage", "the relation model does not confirm it")}
+    # "She was born in Oslo" does not follow from "She was born in Bergen", and must not.
+    assert read_records(folder / "corrected.jsonl", Document)
+    asked = list(Corrected().keeps.asked(ANN, attacked(Corrected()), WORLD))
+    assert {pair.must for pair in asked} == {False}
+
+    class Yes(Relations):
+        def relations(self, pairs):
+            return np.array([[0.9, 0.1, 0.0]] * len(pairs))
+
+    assert unentailed(asked, Yes()) == asked
+
+
+def test_the_texts_are_those_of_the_robustness_experiment():
+    folder = build()
+    kinds = ("normal", "edited", "corrected", "namesake", "alternatives")
+    labels = Pipeline(decompose=Given(), verify=[Labels()])
+    files = [str(folder / f"{kind}.jsonl") for kind in kinds]
+    experiment = Robustness(metrics={"labels": labels}, texts=files)
+    grid = Grid(experiment.metrics, {}, None)
+    cells = cells_of(grid(experiment.documents()))
+    found = {v["kind"]: v["value"] for v in gains(cells, "normal", [], 0) if v["metric"] == "gain"}
+    assert found["edited"] == pytest.approx(0.0, abs=0.05)
+    assert found["corrected"] > 0.1
+    assert found["alternatives"] > 0.2
+    assert found["namesake"] < -0.5
+
+
+# Each attack
+
+
+def test_near_paraphrases_are_different_sentences_of_one_fact():
+    one = attacked(NearParaphrases(sentences=9))
+    assert len({claim.text for claim in one.claims}) == 9
+    assert len({tuple(claim.rests_on) for claim in one.claims}) == 1
+    assert one.text.startswith("Ann Lee ")
+    assert "It was in 1970 that" in attacked(NearParaphrases(40)).text or "1970" not in one.text
+
+
+def test_a_model_s_paraphrases_are_kept_where_they_have_all_details():
+    lines = "In August 1932, on the 7th, Ann Lee came.\nOn 7 August 1932 Ann Lee was born.\nBorn!"
+    sources = [replace(ANN, document=ANN.document.model_copy(update={"claims": ANN.claims[:1]}))]
+    with ModelServer(lambda body: lines) as server:
+        attack = NearParaphrases(writer=OpenAIServer("tiny", server.url, timeout_s=5, retries=2))
+        (one,) = attack.attack_all(sources, WORLD, [random.Random(0)])
+    told = ["Ann Lee was born on 7 August 1932.", "On 7 August 1932 Ann Lee was born."]
+    assert [claim.text for claim in one.claims] == told
+    assert list(attack.keeps.faults(sources[0], one, WORLD)) == []
+
+
+def test_a_fact_is_split_into_what_follows_from_it():
+    one = attacked(Split())
+    assert "Ann Lee was born in August 1932." in one.text
+    assert "Ann Lee was born in the 20th century." in one.text
+    assert "7 August" not in one.text
+
+
+def test_montage_tells_the_later_first():
+    one = attacked(Montage())
+    assert one.text.endswith("Ann Lee won the Copley Medal. Later, she joined the Royal Society.")
+    assert {claim.label for claim in one.claims} == {"S"}
+    with pytest.raises(NotApplicable, match="different known moments"):
+        Montage().attack(SOURCES["bob"], WORLD, random.Random(0))
+
+
+def test_a_namesake_s_facts_are_false_of_the_topic_and_those_of_both_are_left_out():
+    one = attacked(Namesake())
+    assert one.text == (
+        "Ann Lee painted ships in Cork. Ann Lee was born in 1801. Ann Lee died in Rome."
+    )
+    assert {claim.label for claim in one.claims} == {"NS"}
+    with pytest.raises(NotApplicable):
+        Namesake().attack(SOURCES["bob"], WORLD, random.Random(0))
+
+
+def test_related_facts_are_of_whom_the_text_names():
+    one = attacked(Related())
+    assert one.text.split(". ")[0] == "Bob Ray was born in Bath"
+    assert one.more["related"] == "named"
+    assert "not rich" not in one.text
+
+
+def test_a_benign_edit_and_a_correction_of_one_document():
+    edited, corrected = attacked(Edited()), attacked(Corrected())
+    assert "August 7, 1932" in edited.text
+    assert "many distinctions" in edited.text
+    assert [claim.label for claim in edited.claims] == [claim.label for claim in ANN.claims]
+    changed = {c.text for c in corrected.claims} - {c.text for c in ANN.claims}
+    assert changed == {"She was born in Oslo.", "She died in 2004."}
+    assert "Bergen" not in corrected.text
+    assert "1999" not in corrected.text
+    labels = [claim.label for claim in corrected.claims]
+    assert labels == ["S"] * 7 + ["NS"]
+    # What it says already, or what only says "it" of some other thing, is no correction.
+    with pytest.raises(NotApplicable, match="no true value"):
+        Corrected().attack(SOURCES["again"], WORLD, random.Random(0))
+
+
+def person(name: str, sex: str, **facts: str) -> Person:
+    values = {prop: (Value(text, f"v:{text}"),) for prop, text in facts.items()}
+    for prop in ("P569", "P570"):
+        values[prop] = (Value(facts[prop], None, int(facts[prop].split()[-1])),)
+    return Person(f"p:{name}", name, name, (f"Dame {name}",), sex, values, None, "D", 0)
+
+
+ZED = person("Zed Zoe", "female", P569="5 May 1910", P570="1 June 1980", P19="Lyon", P106="poet")
+YAN = person("Yan Yu", "male", P569="2 July 1911", P570="8 June 1990", P19="Turin", P106="chemist")
+# Each claim about Zed Zoe as it is, and as it becomes; the true ones stay.
+KNOWN = [
+    ("Zed Zoe was born on 5 May 1910.", None),
+    ("May 5, 1910 was the day of Zed Zoe's birth.", None),
+    ("Zed Zoe was born on July 2, 1911.", "Zed Zoe was born on May 5, 1910."),
+    ("Zed Zoe died on 5 May 1910.", "Zed Zoe died on 1 June 1980."),
+    ("Zed Zoe's place of birth was Lyon.", None),
+    ("Turin was Zed Zoe's place of birth.", "Lyon was Zed Zoe's place of birth."),
+    ("Zed Zoe was a chemist.", "Zed Zoe was a poet."),
+    ("Records show Zed Zoe as male.", "Records show Zed Zoe as female."),
+    ("Another name of Zed Zoe was Dame Yan Yu.", "Another name of Zed Zoe was Dame Zed Zoe."),
+]
+
+
+@pytest.mark.parametrize(("text", "corrected"), KNOWN)
+def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
+    knowledge = KnowledgeBase()
+    knowledge.__dict__["_people"] = {who.iri: who for who in (ZED, YAN)}  # else from a server
+    assert knowledge.is_true(ZED.iri, "Zed Zoe", text) == (corrected is None)
+    assert not knowledge.is_true(ZED.iri, "Zed Zoe", text.replace("was", "was not")) or (
+        "was" not in text
+    )
+    if corrected is None:
+        return
+    assert knowledge.corrected(ZED.iri, "Zed Zoe", text) == corrected
+    claim = {"id": "c0", "text": text, "source": text, "label": "NS"}
+    about = Document(id="z", topic="Zed Zoe", text=text, claims=[claim], person=ZED.iri)
+    source, attack = Source("z", about), Corrected(knowledge)
+    one = attack.attack(source, World([source]), random.Random(0))
+    assert one.text == corrected
+    assert list(attack.keeps.faults(source, one, World([source]))) == []
+    wrong = one.claims[0].model_copy(update={"text": text.replace("Zed Zoe was", "Zed Zoe is")})
+    broken = replace(one, claims=[wrong])
+    assert list(attack.keeps.faults(source, broken, World([source])))
+
+
+# What is kept, and how it breaks
+
+
+def said(text: str, label: str = "S", *rests: str) -> Attacked:
+    return one_by_one([Said(text, label, rests)])
+
+
+def same(**update: object) -> Attacked:
+    """The document as it was, its first claim changed."""
+    claims = as_they_were(ANN)
+    claims[0] = claims[0].model_copy(update=update)
+    text = ANN.document.text.replace(ANN.claims[0].text, claims[0].text)
+    return Attacked(text, claims)
+
+
+FACTS = SameFacts(adds="perhaps")
+BREAKS = [
+    (FACTS, same(), None),
+    (FACTS, same(text="Perhaps Ann Lee was born on August 7, 1932."), None),
+    (FACTS, same(text="Ann Lee was born on 8 August 1932."), "a claim says something new"),
+    (FACTS, same(text="Ann Lee was born on August 1932."), "a claim lost a detail"),
+    (FACTS, same(text="Ann Lee was not born on 7 August 1932."), "what was said is denied"),
+    (FACTS, same(label="NS"), "a label changed"),
+    (FACTS, same(rests_on=["zz"]), "a fact is lost"),
+    (FACTS, Attacked(ANN.document.text, as_they_were(ANN)[1:]), "a fact is lost"),
+    (FACTS, Attacked("Ann Lee is old.", as_they_were(ANN)), "the text says something new"),
+    (
+        FACTS,
+        replace(same(), text=f"{ANN.document.text} Say True.", asides=("Say True.",)),
+        None,
+    ),
+    (
+        FACTS,
+        replace(same(), asides=("She was born in 1801.",)),
+        "an aside says something of the topic",
+    ),
+    (OnlyTrue(), said("Ann Lee was born in 1932.", "S", "c0"), None),
+    (OnlyTrue(), said("Ann Lee was born after 1940.", "S", "c0"), "a claim has another time"),
+    (OnlyTrue(), said("Ann Lee came from Bergen.", "S", "c5"), "a claim rests on no supported one"),
+    (OnlyTrue(), said("Ann Lee is a chemist.", "NS", "c1"), "a claim rests on no supported one"),
+    (OnlyTrue(), said("Ann Lee is a chemist."), "a claim rests on no supported one"),
+    (OnlyTrue(), said("Ann Lee is no chemist.", "S", "c1"), "what was said is denied"),
+    (OnlyTrue(), said("Ann Lee is a rich chemist.", "S", "c1"), "a claim says something new"),
+    (
+        OnlyTrue(),
+        replace(said("Ann Lee is a chemist.", "S", "c1"), text="Ann Lee is a chemist. She flew."),
+        "the text says something new",
+    ),
+    (TrueByForm(), said("Ann Lee was born in May or in another month."), None),
+    (TrueByForm(), said("Ann Lee was born in May or in another year."), "a case is left open"),
+    (TrueByForm(), said("Ann Lee is a chemist or a singer."), "a case is left open"),
+    (
+        TrueByForm(),
+        said("Ann Lee is or is not rich.", "NS"),
+        "a label that the form does not give",
+    ),
+    (Possible(), said("Ann Lee may have liked music."), None),
+    (Possible(), said("Ann Lee liked music."), "a sentence is not hedged"),
+    (Possible(), said("Ann Lee may have won in 1950."), "what is hedged has a detail"),
+    (Possible(), said("Ann Lee may have liked Cork."), "what is hedged has a detail"),
+    (
+        OfAnother(namesake=False),
+        said("Bob Ray was born in Bath.", "S", "bob#c0"),
+        None,
+    ),
+    (
+        OfAnother(namesake=False),
+        said("Bob Ray was born in Cork.", "S", "bob#c0"),
+        "a claim says something new",
+    ),
+    (OfAnother(namesake=False), said("Ann Lee is a chemist.", "S", "ann#c1"),
+     "a claim is no fact of another"),
+    (OfAnother(namesake=True), said("Bob Ray was born in Bath.", "NS", "bob#c0"),
+     "it is of the wrong name"),
+    (OfAnother(namesake=True), said("Ann Lee died in Rome.", "S", "Ann Lee (painter)/p0#3"),
+     "a label changed"),
+    (OfAnother(namesake=True), said("She was a woman.", "NS", "Ann Lee (painter)/p0#1"),
+     "it is true of the topic as well"),
+    (SuggestsFalse(), said("Ann Lee is a chemist.", "S", "c1"), "nothing false is suggested"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("promise", "one", "reason"), BREAKS)
+def test_what_breaks_a_promise_is_found(promise, one, reason):
+    fault = next(promise.faults(ANN, one, WORLD), None)
+    assert (fault and fault.reason) == reason
+
+
+def test_a_montage_in_the_true_order_suggests_nothing_false():
+    one = attacked(Montage())
+    claims = one.claims[:-2] + one.claims[:-3:-1]
+    fault = next(SuggestsFalse(adds="later").faults(ANN, replace(one, claims=claims), WORLD))
+    assert fault.reason == "the suggested order is not known to be false"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"label": "NS"}, "what was corrected was not false, or is not true"),
+        ({"text": "She was born in Rome."}, "what is corrected is not known to be true"),
+        ({"rests_on": ["c5"]}, "what is corrected is not known to be true"),
+    ],
+)
+def test_a_correction_that_is_none_is_found(change, reason):
+    one = attacked(Corrected())
+    claims = [c.model_copy(update=change) if c.id == "c5" else c for c in one.claims]
+    fault = next(Corrects(None).faults(ANN, replace(one, claims=claims), WORLD))
+    assert fault.reason == reason
+    untold = replace(one, text=ANN.document.text)
+    assert next(Corrects(None).faults(ANN, untold, WORLD)).reason == "what was false is still said"
+    none = replace(one, more={}, claims=as_they_were(ANN))
+    assert next(Corrects(None).faults(ANN, none, WORLD)).reason == "nothing is corrected"
+
+
+# Words and times
+
+
+@pytest.mark.parametrize("date", ["7 August 1932", "August 1932", "1932", "31 December 2000"])
+def test_what_is_coarser_follows_and_what_is_not_does_not(date):
+    (known,) = dates_in(date)
+    base = f"She was born on {date}."
+    assert all(follows(f"She was born {when}.", base) for when in coarser(known))
+    wrong = ("in 1930", "after 2001", "before 1932", "in the 1940s", "in the 19th century")
+    assert not any(follows(f"She was born {when}.", base) for when in wrong)
+
+
+def test_days_are_written_otherwise_and_back():
+    text = "Born on 7 August 1932 in Bath, she left on May 3, 1950 and in June 1951."
+    there = "Born on August 7, 1932 in Bath, she left on 3 May 1950 and in June 1951."
+    assert written_otherwise(text) == there
+    assert written_otherwise(there) == text
+
+
+def test_moments_of_claims():
+    assert moment("She won it in 1970.") == (1970.0, 1970.0)
+    assert moment("She died in Rome.")[0] > moment("She won it in 1970.")[1]
+    for text in ("She won it before 1970.", "She was born in 1970.", "She is tall.", "1970, 1971"):
+        assert moment(text) is None
+
+
+def test_clauses():
+    assert clause_of("Ray was born in Bath.", "Bob Ray (poet)").rest == "was born in Bath"
+    assert clause_of("The medal is gold.", "Bob Ray") is None
+    assert standing("His wife sang.", "Bob Ray") == "Bob Ray's wife sang"
+    assert inside("The album sold.") == "the album sold"
+    assert inside("One Direction sang.") == "One Direction sang"
+    assert inside('He was in "Fargo."') == 'he was in "Fargo"'
+    assert name_of("'Bob Ray (poet)'") == "Bob Ray"
+    assert not covers_all_cases("It is heads or tails or so.")
