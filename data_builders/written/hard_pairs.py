@@ -48,7 +48,8 @@ _PLACED = re.compile(
 )
 _NOT_NAMES = frozenset(
     """The A An He She It They His Her Its Their This That These Those There In On At By With For
-    From As After Before During While When Since Until One Two Three""".split()  # noqa: SIM905
+    From As After Before During While When Since Until One Two Three Most Many Some All January
+    February March April May June July August September October November December""".split()  # noqa: SIM905
 )
 
 

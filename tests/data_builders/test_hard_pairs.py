@@ -19,7 +19,7 @@ PREMISE = (
 )
 CLAIMS = [
     "Ann Lee moved to Rome in 1921.",
-    "Ann Lee was in Rome.",
+    "Ann Lee was in Rome in 1921.",
     "Ann Lee beat Bo Hill.",
     "She worked for Cy Park.",
 ]
