@@ -54,6 +54,8 @@ class Component(BaseModel):
         metrics: values on ``metrics_split`` as the fit measured them.
         evaluation: options under which they were measured: how rows were chosen and batched, and
             what only the measures depend on. `python -m train test` takes them up again.
+        nearness: field to the cosine (TF-IDF) of dev's rows with their nearest training rows: the
+            share of rows ``near`` (0.8 or more), and quantiles.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,6 +80,7 @@ class Component(BaseModel):
     metrics: dict[str, float] = {}
     metrics_split: str = "dev"
     evaluation: dict = {}
+    nearness: dict[str, dict[str, float]] = {}
     seed: int | None = None
     versions: dict[str, str] = {}
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
+from components.ties import tied_records
+from records import group_of
+from records.types import Record
+
 SPLITS = ("train", "dev", "test")
 
 
@@ -35,3 +39,25 @@ def split_at(place: float, shares: Sequence[int]) -> str:
     else the files hold, and no table of groups is in memory.
     """
     return SPLITS[sum(place >= sum(shares[:end]) for end in range(1, len(shares)))]
+
+
+def least_share(shares: Sequence[int]) -> float:
+    """The share of the smallest split that has one; 1 for a single split."""
+    return min(share for share in shares if share) / sum(shares)
+
+
+def tied_groups(records: Sequence[Record], shares: Sequence[int]) -> dict[str, str]:
+    """Group to the name of the groups that it shares a text or a document with, its own for none.
+
+    What is drawn instead of groups, so that an article that two groups read is on one side.
+
+    Args:
+        records: of all splits.
+        shares: of the splits.
+    """
+    names = tied_records(records, least_share(shares)).names
+    found: dict[str, str] = {}
+    for record, name in zip(records, names, strict=True):
+        group = group_of(record)
+        found[group] = min(name, found.get(group, name))
+    return found

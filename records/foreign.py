@@ -63,15 +63,24 @@ def _to_relation(row: dict, number: int) -> dict | list[dict]:
             raise ValueError(f"label: expected one of {', '.join(WICE_LABELS)}, got {label!r}")
         evidence = row["evidence"]
         premise = evidence if isinstance(evidence, str) else "\n".join(evidence)
-        group = (row.get("meta") or {}).get("id")
         return {
             "premise": premise,
             "hypothesis": row["claim"],
             "label": WICE_LABELS[label],
             "source": "wice",
-            "group": str(group) if group is not None else premise,
+            "group": _article(row) or premise,
         }
     return row
+
+
+def _article(row: dict) -> str | None:
+    """What holds WiCE's claims together: the Wikipedia article that they are from, else the claim.
+
+    An article cites one page for many claims, and says one thing several times.
+    """
+    meta = row.get("meta") or {}
+    named = meta.get("claim_title") or meta.get("id")
+    return None if named is None else str(named)
 
 
 def _to_lss(row: dict, number: int) -> dict:
@@ -93,6 +102,7 @@ def _to_lss(row: dict, number: int) -> dict:
             "annotations": [{"lss": " ".join(word for word, drop in words if not drop)}],
             "keep": [not drop for _, drop in words],
             "source": "wice",
+            **({"group": article} if (article := _article(row)) else {}),
         }
     return row
 

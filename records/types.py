@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -43,6 +50,13 @@ class RelationPair(Record):
     """A premise and a hypothesis with their relation.
 
     ``not_entailment`` comes from two-class sources and says nothing about contradiction.
+
+    ``label`` may be given as probabilities, as a teacher predicts them: ``{"entailment": 0.7,
+    "neutral": 0.3}`` (what is not named has none) or a list in the order of ``soft``. They are then
+    ``soft``, and ``label`` is the likeliest.
+
+    Attributes:
+        soft: probabilities of entailment, neutral and contradiction, which sum to 1.
     """
 
     premise: Text
@@ -50,6 +64,39 @@ class RelationPair(Record):
     label: RelationLabel
     source: str | None = None
     weight: Annotated[float, Field(ge=0)] | None = None
+    soft: tuple[Probability, Probability, Probability] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_probabilities(cls, row: object) -> object:
+        label = row.get("label") if isinstance(row, dict) else None
+        if not isinstance(label, (dict, list, tuple)):
+            return row
+        soft = _three(label)
+        return row | {"label": _RELATIONS[soft.index(max(soft))], "soft": soft}
+
+
+# The order of the relation model's outputs (``components/checkpoint.py``).
+_RELATIONS = ("entailment", "neutral", "contradiction")
+
+
+def _three(label: dict | list | tuple) -> tuple[float, ...]:
+    """The probabilities of a soft label.
+
+    Raises:
+        ValueError: other names, not three, no numbers, or a sum that is not 1.
+    """
+    given = label
+    if isinstance(label, dict):
+        if not label.keys() <= set(_RELATIONS):
+            raise ValueError(f"label: give probabilities of {', '.join(_RELATIONS)}, not {given}")
+        label = [label.get(name, 0.0) for name in _RELATIONS]
+    numbers = all(isinstance(p, (int, float)) and not isinstance(p, bool) for p in label)
+    if len(label) != 3 or not numbers or min(label) < 0 or not abs(sum(label) - 1) <= 0.01:
+        raise ValueError(
+            f"label: give probabilities of {', '.join(_RELATIONS)} that sum to 1, not {given}"
+        )
+    return tuple(p / sum(label) for p in label)
 
 
 class Annotation(Record):

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from components.calibration import expected_calibration_error, reliability_bins
 from components.checkpoint import Component
 from components.measures import Measures
+from components.nearness import shown_nearness
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
 
@@ -246,7 +247,11 @@ def _is_fitted(training: Training) -> bool:
 
 def _data(component: Component) -> str:
     rows = [f"| {d.split} | {d.path} | {d.rows} | `{d.sha256}` |" for d in component.data]
-    return "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
+    table = "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
+    near = shown_nearness(component.nearness)
+    return (
+        f"{table}\n\nNearest training row of a dev row (cosine, TF-IDF): {near}." if near else table
+    )
 
 
 Points = dict[str, list[tuple[int, float]]]

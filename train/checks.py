@@ -32,7 +32,8 @@ def check_labels(records: Sequence[Record], paths: Sequence[str]) -> None:
     Raises:
         UserError: all rows have one label.
     """
-    labels = {label for r in records if (label := getattr(r, "label", None)) is not None}
+    given = (getattr(r, "soft", None) or getattr(r, "label", None) for r in records)
+    labels = {label for label in given if label is not None}
     if len(labels) == 1:
         raise UserError(
             f"{', '.join(paths)}: all {len(records)} training rows have the label {labels.pop()}; "

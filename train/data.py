@@ -13,6 +13,7 @@ from jsonargparse.typing import PositiveInt
 from lightning import LightningDataModule
 
 from components.checkpoint import DataFile, describe_data
+from components.nearness import fields_of, nearness, shown_nearness
 from records import UserError, read_records
 from records.types import Record
 from train.batches import FixedBatches, TrainBatches, run_seed, seen_an_epoch
@@ -21,9 +22,11 @@ from train.mixture import (
     Dev,
     Part,
     Paths,
+    Sides,
     Train,
-    held_back,
+    hold_back,
     share_of,
+    shared_rows,
     source_names,
     weights_of,
 )
@@ -37,8 +40,8 @@ class RecordData(LightningDataModule):
         train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
             a weight is how many times the file's rows are seen an epoch (0.5: every other time).
         dev: file or files that choose the best weights and calibrate. A number in (0, 1) holds back
-            that share of the groups of the train files (of equal premise, reference, topic or
-            prompt).
+            that share of the train files' rows; those that share a group (article, name), premise,
+            reference, topic, prompt, document or long line of text stay on one side.
         test: file or files for ``test`` and ``predict``.
         dev_rows: judge only this many seeded rows of each dev file; null for all.
         kinds: use only texts of these kinds, e.g. ``[uninformative]``; null for all.
@@ -53,6 +56,7 @@ class RecordData(LightningDataModule):
         sources: the name of its source for each record of a split.
         items: the encoded records of a split.
         files: name, SHA-256 and rows of each file and split.
+        nearness: field to how near dev's rows stand to the nearest of train, after a fit's setup.
     """
 
     def __init__(
@@ -81,6 +85,8 @@ class RecordData(LightningDataModule):
         self.sources: dict[str, list[str]] = {}
         self.items: dict[str, list[Item]] = {}
         self.files: list[DataFile] = []
+        self._sides: Sides | None = None
+        self.nearness: dict[str, dict[str, float]] = {}
 
     @property
     def module(self) -> ComponentModule:
@@ -102,6 +108,8 @@ class RecordData(LightningDataModule):
             self._read(split)
         if "train" in missing:
             check_labels(self.records["train"], self.paths["train"])
+        if {"train", "dev"} <= set(missing) and self.trainer.is_global_zero:
+            self._tell_nearness()
         for split in missing:
             self.items[split] = self.module.encode(self.records[split], split == "train")
 
@@ -112,9 +120,13 @@ class RecordData(LightningDataModule):
             raise UserError(f"no {split} data: give --data.{split} PATH")
         whole = [read_records(path, self.module.record_type) for path in paths]
         names = source_names(paths, whole)
+        drawn = self.hold_back and split != "test"
+        if drawn and self._sides is None:
+            self._sides = hold_back(whole, run_seed(), self.hold_back)
+        own = [self._side(split, place) if drawn else None for place in range(len(paths))]
         parts = [
-            self._part(split, path, rows, name)
-            for path, rows, name in zip(paths, whole, names, strict=True)
+            self._part(split, path, rows, name, kept)
+            for path, rows, name, kept in zip(paths, whole, names, own, strict=True)
         ]
         if not any(part.rows for part in parts):
             raise UserError(
@@ -127,13 +139,42 @@ class RecordData(LightningDataModule):
         self.records[split] = list(chain.from_iterable(part.rows for part in parts))
         self.sources[split] = [part.source for part in parts for _ in part.rows]
 
-    def _part(self, split: str, path: str, rows: list[Record], source: str) -> Part:
-        """The rows of a file that belong to the split."""
+    def _side(self, split: str, place: int) -> list[bool]:
+        """Which rows of a file of training are in a split, where dev is held back."""
+        dev, away = self._sides.dev[place], self._sides.away[place]
+        return dev if split == "dev" else [not (d or a) for d, a in zip(dev, away, strict=True)]
+
+    def _tell_nearness(self) -> None:
+        """Say what dev shares with train, and how near its rows stand to those of train."""
+        train, dev = self.records["train"], self.records["dev"]
+        if self.hold_back:
+            print(f"--data.dev {self.hold_back}: {self._sides.said}")
+        elif shared := shared_rows(dev, train):
+            print(
+                f"warning: {shared:,} of {len(dev):,} dev rows share a group, a text or a document "
+                "with training; hold back a share (--data.dev 0.15) or take them out"
+            )
+        texts = {name: [getattr(row, name) for row in dev] for name in fields_of(dev[0])}
+        self.nearness = {
+            name: nearness(held, [getattr(row, name) for row in train])
+            for name, held in texts.items()
+        }
+        if self.nearness:
+            print(f"dev's nearest training row (cosine): {shown_nearness(self.nearness)}")
+
+    def _part(
+        self,
+        split: str,
+        path: str,
+        rows: list[Record],
+        source: str,
+        kept: list[bool] | None = None,
+    ) -> Part:
+        """The rows of a file that belong to the split; ``kept`` says of each where dev is drawn."""
         numbers = {id(row): number for number, row in enumerate(rows, 1)}
         chosen = rows if self.kinds is None else self._of_kinds(rows, path)
-        if self.hold_back and split != "test":
-            seed, dev = run_seed(), split == "dev"
-            chosen = [row for row in chosen if held_back(row, seed, self.hold_back) == dev]
+        if kept is not None:
+            chosen = [row for row in chosen if kept[numbers[id(row)] - 1]]
         if split == "dev" and self.dev_rows and len(chosen) > self.dev_rows:
             generator = np.random.default_rng(run_seed())
             drawn = generator.choice(len(chosen), self.dev_rows, replace=False)

@@ -179,6 +179,7 @@ def _component(module: ComponentModule, data: RecordData, found: Measures) -> Co
         data=[file for file in data.files if file.split in {"train", "dev"}],
         metrics={name: m["value"] for name, m in found.items() if m["value"] is not None},
         evaluation=data.evaluation() | {k: v for k, v in used.items() if v is not None},
+        nearness=data.nearness,
         seed=run_seed(),
         versions=library_versions(),
         **module.describe(),

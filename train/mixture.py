@@ -1,4 +1,4 @@
-"""Which rows of which files make a split: weights, held-back groups, and names of sources."""
+"""Which rows of which files make a split: weights, what is held back, and names of sources."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from records import UserError, group_of
+from components.ties import keys_of, tied_records
+from records import UserError
 from records.types import Record
 
 Train = dict[str, float] | list[str] | str
@@ -67,10 +69,59 @@ def share_of(dev: Dev) -> float | None:
     return float(dev)
 
 
-def held_back(record: Record, seed: int, share: float) -> bool:
-    """Whether the record's group is dev; the same answer for the group in every file."""
-    digest = hashlib.sha256(f"{seed}\n{group_of(record)}".encode()).digest()
+@dataclass(frozen=True)
+class Sides:
+    """Which rows are held back, once it is known what they share.
+
+    Attributes:
+        dev: of each file, of each row: whether it is held back.
+        away: likewise: whether it is in neither split, since it shares something with one that is.
+        said: what to tell of it.
+    """
+
+    dev: list[list[bool]]
+    away: list[list[bool]]
+    said: str
+
+
+def hold_back(files: Sequence[Sequence[Record]], seed: int, share: float) -> Sides:
+    """Hold back whole components of rows that share something, across all files.
+
+    Args:
+        files: the records of each file.
+        seed: of the draw.
+        share: of the components to hold back, up to chance.
+    """
+    lengths = [len(rows) for rows in files]
+    tied = tied_records(chain.from_iterable(files), min(share, 1 - share))
+    side = {name: in_dev(name, seed, share) for name in set(tied.names)}
+    dev = [side[name] for name in tied.names]
+    away = tied.crossing(dev).tolist()
+    said = (
+        f"{sum(dev):,} of {len(dev):,} rows are held back, whole sets of rows that share a group, "
+        f"a text or a document ({len(side):,} sets)"
+    )
+    if sum(away):
+        said += f"; {sum(away):,} more are left out, which share something with them"
+    if tied.common:
+        said += f"; {tied.common:,} lines or documents are passed over, which too many rows share"
+    starts = [sum(lengths[:place]) for place in range(len(lengths))]
+    cuts = [slice(start, start + n) for start, n in zip(starts, lengths, strict=True)]
+    return Sides([dev[cut] for cut in cuts], [away[cut] for cut in cuts], said)
+
+
+def in_dev(name: str, seed: int, share: float) -> bool:
+    """Whether what hangs together under a name is dev; the same answer whatever else is there."""
+    digest = hashlib.sha256(f"{seed}\n{name}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < share * 2**64
+
+
+def shared_rows(held: Sequence[Record], train: Sequence[Record]) -> int:
+    """How many held-out rows share a group, a text, a document or a long line with training."""
+    seen: set[int] = set()
+    for record in train:
+        seen |= keys_of(record)
+    return sum(not seen.isdisjoint(keys_of(record)) for record in held)
 
 
 def source_names(paths: Sequence[str], rows: Sequence[Sequence[Record]]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import log_softmax
+from torch.nn.functional import log_softmax, one_hot
 
 from components.base import load_classifier
 from components.calibration import fit_classes, probabilities
@@ -26,10 +26,21 @@ from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
+_KINDS = len(_TARGETS)
+
+
+def shares_of(record: RelationPair) -> tuple[float, ...]:
+    """A row's target: shares of the relations and of ``not_entailment``; a hard label has one."""
+    if record.soft is not None:
+        return (*record.soft, 0.0)
+    return tuple(float(kind == _TARGETS[record.label]) for kind in range(_KINDS))
 
 
 def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
     """Cross-entropy of three classes; a two-class row trains only the side it knows.
+
+    A soft target (Hinton et al. 2015, 1503.02531, section 2, at temperature 1) is
+    the mean of the losses of the labels by its shares.
 
     ``not_entailment`` says neutral *or* contradiction, so its likelihood is their sum:
     ``-log(p_neutral + p_contradiction) = -log(1 - p_entailment)``. No label is invented, and the
@@ -37,14 +48,19 @@ def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
 
     Args:
         logits: shape (n, 3) in the order of ``RELATIONS``.
-        target: shape (n,); 0-2 are the relations, 3 is ``not_entailment``.
+        target: shape (n,): 0-2 are the relations, 3 is ``not_entailment``; or shares of these, of
+            shape (n, 4).
 
     Returns:
         Losses of shape (n,).
     """
     log_p = log_softmax(logits, dim=-1)  # (n, 3)
     either = log_p[:, 1:].logsumexp(dim=-1, keepdim=True)  # (n, 1)
-    return -torch.cat([log_p, either], dim=-1).gather(1, target[:, None]).squeeze(1)
+    if target.dim() == 1:
+        target = one_hot(target, _KINDS).to(log_p.dtype)
+    # A share of 0 of what the model holds impossible is no loss, not 0 times infinity.
+    given = torch.where(target > 0, torch.cat([log_p, either], dim=-1), torch.zeros_like(target))
+    return -(target * given).sum(dim=-1)
 
 
 def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
@@ -127,7 +143,7 @@ class Relation(ComponentModule):
             Item(
                 row=row,
                 inputs=row_features(encoding, index),
-                target=_TARGETS[records[row].label],
+                target=shares_of(records[row]),
                 weight=1.0 if records[row].weight is None else records[row].weight,
             )
             for index, row in enumerate(rows)
@@ -145,7 +161,7 @@ class Relation(ComponentModule):
         """Fit temperature and shift; two-class rows enter as in the loss."""
         logits = np.asarray(outputs)
         best = _best(items, probabilities(logits))
-        target = np.asarray([items[i].target for i in best])
+        target = np.asarray([_TARGETS[records[items[i].row].label] for i in best])
         self.temperature, self.shift = fit_classes(logits[best], target)
 
     def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:

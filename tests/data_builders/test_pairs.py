@@ -49,6 +49,38 @@ def told(records):
 
 # Format, rows of it as its project writes them, the pairs they make, their groups.
 CASES = {
+    "attribution_bench": (
+        [
+            {"question": "Who won?", "claim": "Ann won.", "response": "Ann won. So.",
+             "references": ["Ann came first.", "Bo came second."], "id": "a",
+             "attribution_label": "attributable", "src_dataset": "LFQA"},
+            {"question": "Who won?", "claim": "Bo won.", "references": ["Ann came first."],
+             "attribution_label": "not attributable"},
+        ],
+        {
+            ("Ann came first.\nBo came second.", "Ann won."): E,
+            ("Ann came first.", "Bo won."): "not_entailment",
+        },
+        {"Who won?"},
+    ),
+    "factcheck_bench": (
+        [
+            {"prompt": "Who won?", "response": "Ann won. Bo lost.", "sentences": {
+                "sentence1": {"claims": ["Ann won.", "Ann sat."],
+                              "auto_evidence": [["Ann was first.", "Rain."], ["Snow."]],
+                              "stance_claim_autoEvid": [["completely-support", "irrelevant"], []]},
+                "sentence2": {"claims": ["Bo lost."], "auto_evidence": [["Bo came first."]],
+                              "stance_claim_autoEvid": [["refute"]]}}},
+            {"claim": "Cy won by far.", "evidence": "Cy won.", "stance": "partially-support"},
+        ],
+        {
+            ("Ann was first.", "Ann won."): E,
+            ("Rain.", "Ann won."): N,
+            ("Bo came first.", "Bo lost."): C,
+            ("Cy won.", "Cy won by far."): "not_entailment",
+        },
+        {"Who won?", "Cy won by far."},
+    ),
     "snli": (
         [
             {"sentence1": "A dog runs.", "sentence2": "An animal moves.", "gold_label": E,
@@ -215,8 +247,8 @@ def test_each_format_is_found_by_its_fields(tmp_path, name):
     many = ("citations", "evidences")  # a pair each
     of_row = [next((len(r[field]) for field in many if field in r), 1) for r in rows]
     left_out = sum(of_row) - len(pairs)
-    if name == "sick":  # both directions of a row
-        left_out = 0
+    if name in ("sick", "factcheck_bench"):  # both directions of a row; four pairs of a response
+        left_out = int(name == "factcheck_bench")
     assert sum(manifest["dropped"].values()) == left_out
     assert set(manifest["dropped"]) <= {f"in.{suffix}: no gold label"}
 
@@ -355,8 +387,38 @@ def test_a_premise_of_another_group_does_not_cross_either(tmp_path):
 
     premises = [{r.premise for r in split} for split in found.values()]
     assert len(set.union(*premises)) == sum(map(len, premises))
-    dropped = manifest["dropped"]["premise of a held-out pair of another group"]
-    assert dropped + manifest["kept"] == 200
+    assert manifest["kept"] == 200, "twenty sets of ten groups go to one side each"
+    told = manifest["config"]["nearness"]["dev"]
+    assert set(told) == {"premise", "hypothesis"}
+    assert 0 < told["premise"]["q50"] < 1
+
+
+def test_what_hangs_together_in_a_long_chain_is_left_out_where_it_crosses(tmp_path):
+    rows = [row(f"Premise {i + j}", f"Hypothesis {i}", group=f"g{i}") for i in range(300) for j in (0, 1)]  # fmt: skip  # noqa: E501
+    found, manifest = built(tmp_path / "out", written(tmp_path / "a.jsonl", rows), shares=(2, 1, 1))
+
+    for value in (lambda r: r.premise, lambda r: r.model_extra["group"]):
+        sides = [{value(r) for r in split} for split in found.values()]
+        assert len(set.union(*sides)) == sum(map(len, sides))
+    dropped = manifest["dropped"]["shares a text or a document with a held-out pair"]
+    assert 0 < dropped < 100
+    assert dropped + manifest["kept"] == 600
+
+
+def test_an_article_of_several_claims_is_on_one_side(tmp_path):
+    def claim(number: int) -> dict:
+        evidence = {"article": f"Article {number // 3}", "votes": [], "entropy": 0}
+        told = {"evidence_id": "e", "evidence": f"It was {number}.", "evidence_label": "SUPPORTS"}
+        return {"claim_id": str(number), "claim": f"It was the year {number}.",
+                "claim_label": "SUPPORTS", "evidences": [evidence | told]}  # fmt: skip
+
+    file = written(tmp_path / "a.jsonl", [claim(number) for number in range(90)])
+    found, manifest = built(tmp_path / "out", file, shares=(2, 1, 1))
+    sides = [{r.model_extra["documents"][0] for r in split} for split in found.values()]
+    assert len(set.union(*sides)) == sum(map(len, sides)) == 30
+    assert manifest["kept"] == 90
+    again, _ = built(tmp_path / "again", written(tmp_path / "b.jsonl", [*map(claim, range(89, -1, -1))]), shares=(2, 1, 1))  # fmt: skip  # noqa: E501
+    assert {split: told(rows) for split, rows in again.items()} == {split: told(rows) for split, rows in found.items()}  # fmt: skip  # noqa: E501
 
 
 def test_the_same_inputs_give_the_same_bytes_and_nothing_is_left_behind(tmp_path):

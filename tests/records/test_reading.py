@@ -195,6 +195,9 @@ def test_wice_rows_for_the_relation_model(tmp_path):
     first, second = read_records(path, RelationPair)
     assert (first.label, first.premise) == ("not_entailment", "B.\nC.")
     assert first.model_extra["group"] == "dev1"
+    titled = row | {"meta": {"id": "dev1", "claim_title": "Ann"}}
+    (own,) = read_records(lines(tmp_path / "c.jsonl", titled), RelationPair)
+    assert own.model_extra["group"] == "Ann", "an article's claims cite the same pages"
     assert second.label == "entailment"
     with pytest.raises(BadInput, match="label: expected one of supported"):
         read_records(lines(tmp_path / "b.jsonl", row | {"label": "maybe"}), RelationPair)

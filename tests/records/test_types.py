@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
 from records import (
     Annotation,
+    BadInput,
     Claim,
     Document,
     Generation,
@@ -16,6 +19,8 @@ from records import (
     RelationPair,
     UnliPair,
     Verdict,
+    read_records,
+    write_jsonl,
 )
 from records.types import group_of
 
@@ -80,3 +85,43 @@ def test_the_ends_of_a_range_are_in_it(kind, fields):
 )
 def test_what_stays_on_one_side_of_a_split(record, group):
     assert group_of(record) == group
+
+
+@pytest.mark.parametrize(
+    ("label", "soft"),
+    [
+        ({"entailment": 0.7, "neutral": 0.3}, (0.7, 0.3, 0.0)),
+        ([0.2, 0.2, 0.6], (0.2, 0.2, 0.6)),
+        ({"contradiction": 1}, (0.0, 0.0, 1.0)),
+    ],
+)
+def test_a_label_of_probabilities(tmp_path, label, soft):
+    row = {"premise": "a", "hypothesis": "b", "label": label}
+    write_jsonl(tmp_path / "a.jsonl", [row])
+    (record,) = read_records(tmp_path / "a.jsonl", RelationPair)
+    assert record.soft == pytest.approx(soft)
+    assert record.label == ("entailment" if soft[0] > soft[2] else "contradiction")
+    write_jsonl(tmp_path / "b.jsonl", [record])
+    assert read_records(tmp_path / "b.jsonl", RelationPair) == [record]
+    plain = RelationPair(premise="a", hypothesis="b", label="neutral")
+    assert plain.soft is None
+    assert "soft" not in plain.model_dump(exclude_none=True)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        {"entailment": 0.7},
+        {"entails": 1.0},
+        [0.5, 0.5],
+        ["a", "b", "c"],
+        [1.5, -0.5, 0.0],
+        {},
+        [float("nan"), 0.5, 0.5],
+    ],
+)
+def test_a_label_of_wrong_probabilities(tmp_path, label):
+    row = {"premise": "a", "hypothesis": "b", "label": label}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(BadInput, match=r"a.jsonl:1: .*label: give probabilities of entailment"):
+        read_records(tmp_path / "a.jsonl", RelationPair)

@@ -51,6 +51,36 @@ def test_three_classes_are_cross_entropy() -> None:
     assert torch.allclose(relation_loss(logits, target), expected, atol=1e-6)
 
 
+def test_soft_targets_are_the_mean_of_the_labels_losses() -> None:
+    logits = torch.randn(3, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    shares = torch.tensor([[0.7, 0.2, 0.1, 0], [1, 0, 0, 0], [0, 0.5, 0.5, 0]])
+    loss = relation_loss(logits, shares)
+    labels = [relation_loss(logits, torch.full((3,), label)) for label in range(3)]
+    expected = sum(shares[:, label] * labels[label] for label in range(3))
+    assert torch.allclose(loss, expected, atol=1e-6)
+    # It is least where the model says the same as the teacher.
+    (gradient,) = torch.autograd.grad(loss.sum(), logits)
+    assert torch.allclose(gradient, logits.softmax(-1) - shares[:, :3], atol=1e-6)
+    certain = torch.tensor([[float("-inf"), 0.0, 0.0]])
+    assert relation_loss(certain, torch.tensor([[0, 0.5, 0.5, 0]])).item() == pytest.approx(
+        math.log(2)
+    )
+
+
+def test_a_model_is_trained_on_a_teachers_probabilities(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    rows = [
+        {"premise": f"ada was {i} .", "hypothesis": "she was .", "label": label}
+        for i in range(4)
+        for label in ([0.6, 0.3, 0.1], {"contradiction": 0.4, "entailment": 0.6}, "neutral")
+    ]
+    main(arguments("relation", "--data.train", write("soft", rows)))
+    assert read_component(tmp_path / "checkpoints/run").data[0].rows == 12
+    # Of one likeliest label, and yet not the same.
+    main(arguments("relation", "--data.train", write("two", rows[:2]), run="two"))
+
+
 @pytest.fixture
 def adversary(tiny_llama: str) -> Adversary:
     torch.manual_seed(0)

@@ -14,13 +14,13 @@ import pytest
 
 from components.checkpoint import read_component
 from components.measures import relation_measures
-from records import RelationPair, UserError, read_records
+from records import RelationPair, UserError, group_of, read_records
 from records.errors import run_door
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
 from train.data import RecordData
-from train.mixture import group_of, held_back, source_names
+from train.mixture import hold_back, shared_rows, source_names
 from train.module import ComponentModule, Item
 from train.resume import read_state
 
@@ -112,17 +112,102 @@ def test_bad_mixtures(train: object, dev: object, said: str) -> None:
         RecordData(train=train, dev=dev)
 
 
-def test_the_group_of_a_row_decides_where_it_is_held_back(tmp_path: Path) -> None:
+def test_the_group_of_a_row_decides_where_it_is_held_back() -> None:
     rows = [RelationPair(**row) for row in pairs(400, "x")]
-    dev = [row for row in rows if held_back(row, 1, 0.25)]
+    (dev,) = hold_back([rows], 1, 0.25).dev
 
-    assert 70 < len(dev) < 130
-    twin = RelationPair(premise=dev[0].premise, hypothesis="other", label="neutral", source="b")
-    assert held_back(twin, 1, 0.25)
-    assert [held_back(r, 2, 0.25) for r in rows] != [held_back(r, 1, 0.25) for r in rows]
+    assert 70 < sum(dev) < 130
+    held = next(row for row, side in zip(rows, dev, strict=True) if side)
+    twin = RelationPair(premise=held.premise, hypothesis="other", label="neutral", source="b")
+    assert hold_back([rows, [twin]], 1, 0.25).dev == [dev, [True]]
+    assert hold_back([rows], 2, 0.25).dev != [dev]
+    # The order of rows and files is nothing to it.
+    again = hold_back([[twin], rows[::-1]], 1, 0.25)
+    assert again.dev == [[True], dev[::-1]]
     grouped = [RelationPair(**row, group="g") for row in pairs(9, "y")]
     assert {group_of(row) for row in grouped} == {"g"}
-    assert len({held_back(row, 1, 0.5) for row in grouped}) == 1
+    (side,) = hold_back([grouped], 1, 0.5).dev
+    assert len(set(side)) == 1
+
+
+def test_what_shares_a_document_stands_on_one_side() -> None:
+    line = "the band released its third record in the spring of that long year ."
+    rows = [
+        RelationPair(
+            premise=f"menu\n{line} {group // 2}\nonly {number} here",
+            hypothesis="h",
+            label="neutral",
+            group=str(group),
+            documents=[f"d{group // 6}"],
+        )
+        for group in range(120)
+        for number in range(2)
+    ]
+    for seed in range(4):
+        sides = hold_back([rows], seed, 0.3)
+        (dev,), (away,) = sides.dev, sides.away
+        assert 0 < sum(dev) < len(dev)
+        assert not any(away)
+        for number, row in enumerate(rows):
+            assert dev[number] == dev[number // 12 * 12], row
+        kept = [row for row, side in zip(rows, dev, strict=True) if not side]
+        held = [row for row, side in zip(rows, dev, strict=True) if side]
+        assert shared_rows(held, kept) == 0
+        assert shared_rows(held, [*kept, held[0]]) >= 12
+
+
+def test_pairs_of_each_others_sentences_stand_on_one_side() -> None:
+    """SICK's pairs: a row's hypothesis is the premise of the next, four rows to a caption."""
+    rows = [
+        RelationPair(
+            premise=f"caption {place}",
+            hypothesis=f"Caption  {place + 1}" if place % 4 < 3 else "a dog runs",
+            label="neutral",
+        )
+        for place in range(400)
+    ]
+    (dev,) = hold_back([rows], 0, 0.3).dev
+    assert 60 < sum(dev) < 180
+    assert all(len(set(dev[start : start + 4])) == 1 for start in range(0, 400, 4))
+    assert len(set(dev[3::4])) == 2  # what is only told ties nothing
+
+
+def test_rows_that_cannot_be_held_apart_are_left_out() -> None:
+    """A chain of groups, each of which shares a text with the next, is no single set."""
+    rows = [
+        RelationPair(premise=f"p{place + more}", hypothesis="h", label="neutral", group=str(place))
+        for place in range(300)
+        for more in range(2)
+    ]
+    sides = hold_back([rows], 0, 0.2)
+    (dev,), (away,) = sides.dev, sides.away
+    assert 30 < sum(dev) < 250
+    assert 0 < sum(away) < 60
+    assert f"{sum(away)} more are left out" in sides.said
+    three = {side: [] for side in ("dev", "away", "train")}
+    for row, held, out in zip(rows, dev, away, strict=True):
+        three["dev" if held else "away" if out else "train"].append(row)
+    assert shared_rows(three["dev"], three["train"]) == 0
+    assert shared_rows(three["dev"], three["away"]) > 0
+
+
+def test_what_a_split_shares_is_said(
+    arguments: Callable, write: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    rows = pairs(40, "one")
+    train, dev = write("train", rows[:30]), write("dev", rows[28:])
+    options = ["--trainer.max_steps", "1", "--data.train", train, "--data.dev"]
+    main(arguments("relation", *options, dev))
+    assert "warning: 2 of 12 dev rows share a group" in capsys.readouterr().out
+    component = read_component(tmp_path / "checkpoints/run")
+    assert component.nearness["premise"]["near"] >= 2 / 12 - 1e-3
+    card = (tmp_path / "checkpoints/run/README.md").read_text(encoding="utf-8")
+    assert "Nearest training row of a dev row" in card
+    main(arguments("relation", *options, "0.3", run="held"))
+    out = capsys.readouterr().out
+    assert "of 30 rows are held back" in out
+    assert "warning: " not in out
+    assert "dev's nearest training row (cosine): premise " in out
 
 
 def test_names_of_sources() -> None:
@@ -302,7 +387,9 @@ def test_dev_rows_are_drawn_by_the_seed_and_kept_in_order(
 def test_rows_are_named_as_in_their_file(write: Callable) -> None:
     paths = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))]
     data = RecordData(train=paths, dev=0.3)
-    rows = read_records(paths[1], RelationPair)
-    part = data._part("train", paths[1], rows, "b")
-    assert [rows[number - 1] for number in part.numbers] == part.rows
+    files = [read_records(path, RelationPair) for path in paths]
+    dev = hold_back(files, 1, 0.3).dev[1]
+    part = data._part("train", paths[1], files[1], "b", [not held for held in dev])
+    assert [files[1][number - 1] for number in part.numbers] == part.rows
+    assert len(part.rows) == 30 - sum(dev)
     assert 0 < len(part.rows) < 30

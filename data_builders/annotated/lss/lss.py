@@ -22,7 +22,7 @@ from data_builders.annotated.lss.sources import Repeats, merge, read_answers
 from data_builders.annotated.lss.votes import By, OnTie, Vote, gold, length_class, vote
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
-from data_builders.splits import SPLITS, by_split, drawn_splits
+from data_builders.splits import SPLITS, by_split, drawn_splits, tied_groups
 from records import Annotation, LssExample, UserError
 from records.types import group_of
 
@@ -164,8 +164,12 @@ class Lss(Builder):
                         f"{group_of(example)[:60]!r}: rows of one reference say `split` {first} "
                         f"and {own}; give each reference one split, or leave `split` out"
                     )
-        others = {group_of(example) for example in examples} - set(named)
-        return named | drawn_splits(others, self.shares, self.seed)
+        others = [example for example in examples if group_of(example) not in named]
+        if not others:
+            return named
+        tied = tied_groups(others, self.shares)
+        drawn = drawn_splits(tied.values(), self.shares, self.seed)
+        return named | {group: drawn[name] for group, name in tied.items()}
 
     def _unbalanced(
         self,

@@ -47,6 +47,11 @@ LABELS: dict[str, dict[str, str | None]] = {
         "Conflicting Evidence/Cherrypicking": None,
     },
     "wice": dict(WICE_LABELS),
+    "attribution_bench": {"attributable": ENTAILMENT, "not attributable": "not_entailment"},
+    "factcheck_bench": {
+        "completely-support": ENTAILMENT, "partially-support": "not_entailment",
+        "refute": CONTRADICTION, "irrelevant": NEUTRAL,
+    },
     "citations": {"1": ENTAILMENT, "0": "not_entailment"},
     "atoms": {"True": ENTAILMENT, "False": "not_entailment"},
     "ours": {label: label for label in OURS},
@@ -62,12 +67,14 @@ class Found(NamedTuple):
         premise, hypothesis: stripped; may be empty.
         label: one of our relations, or a probability; ``None`` where the row has no gold label.
         group: what must not stand on both sides of a split: the page, the name, else the premise.
+        documents: names of the documents that it belongs to besides.
     """
 
     premise: str
     hypothesis: str
     label: str | float | None
     group: str
+    documents: tuple[str, ...] = ()
 
 
 class WrongRow(ValueError):
@@ -200,7 +207,8 @@ def _evidence(format: str) -> Reader:
     """Claims with evidence, as ``records`` reads their documents.
 
     Climate-FEVER's sentences are judged one by one, and each is a pair, under its article's title;
-    AVeriTeC's answers are judged together, and are one premise. A claim holds its pairs together.
+    AVeriTeC's answers are judged together, and are one premise. A claim holds its pairs together,
+    and so does an article.
     """
 
     def read(row: dict, target: Target) -> list[Found]:
@@ -214,7 +222,11 @@ def _evidence(format: str) -> Reader:
                 return [Found(texts, claim, _label(document, "claim_label", format), claim)]
             return [
                 Found(
-                    f"{p['title']}. {p['text']}", claim, _label(p, "evidence_label", format), claim
+                    f"{p['title']}. {p['text']}",
+                    claim,
+                    _label(p, "evidence_label", format),
+                    claim,
+                    (p["title"],),
                 )
                 for p in passages
             ]
@@ -228,7 +240,52 @@ def _evidence(format: str) -> Reader:
     return read
 
 
+def _attribution_bench(row: dict, target: Target) -> list[Found]:
+    """AttributionBench (2402.15089): a claim and all its references; a question holds its pairs."""
+    references = row.get("references")
+    if not isinstance(references, list) or not all(isinstance(r, str) for r in references):
+        raise WrongRow("references: expected a list of texts")
+    premise, claim = "\n".join(references).strip(), _text(row, "claim")
+    label = _label(row, "attribution_label", "attribution_bench")
+    return [Found(premise, claim, label, str(row.get("question") or claim))]
+
+
+def _factcheck_bench(row: dict, target: Target) -> list[Found]:
+    """Factcheck-Bench (2311.09000): stances of retrieved evidence to the claims of a response.
+
+    A released response has them below its sentences, and holds them together; a row of ``claim``,
+    ``evidence`` and ``stance`` is held together by its claim.
+    """
+    if "sentences" not in row:
+        evidence, claim = _text(row, "evidence"), _text(row, "claim")
+        return [Found(evidence, claim, _label(row, "stance", "factcheck_bench"), claim)]
+    group, found = _text(row, "prompt"), []
+    try:
+        for sentence in row["sentences"].values():
+            told = zip(
+                sentence["claims"],
+                sentence["auto_evidence"],
+                sentence["stance_claim_autoEvid"],
+                strict=True,
+            )
+            for claim, texts, stances in told:
+                # A few claims have evidence and no stance to it.
+                own = stances if len(stances) == len(texts) else [None] * len(texts)
+                for text, stance in zip(texts, own, strict=True):
+                    label = _label({"stance": stance}, "stance", "factcheck_bench")
+                    found.append(Found(" ".join(text.split()), claim.strip(), label, group))
+    except KeyError as error:
+        raise WrongRow(f"{error.args[0]}: field required") from None
+    except WrongRow:
+        raise
+    except (AttributeError, TypeError, ValueError) as error:
+        raise WrongRow(f"sentences: not as factcheck_bench writes it ({error})") from None
+    return found
+
+
 FORMATS: dict[str, Reader] = {
+    "attribution_bench": _attribution_bench,
+    "factcheck_bench": _factcheck_bench,
     "averitec": _evidence("averitec"),
     "climate_fever": _evidence("climate_fever"),
     "anli": _fields("context", "hypothesis", "label", "anli"),
@@ -268,6 +325,10 @@ def detect(row: dict, target: Target) -> str | None:
         return "climate_fever"
     if {"claim", "questions"} <= fields:
         return "averitec"
+    if {"claim", "references", "attribution_label"} <= fields:
+        return "attribution_bench"
+    if {"claim", "evidence", "stance"} <= fields or {"response", "sentences"} <= fields:
+        return "factcheck_bench"
     if {"claim", "evidence"} <= fields:
         return "wice" if row.get("label") in WICE_LABELS else "vitaminc"
     if not {"premise", "hypothesis"} <= fields:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from tqdm import tqdm
 
+from components.nearness import nearness, shown_nearness
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.published.pairs.formats import FORMATS, LABELS, Found, Target, WrongRow, detect
@@ -30,8 +31,9 @@ class Source:
 
     Attributes:
         file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
-        format: anli, atoms, averitec, citations, climate_fever, fever, fever_hub, hub, ours, sick,
-            snli, unli, vitaminc or wice; null finds it by the field names.
+        format: anli, atoms, attribution_bench, averitec, citations, climate_fever, factcheck_bench,
+            fever, fever_hub, hub, ours, sick, snli, unli, vitaminc or wice; null finds it by the
+            field names.
         name: ``source`` of its records; the format by default.
         weight: of its records in training.
         take: at most so many of its pairs.
@@ -55,8 +57,8 @@ class Pairs(Builder):
             (probabilities; reads sources with a probability only).
         exclude: files (or ``hub:`` names) in any of the formats whose premises and pairs must not
             be among the records, e.g. the test sets.
-        shares: of train, dev and test; a group (page, name, else premise) is in one of them. A
-            split with share 0 is not written.
+        shares: of train, dev and test. Pairs that share a group (page, name), a premise, a long
+            line of it or a document are in one of them. A split with share 0 is not written.
         seed: of the order, the caps and the split.
         limit: only the first so many rows of each source, for a trial.
 
@@ -109,6 +111,10 @@ class Pairs(Builder):
         }
         told = zip(self.config()["sources"], formats, strict=True)
         found = {"sources": [source | {"format": format} for source, format in told]}
+        near = _nearness(store, counts)
+        for split, fields in near.items():
+            print(f"{split}'s nearest training pair: {shown_nearness(fields)}", file=sys.stderr)
+        found |= {"nearness": near} if near else {}
         return Made(files, self._card(counts, formats), found=found)
 
     def _read(self, store: PairStore, work: Work) -> list[str]:
@@ -127,7 +133,8 @@ class Pairs(Builder):
             formats.append(reader.format)
             dropped[f"{name}: pair that was there already"] += store.merged[index]
         dropped["pair with different labels"] = store.drop_clashes()
-        dropped["premise of a held-out pair of another group"] = store.drop_crossing()
+        crossing = "shares a text or a document with a held-out pair"
+        dropped[crossing] = store.drop_crossing(store.tie())
         for index, source in enumerate(self.sources):
             if source.take is not None:
                 name = source_name(source.file)
@@ -158,6 +165,7 @@ class Pairs(Builder):
         record = RelationPair if self.target == "relation" else UnliPair
         # One column for all rows, or none.
         weighted = any(source.weight is not None for source in self.sources)
+        documented = store.has_documents()
         for index, pair in store.pairs(split):
             source = self.sources[index]
             yield record(
@@ -167,6 +175,7 @@ class Pairs(Builder):
                 source=source.name or formats[index],
                 weight=(1.0 if source.weight is None else source.weight) if weighted else None,
                 group=pair.group,
+                **({"documents": list(pair.documents)} if documented else {}),
             )
 
     def _card(self, counts: list[tuple[int, int, str | float, int]], formats: list[str]) -> Card:
@@ -244,6 +253,22 @@ class _Reader:
         return found
 
 
+def _nearness(
+    store: PairStore, counts: list[tuple[int, int, str | float, int]]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Of each held-out split, how near its texts stand to those of train."""
+    there = {split for _, split, _, _ in counts}
+    if 0 not in there:
+        return {}
+    return {
+        SPLITS[split]: {
+            field: nearness(store.texts(split, field), store.texts(0, field))
+            for field in ("premise", "hypothesis")
+        }
+        for split in sorted(there - {0})
+    }
+
+
 def _maps(formats: list[str]) -> str:
     """The label map of each format that was read, in Markdown."""
     lines = []
@@ -256,7 +281,9 @@ def _maps(formats: list[str]) -> str:
 
 CARD = """\
 Premises and hypotheses of public sets, in one shape. `source` names the set; `group` (the page, the
-name, else the premise) must not stand on both sides of a split, and does not here.
+name, else the premise) and `documents` must not stand on both sides of a split. Pairs that share
+one, a premise or a line of twelve words are on one side here; `nearness` in the manifest says how
+near a held-out text stands to the nearest of train.
 
 | file | split | label | rows |
 |---|---|---|---|
@@ -265,7 +292,7 @@ name, else the premise) must not stand on both sides of a split, and does not he
 {maps}
 
 A pair that stands twice is kept once; one that stands with different labels is left out, and so is
-a pair whose premise is held out under another group. Order, caps and splits depend on the texts and
-the seed, not on the order of the files' rows. Licences are those of the sets; several forbid
-commercial use.
+a pair of train that shares something with one that had to be held out. Order, caps and splits
+depend on the texts and the seed, not on the order of the files' rows. Licences are those of the
+sets; several forbid commercial use.
 """

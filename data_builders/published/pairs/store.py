@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
+from components.ties import Tied, Ties
 from data_builders.published.pairs.formats import Found
-from data_builders.splits import SPLITS, split_at
+from data_builders.splits import SPLITS, least_share, split_at
 
 _TABLE = """
 CREATE TABLE pairs (
     mark BLOB PRIMARY KEY, source INTEGER, split INTEGER, label, clash INTEGER DEFAULT 0,
-    kept INTEGER DEFAULT 1, premise TEXT, hypothesis TEXT, grouping TEXT
+    kept INTEGER DEFAULT 1, premise TEXT, hypothesis TEXT, grouping TEXT, documents TEXT
 ) WITHOUT ROWID
 """
 
@@ -48,9 +52,13 @@ class PairStore:
         ).fetchone()
         if there is None:
             self._db.execute(
-                "INSERT INTO pairs (mark, source, split, label, premise, hypothesis, grouping) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (mark, source, self._split(pair.group), pair.label, *pair[:2], pair.group),
+                "INSERT INTO pairs "
+                "(mark, source, split, label, premise, hypothesis, grouping, documents) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(mark, source, self._split(pair.group), pair.label, *pair[:2], pair.group),
+                    json.dumps(pair.documents) if pair.documents else None,
+                ),
             )
             return
         self.merged[source] += 1
@@ -72,16 +80,59 @@ class PairStore:
         """Leave out the pairs that stand with different labels; how many those are."""
         return self._db.execute("UPDATE pairs SET kept = 0 WHERE clash = 1").rowcount
 
-    def drop_crossing(self) -> int:
-        """Leave out of train, then of dev, the pairs whose premise is held out; how many."""
-        return sum(
-            self._db.execute(
-                "UPDATE pairs SET kept = 0 WHERE kept = 1 AND split = ? AND premise IN "
-                "(SELECT premise FROM pairs WHERE kept = 1 AND split > ?)",
-                (split, split),
-            ).rowcount
-            for split in (0, 1)
+    def tie(self) -> Tied | None:
+        """Put what shares a text or a document into one split; ``None`` where there is only one."""
+        if sum(map(bool, self.shares)) < 2:
+            return None
+        ties, marks, groups = Ties(), [], []
+        for mark, premise, hypothesis, group, documents in self._db.execute(
+            "SELECT mark, premise, hypothesis, grouping, documents FROM pairs WHERE kept = 1 "
+            "ORDER BY mark"
+        ):
+            ties.add(group, premise, json.loads(documents or "[]"), hypothesis)
+            marks.append(mark)
+            groups.append(group)
+        tied = ties.tie(least_share(self.shares))
+        moved = zip(marks, groups, tied.names, strict=True)
+        self._db.executemany(
+            "UPDATE pairs SET split = ? WHERE mark = ?",
+            [(self._split(name), mark) for mark, group, name in moved if name != group],
         )
+        return tied
+
+    def drop_crossing(self, tied: Tied | None) -> int:
+        """Leave out of train and dev what shares something with a pair that is held out of them.
+
+        Args:
+            tied: what :meth:`tie` gave, of the pairs that are kept.
+
+        Returns:
+            How many are left out.
+        """
+        if tied is None:
+            return 0
+        rows = self._db.execute("SELECT mark, split FROM pairs WHERE kept = 1 ORDER BY mark")
+        marks, splits = zip(*rows, strict=True) if tied.names else ((), ())
+        splits, away = np.asarray(splits), np.zeros(len(marks), dtype=bool)
+        for held in (2, 1):
+            away |= tied.crossing((splits == held) & ~away) & (splits < held)
+        self._db.executemany(
+            "UPDATE pairs SET kept = 0 WHERE mark = ?",
+            [(mark,) for mark, out in zip(marks, away, strict=True) if out],
+        )
+        return int(away.sum())
+
+    def texts(self, split: int, field: str) -> Iterator[str]:
+        """The premises or the hypotheses of what is kept of a split."""
+        rows = self._db.execute(
+            f"SELECT {field} FROM pairs WHERE kept = 1 AND split = ? ORDER BY mark", (split,)
+        )
+        return (text for (text,) in rows)
+
+    def has_documents(self) -> bool:
+        """Whether any pair belongs to a document by name."""
+        found = self._db.execute("SELECT 1 FROM pairs WHERE documents IS NOT NULL LIMIT 1")
+        return found.fetchone() is not None
 
     def take(self, source: int, number: int) -> int:
         """Keep so many pairs of a source, in the order of their hashes; how many are left out."""
@@ -101,9 +152,9 @@ class PairStore:
     def pairs(self, split: int) -> Iterator[tuple[int, Found]]:
         """Source and pair of one split, in the order of their hashes."""
         rows: Iterable[tuple] = self._db.execute(
-            "SELECT source, premise, hypothesis, label, grouping FROM pairs "
+            "SELECT source, premise, hypothesis, label, grouping, documents FROM pairs "
             "WHERE kept = 1 AND split = ? ORDER BY mark",
             (split,),
         )
-        for source, *pair in rows:
-            yield source, Found(*pair)
+        for source, *pair, documents in rows:
+            yield source, Found(*pair, tuple(json.loads(documents or "[]")))

@@ -22,9 +22,9 @@ from components.sentences import split_sentences
 from components.words import align, join_words, split_words
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
-from data_builders.splits import SPLITS, by_split, split_at
+from data_builders.splits import SPLITS, by_split, split_at, tied_groups
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
-from records import BadInput, LssExample, iter_rows, read_records, sha256_text
+from records import BadInput, LssExample, group_of, iter_rows, read_records, sha256_text
 
 Rule = Literal[
     "entity_swap",
@@ -97,11 +97,15 @@ class DistantLss(Builder):
         """The examples of both sources."""
         pools = self._pools()
         wice = {split: [] for split in SPLITS}
-        for path in self.wice:
-            for number, example in enumerate(read_records(path, LssExample)):
-                group = example.reference
-                row = _row(f"wice-{Path(path).stem}-{number}", example, "wice", group, "")
-                wice[self._split(group)].append(row)
+        examples = [
+            (f"wice-{Path(path).stem}-{number}", example)
+            for path in self.wice
+            for number, example in enumerate(read_records(path, LssExample))
+        ]
+        tied = tied_groups([example for _, example in examples], self.shares)
+        for name, example in examples:
+            group = tied[group_of(example)]
+            wice[self._split(group)].append(_row(name, example, "wice", group, ""))
         files = {
             path: self._rows(split, pools[split], wice[split], work.dropped)
             for split, path in by_split("lss").items()

@@ -1,0 +1,1 @@
+"""Claims that need several facts of a document."""

@@ -1,0 +1,171 @@
+"""Documents about three people, and claims that need several of their facts at once.
+
+Two of them, A and C, have a value of a property in common; the third, B, has another. That A was
+born where C was needs two facts of the document and names no place, so its words say nothing of
+whether it holds: of A and B it is as near to the document, and false.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from data_builders.kb.another_value import is_another
+from data_builders.kb.facts import Person
+from data_builders.kb.kb_pairs.world import World, paragraph
+from data_builders.kb.language.statements import Fact, independent, values_of
+from data_builders.kb.language.wording import Voice, bank, capital, slots_of, speak
+
+_FULL = Voice("full", True)
+# How often a scene is tried before it is given up.
+TRIES = 50
+
+Row = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Three people and what a document tells of each.
+
+    Attributes:
+        people: A and C, who share a value, and B, who has another.
+        shared: of each, the fact of the shared property.
+        others: of each, what else is told.
+        order: in which order the document tells of them.
+    """
+
+    people: tuple[Person, Person, Person]
+    shared: tuple[Fact, Fact, Fact]
+    others: tuple[tuple[Fact, ...], tuple[Fact, ...], tuple[Fact, ...]]
+    order: tuple[int, int, int]
+
+
+class Scenes:
+    """Draws scenes and tells them.
+
+    Args:
+        world: the split's people and facts.
+        rng: source of all choices.
+        others: least and most facts told of a person beside the shared one, where there are any.
+    """
+
+    def __init__(self, world: World, rng: random.Random, others: tuple[int, int]):
+        self.world = world
+        self.rng = rng
+        self._others = others
+        self._bridges: dict[str, tuple[str, ...]] = bank("multihop")[world.split]
+        self._having: dict[Fact, list[Person]] = defaultdict(list)
+        for person in world.people:
+            for fact in world.facts(person):
+                if fact.key in self._bridges:
+                    self._having[fact].append(person)
+        self._by_key: dict[str, list[Fact]] = defaultdict(list)
+        for fact, people in self._having.items():
+            if len({person.name for person in people}) > 1:
+                self._by_key[fact.key].append(fact)
+
+    def draw(self) -> Scene | None:
+        """A scene; ``None`` where the people drawn make none."""
+        if not self._by_key:
+            return None
+        rng = self.rng
+        fact = rng.choice(self._by_key[rng.choice(sorted(self._by_key))])
+        first, third = rng.sample(self._having[fact], 2)
+        second = rng.choice(self.world.people)
+        if len({person.name for person in (first, second, third)}) < 3:
+            return None
+        single = all(len(values_of(p, fact.prop)) == 1 for p in (first, second, third))
+        if fact.functional and not single:
+            return None
+        told = [f for f in self.world.known[second.iri][fact.prop] if f.key == fact.key]
+        own = [f for p in (first, third) for f in self.world.known[p.iri][fact.prop]]
+        theirs = self.world.known[second.iri][fact.prop]
+        told = [f for f in told if is_another(f, own)]
+        if not told or not is_another(fact, theirs):
+            return None
+        people = (first, third, second)
+        others = tuple(self._told(person, fact) for person in people)
+        order = tuple(rng.sample(range(3), 3))
+        return Scene(people, (fact, fact, rng.choice(told)), others, order)
+
+    def _told(self, person: Person, shared: Fact) -> tuple[Fact, ...]:
+        """Facts of other properties, each a property."""
+        known = self.world.known[person.iri]
+        props = [prop for prop, facts in known.items() if facts and prop != shared.prop]
+        number = min(len(props), self.rng.randint(*self._others))
+        return tuple(self.rng.choice(known[prop]) for prop in self.rng.sample(props, number))
+
+    def document(self, scene: Scene, without: int | None = None) -> str:
+        """What is told of the three; of one of them, if asked for, not the shared property."""
+        parts = []
+        for place in scene.order:
+            facts = [*scene.others[place]]
+            if place != without:
+                facts.append(scene.shared[place])
+            self.rng.shuffle(facts)
+            parts.append(paragraph(self.rng, self.world, scene.people[place], facts))
+        return "\n".join(parts)
+
+    def rows(self, scene: Scene) -> Iterator[Row]:
+        """Kind, premise, hypothesis and label of the pairs of a scene.
+
+        Yields:
+            ``hop2``: the shared value, of two facts; ``hop3``: with a third. ``other``: of A and
+            B; ``removed``: one of the two facts is not told; ``moved``: the third is another's;
+            ``bound`` and ``bound_other``: A's own value, and B's told of A.
+        """
+        people, shared = scene.people, scene.shared
+        a, c, b = people
+        label = "contradiction" if shared[2].functional else "neutral"
+        document = self.document(scene)
+        yield "hop2", document, self._bridge(a, c, shared[0]), "entailment"
+        yield "other", document, self._bridge(a, b, shared[0]), label
+        yield "bound", document, self.world.say(self.rng, a, shared[0], _FULL), "entailment"
+        yield "bound_other", document, self.world.say(self.rng, a, shared[2], _FULL), label
+        own = self._clause(a, scene.others[0])
+        if own:
+            yield "hop3", document, self._bridge(a, c, shared[0], own[1]), "entailment"
+        if scene.others[1]:
+            less = self.document(scene, without=1)
+            # Beside three hops, too: whichever is needed may be missing.
+            more = own[1] if own and self.rng.random() < 0.5 else None
+            yield "removed", less, self._bridge(a, c, shared[0], more), "neutral"
+        if own:
+            yield from self._moved(scene, document, own[0])
+
+    def _moved(self, scene: Scene, document: str, told: Fact) -> Iterator[Row]:
+        """A third fact that the document tells of another."""
+        a, c, _ = scene.people
+        known = self.world.known[a.iri][told.prop]
+        others = [f for facts in scene.others[1:] for f in facts if f.key == told.key]
+        others = [f for f in others if is_another(f, known) and independent(f, scene.shared[0])]
+        found = self._clause(a, others)
+        if found:
+            single = found[0].functional and len(values_of(a, told.prop)) == 1
+            label = "contradiction" if single else "neutral"
+            yield "moved", document, self._bridge(a, c, scene.shared[0], found[1]), label
+
+    def _bridge(self, left: Person, right: Person, fact: Fact, clause: str | None = None) -> str:
+        """That two people share a value, which is not named."""
+        lines = self._bridges[fact.key]
+        if clause:  # it follows the name, with which the sentence begins
+            lines = [line for line in lines if line.startswith("{X} ") and "{X} and" not in line]
+        text = speak(self.rng.choice(lines), left, _FULL, {"Y": right.name})
+        return capital(
+            text.replace(left.name, f"{left.name}, who {clause},", 1) if clause else text
+        )
+
+    def _clause(self, person: Person, facts: Sequence[Fact]) -> tuple[Fact, str] | None:
+        """One of the facts that can be told in a clause, and the clause."""
+        found = [
+            (fact, line)
+            for fact in facts
+            for line in self.world.clauses.get(fact.prop, ())
+            if slots_of(line) <= fact.slots.keys()
+        ]
+        if not found:
+            return None
+        fact, line = self.rng.choice(found)
+        return fact, speak(line, person, _FULL, fact.slots)

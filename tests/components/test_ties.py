@@ -1,0 +1,125 @@
+"""What must stand on one side of a split, and how near held-out texts stand to others."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from components.nearness import nearest, nearness, shown_nearness
+from components.overlap import stems
+from components.ties import LINE_WORDS, Ties, tied_records
+from records import LssExample
+
+LONG = " ".join(f"word{place}" for place in range(LINE_WORDS))
+
+# What two rows (group, text, documents, told) have in common, and whether it ties them.
+CASES = {
+    "a group": (("g", "one"), ("g", "two"), True),
+    "a text": (("g", "The  one."), ("h", "the one."), True),
+    "a document": (("g", "one", ["d"]), ("h", "two", ["c", "d"]), True),
+    "a long line": (("g", f"one\n{LONG}"), ("h", f"{LONG.upper()}\nmenu"), True),
+    "a sentence that is told of another": (("g", "one", [], "Two"), ("h", "two"), True),
+    "a short line": (("g", "one\nmenu"), ("h", "two\nmenu"), False),
+    "what is told": (("g", "one", [], "so"), ("h", "two", [], "so"), False),
+    "a group's name as a text": (("g", "one"), ("h", "g"), False),
+    "nothing": (("g", "one"), ("h", "two"), False),
+}
+
+
+def tied(rows: list[tuple], share: float = 0.5):
+    ties = Ties()
+    for row in rows:
+        ties.add(*row)
+    return ties.tie(share)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_ties_two_rows(name: str) -> None:
+    first, second, together = CASES[name]
+    names = tied([first, second]).names
+    assert (names[0] == names[1]) is together
+    assert names[0] == "g"
+    assert tied([second, first]).names == names[::-1]
+
+
+def test_ties_go_on_from_row_to_row() -> None:
+    rows = [("a", "1"), ("b", "1", ["d"]), ("c", "2", ["d"]), ("c", "3"), ("e", "4")]
+    assert tied(rows).names == ["a", "a", "a", "a", "e"]
+    assert tied([]).names == []
+
+
+def test_what_would_tie_everything_is_told_instead() -> None:
+    rows = [(str(place), f"t{place}", [f"d{place // 2}", "all"]) for place in range(100)]
+    found = tied(rows)
+    assert len(set(found.names)) == 50
+    assert found.common == 1
+    assert not found.crossing([True] * 2 + [False] * 98).any()
+    # A chain: each group shares a text with the next.
+    chain = [(str(place), f"t{place + more}") for place in range(100) for more in range(2)]
+    mixed = random.Random(0).sample(chain, len(chain))
+    found, other = tied(chain), tied(mixed)
+    assert 3 <= len(set(found.names)) <= 40
+    assert max(Counter(found.names).values()) <= 200 / 6 + 2
+    assert dict(zip(chain, found.names, strict=True)) == dict(zip(mixed, other.names, strict=True))
+    held = [name == found.names[0] for name in found.names]
+    away = found.crossing(held)
+    assert 0 < away.sum() < 10
+    texts = {row[1] for row, side in zip(chain, held, strict=True) if side}
+    groups = {row[0] for row, side in zip(chain, held, strict=True) if side}
+    for row, side, out in zip(chain, held, away, strict=True):
+        assert not (side and out)
+        assert out == (not side and (row[0] in groups or row[1] in texts))
+
+
+def test_a_group_of_most_rows_stays_whole() -> None:
+    rows = [("big", f"t{place}") for place in range(60)] + [(f"g{i}", f"s{i}") for i in range(40)]
+    assert tied(rows).names[:60] == ["big"] * 60
+
+
+def test_references_and_claims() -> None:
+    rows = [
+        LssExample(reference=f"{line}\nmore", claim="so", annotations=[{"lss": "so"}])
+        for line in (LONG, f"{LONG} ever", LONG)
+    ]
+    first, second, third = tied_records(rows, 0.5).names
+    assert first == third != second
+
+
+def test_the_nearest_training_text() -> None:
+    train = ["the cat sat on the mat", "a dog runs", "the dogs are running fast"]
+    held = ["the cat sat on the mat", "a cat runs", "nobody knows", ""]
+    found = nearest(held, iter(train))
+
+    df = Counter(stem for text in train for stem in set(stems(text)))
+
+    def vector(text: str) -> dict[str, float]:
+        counts = Counter(stems(text))
+        weights = {s: n * (math.log(4 / (1 + df[s])) + 1) for s, n in counts.items()}
+        norm = math.sqrt(sum(w * w for w in weights.values())) or 1
+        return {s: w / norm for s, w in weights.items()}
+
+    def cosine(left: str, right: str) -> float:
+        a, b = vector(left), vector(right)
+        return sum(a[s] * b.get(s, 0) for s in a)
+
+    assert found == pytest.approx([max(cosine(h, t) for t in train) for h in held], abs=1e-6)
+    assert found[0] == pytest.approx(1)
+    assert found[2] == found[3] == 0
+    assert nearest(["a"], []).tolist() == [0]
+
+
+def test_nearness_is_told_in_one_line() -> None:
+    train = [f"number {place} of many" for place in range(50)]
+    told = nearness([*train[:10], *["nothing here"] * 30], train)
+    assert told["near"] == 0.25
+    assert told["q50"] == 0
+    assert told["q90"] == pytest.approx(1)
+    assert shown_nearness({"premise": told}) == (
+        "premise 25.0 % at 0.8 or more, median 0.00, 90 % below 1.00"
+    )
+    assert nearness([], train) == {}
+    assert np.isfinite(list(nearness(["x"], [""]).values())).all()

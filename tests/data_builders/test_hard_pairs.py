@@ -1,0 +1,130 @@
+"""``hard_pairs``: one change a claim, of the premise's own words, and equal overlap."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from components.overlap import covered_share, stem_weights
+from data_builders.evenness import overlap_auroc
+from data_builders.written.hard_pairs import HardPairs, change_number, change_roles, change_value
+from records import RelationPair, UserError, read_records, write_jsonl
+
+PREMISE = (
+    "Ann Lee moved from Paris to Rome in 1921. She beat Bo Hill 3 to 2 in 1934, and was not sure. "
+    "In Rome, she worked for Cy Park. Some 15 people were there, and she never left."
+)
+CLAIMS = [
+    "Ann Lee moved to Rome in 1921.",
+    "Ann Lee was in Rome in 1921.",
+    "Ann Lee beat Bo Hill.",
+    "She worked for Cy Park.",
+]
+
+
+def joined(pieces):
+    return pieces and "".join(text for text, _ in pieces)
+
+
+def test_a_number_gives_way_to_one_of_its_kind():
+    rng = random.Random(0)
+    found = {joined(change_number("She moved in 1921.", PREMISE, rng)) for _ in range(20)}
+    assert found == {"She moved in 1934."}
+    found = {joined(change_number("There were 15 people.", PREMISE, rng)) for _ in range(40)}
+    assert found == {"There were 3 people.", "There were 2 people."}
+    assert change_number("In the 15th century.", PREMISE, rng) is None
+    assert change_number("In 1921 and 1934.", PREMISE, rng) is None
+    assert change_number("It was long ago.", PREMISE, rng) is None
+
+
+def test_a_name_gives_way_to_one_behind_the_same_word():
+    assert joined(change_value("She came from Oslo.", PREMISE, random.Random(0))) == (
+        "She came from Paris."
+    )
+    assert change_value("She sang with Di Ray.", PREMISE, random.Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "changed"),
+    [
+        ("Ann Lee beat Bo Hill.", "Bo Hill beat Ann Lee."),
+        ("In May, Ann Lee beat Bo Hill.", None),  # which of three names, the seed says
+        ("Ann Lee moved to Rome.", None),
+        ("She went from Oslo to Rome.", "She went from Rome to Oslo."),
+        ("Ann Lee met Bo Hill.", None),
+        ("Ann Lee and Bo Hill won.", None),
+        ("Ann Lee beat Ann Hill.", None),
+        ("She beat Bo Hill.", None),
+    ],
+)
+def test_names_change_places_where_it_matters(claim, changed):
+    found = joined(change_roles(claim, PREMISE, random.Random(0)))
+    if claim.startswith("In May"):
+        assert Counter(found) == Counter(claim)
+        assert found != claim
+    else:
+        assert found == changed
+
+
+def build(tmp_path, name="out", **options):
+    rows = [{"premise": PREMISE, "hypothesis": claim, "label": "entailment", "group": "g"}
+            for claim in CLAIMS]  # fmt: skip
+    rows.append({"premise": PREMISE, "hypothesis": "Bo won.", "label": "contradiction"})
+    write_jsonl(tmp_path / "in.jsonl", rows)
+    HardPairs(tmp_path / name, [str(tmp_path / "in.jsonl")], **options).build()
+    folder = tmp_path / name
+    found = read_records(folder / "relation_train.jsonl", RelationPair)
+    return found, json.loads((folder / "manifest.json").read_text())
+
+
+def test_the_dataset(tmp_path):
+    found, manifest = build(tmp_path, margin=0.25)
+    whole, changed = found[::2], found[1::2]
+    assert {row.source for row in whole} == {"hard/whole"}
+    assert {row.hypothesis for row in whole} <= set(CLAIMS)
+    for before, after in zip(whole, changed, strict=True):
+        assert before.premise == after.premise == PREMISE
+        assert before.group == after.group == "g"
+        assert before.label == "entailment"
+        denied = after.source == "hard/negation"
+        assert after.label == ("contradiction" if denied else "not_entailment")
+        weight = stem_weights([PREMISE])
+        shares = [covered_share(row.hypothesis, [PREMISE], weight) for row in (before, after)]
+        assert abs(shares[0] - shares[1]) <= 0.25
+    assert manifest["dropped"]["pair that is not entailed"] == 1
+    assert manifest["config"]["overlap_auroc"] == overlap_auroc(found)
+    assert build(tmp_path, "again", margin=0.25)[0] == found
+    assert (tmp_path / "out/manifest.json").read_bytes() == (
+        tmp_path / "again/manifest.json"
+    ).read_bytes()
+    more, _ = build(tmp_path, "more", margin=1.0, per_pair=3)
+    assert Counter(row.source for row in more)["hard/whole"] == 3, (
+        "of the fourth nothing can be changed"
+    )
+    assert len(more) > 6
+
+
+def test_only_what_is_asked_for(tmp_path):
+    found, _ = build(tmp_path, edits=("role",))
+    assert [(row.hypothesis, row.source) for row in found] == [
+        ("Ann Lee beat Bo Hill.", "hard/whole"),
+        ("Bo Hill beat Ann Lee.", "hard/role"),
+    ]
+    with pytest.raises(UserError, match="edits: give at least one"):
+        HardPairs(tmp_path / "x", ["a"], edits=())
+    write_jsonl(tmp_path / "n.jsonl", [{"premise": "a", "hypothesis": "b", "label": "neutral"}])
+    with pytest.raises(UserError, match="pairs: none is entailed and can be changed"):
+        HardPairs(tmp_path / "x", [str(tmp_path / "n.jsonl")]).build()
+
+
+def test_overlap_tells_uneven_labels():
+    def row(hypothesis, label):
+        return RelationPair(premise="a cat sat", hypothesis=hypothesis, label=label)
+
+    rows = [row("a cat", "entailment"), row("a dog", "neutral"), row("a cow", "contradiction")]
+    assert overlap_auroc(rows) == 1.0
+    assert overlap_auroc([row("a cat", "entailment"), row("a cat sat", "neutral")]) == 0.5
+    assert overlap_auroc(rows[:1]) is None
