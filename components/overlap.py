@@ -2,7 +2,8 @@
 
 A small encoder that was never trained to compare two texts needs many examples before it sees which
 words of the one occur in the other. Two readings of the input tell it: the sentences of a long
-premise that matter, and marks on the words of the hypothesis that the premise does not have.
+premise that matter, and marks on the words of the hypothesis that the premise does not have. What
+is shared is also a judge by itself, which others are held against.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from nupunkt import sent_tokenize
@@ -100,3 +101,27 @@ def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str
     if not chosen:
         return " ".join(premise.split()[:focus_words])
     return "\n".join(" ".join(sentences[i].split()[: chosen[i]]) for i in sorted(chosen))
+
+
+def stem_weights(texts: Iterable[str]) -> Callable[[str], float]:
+    """The weight of a stem: its inverse document frequency ln((n + 1) / (df + 0.5)) in some texts.
+
+    Args:
+        texts: the documents, n different ones.
+    """
+    different = dict.fromkeys(texts)
+    spread = Counter(stem for text in different for stem in _stem_set(text))
+    return lambda stem: math.log((len(different) + 1) / (spread[stem] + 0.5))
+
+
+def covered_share(claim: str, evidence: Sequence[str], weight: Callable[[str], float]) -> float:
+    """The share of the weight of a claim's different stems that some of its evidence has.
+
+    Returns:
+        From 0 to 1; 0 for a claim without a stem.
+    """
+    own = sorted(set(stems(claim)))
+    known = frozenset().union(*map(_stem_set, evidence))
+    weights = [max(0.0, weight(stem)) for stem in own]
+    total = sum(weights)
+    return sum(w for s, w in zip(own, weights, strict=True) if s in known) / total if total else 0.0

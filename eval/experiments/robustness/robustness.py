@@ -19,7 +19,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
-from eval.experiments.robustness.agreement import agreement, truth
+from eval.experiments.robustness.correlations import agreement, truth
 from eval.experiments.robustness.grid import Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
 from eval.experiments.robustness.values import (
