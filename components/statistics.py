@@ -232,6 +232,32 @@ def balanced_accuracy(table: np.ndarray) -> float:
     return float((np.diag(table) / totals).mean()) if totals.all() else math.nan
 
 
+def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
+    """The threshold, positive from it on, with the largest balanced accuracy on these rows.
+
+    Args:
+        scores: shape (n,), larger for positives.
+        positive: bools of shape (n,).
+
+    Returns:
+        Halfway between the two scores that it parts, the lowest such one on a tie; NaN where a
+        class is absent.
+    """
+    if not positive.any() or positive.all():
+        return math.nan
+    order = np.argsort(scores, kind="stable")
+    ordered, true = scores[order], positive[order]
+    # Cut i leaves i rows below; rows of one score are not parted.
+    below_true = np.append(0, np.cumsum(true))
+    below_false = np.arange(len(true) + 1) - below_true
+    found = (1 - below_true / true.sum() + below_false / (~true).sum()) / 2
+    found[1:-1][np.diff(ordered) == 0] = -1.0
+    cut = int(np.argmax(found))
+    if cut in (0, len(ordered)):
+        return float(ordered[0]) if cut == 0 else float(np.nextafter(ordered[-1], np.inf))
+    return float((ordered[cut - 1] + ordered[cut]) / 2)
+
+
 def precision_recall_f1(hits: int, predicted: int, gold: int) -> tuple[float, float, float]:
     """Precision, recall and F1; all 1 where both sides are empty, all 0 where one is."""
     if not predicted or not gold:

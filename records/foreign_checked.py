@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from records.foreign_labelled import meant_by
 from records.foreign_text import document_of
 
 # HALoGEN's tables: ``| An atom. <tab> True |``, one a line.
@@ -112,5 +113,6 @@ def _claim(row: dict, number: int, label: str | None, said: str, passages: list[
     text = row["claim"]
     contexts = [passage["id"] for passage in passages]
     claim = {"id": "c0", "text": text, "label": label, "contexts": contexts}
+    claim["finer"] = meant_by(said, "label")[1]
     more = {"claims": [claim], "passages": passages, "claim_label": said}
     return document_of({"topic": text} | row, number, text, **more)

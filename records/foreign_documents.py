@@ -7,6 +7,7 @@ from collections.abc import Callable
 from records import foreign_ambigbio as ambigbio
 from records.foreign_checked import averitec, climate_fever, halogen
 from records.foreign_factreasoner import factreasoner
+from records.foreign_labelled import LABELLED
 from records.foreign_text import document_of, sampled
 
 
@@ -187,6 +188,7 @@ READERS: dict[str, Reader] = {
     "halogen": halogen,
     "climate_fever": climate_fever,
     "averitec": averitec,
+    **LABELLED,
     "texts": _response,
 }
 

@@ -65,8 +65,9 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     """Objects that may run over many lines: one, a list of them, or one after the other.
 
-    A single object with ``per_prompt_data`` is SAFE's results file, whose rows are in there; so are
-    those of ALCE's and D-FActScore's files (``records/foreign_ambigbio.py``).
+    A single object with ``per_prompt_data`` is SAFE's results file, whose rows are in there, one
+    with ``samples`` a batch of FaithBench; so are those of ALCE's and D-FActScore's files
+    (``records/foreign_ambigbio.py``).
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -84,6 +85,8 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         if isinstance(found, dict) and isinstance(found.get("per_prompt_data"), list):
             sides = {name: found[name] for name in ("side_1", "side_2") if name in found}
             rows = [{**r, **sides} if isinstance(r, dict) else r for r in found["per_prompt_data"]]
+        elif isinstance(found, dict) and isinstance(found.get("samples"), list):
+            rows = found["samples"]
         elif isinstance(found, dict):
             try:
                 own = rows_in(found)

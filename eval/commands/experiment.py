@@ -17,6 +17,11 @@ from records import UserError
 # Name to its class and its page, below eval.experiments, and what it shows. They are imported only
 # when they are asked for, so that --help is quick.
 EXPERIMENTS = {
+    "agreement": (
+        "agreement.agreement.Agreement",
+        "agreement.agreement_page.AgreementPage",
+        "verdicts against people's labels and against word overlap (after 2404.10774)",
+    ),
     "core_settings": (
         "core.core_settings.CoreSettings",
         "core.core_settings_page.CoreSettingsPage",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.experiments.robustness.agreement import agreement, truth
+from eval.experiments.robustness.correlations import agreement, truth
 from eval.experiments.robustness.grid import NONE, Judged, Row
 from eval.experiments.robustness.values import (
     Text,

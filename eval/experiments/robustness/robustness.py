@@ -28,7 +28,7 @@ from eval.experiments.experiment import (
     natural,
 )
 from eval.experiments.robustness import left_out
-from eval.experiments.robustness.agreement import agreement, truth
+from eval.experiments.robustness.correlations import agreement, truth
 from eval.experiments.robustness.grid import CurveRow, Grid, Row
 from eval.experiments.robustness.page import RobustnessPage
 from eval.experiments.robustness.plan import curves_told, grid_told, texts_told

@@ -1,0 +1,1 @@
+"""Verdicts against the labels of people."""

@@ -1,0 +1,214 @@
+"""Do verdicts agree with people's labels, and more than word overlap does?
+
+Sets of claims with evidence and human labels are judged by any verifiers of the pipeline. Beside
+each stand word overlap (the share of a claim's IDF-weighted stems that its evidence has; the IDF is
+of the set's own evidence) and an assessor that calls everything supported. Measures are those of
+LLM-AggreFact (2404.10774: balanced accuracy by source and its mean over sources), and AUROC, F1 of
+the class that is not supported, calibration, coverage; of two assessors the paired difference to
+overlap. A threshold is never fitted on what it is judged on: besides an assessor's own verdicts
+there are those by the threshold that suits the other half of the units, and the other sources.
+
+In ``results.json`` a result's ``kind`` is the set and its ``group`` the source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from components.overlap import covered_share, stem_weights
+from eval.decompose.given import Given
+from eval.experiments.agreement.agreement_page import AgreementPage
+from eval.experiments.agreement.agreement_values import (
+    ALL,
+    ALWAYS,
+    MACRO,
+    OVERLAP,
+    JudgedClaim,
+    Said,
+    judges_of,
+    table_of,
+    values_of,
+)
+from eval.experiments.agreement.sets import (
+    LEVELS,
+    LabelledSet,
+    Level,
+    finer_of,
+    read_sets,
+    unit_of,
+)
+from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.named import Named
+from eval.pipeline import check_names
+from eval.retrieve.given import Given as GivenPassages
+from eval.run.run import Run
+from eval.stages import Retriever, Verifier
+from records import Claim, Document, Passage, UserError, Verdict
+
+
+class Judged(BaseModel):
+    """The verdicts on a document's claims."""
+
+    verdicts: list[Verdict]
+
+
+class Agreement(Experiment):
+    """The experiment.
+
+    Args:
+        sets: name of a set to its file, or files: LLM-AggreFact, AttributionBench, WiCE, VitaminC,
+            HealthVer, Factcheck-Bench (responses or stances), Climate-FEVER, AVeriTeC, RAGTruth
+            ([response.jsonl, source_info.jsonl]), FaithBench, QAGS, ExpertQA, FActScore's labels,
+            AmbigBio, NLI sets, or documents of ours with labelled claims.
+        assessors: name to verifier, e.g. eval.verify.nli.NLI, eval.verify.minicheck.MiniCheck,
+            eval.verify.factscore.FActScore; without any, word overlap stands alone.
+        retrieve: finds passages for documents that bring none (FActScore's labels).
+        levels: which labels of a set are used: of each passage alone, of claims with all their
+            evidence, of citations. The first that a set has goes by its name, the others have
+            theirs behind it.
+        units: at most this many units (articles, questions, topics) of a set, drawn at random; 0
+            for all.
+        seed: of the draws, the halves and the bootstrap.
+
+    Raises:
+        UserError: no set, or an assessor with the name of a control.
+    """
+
+    name = "agreement"
+    page = AgreementPage()
+    domain = "people's labels"
+
+    def __init__(
+        self,
+        sets: dict[str, str | list[str]],
+        assessors: dict[str, Verifier] = {},  # noqa: B006 (jsonargparse shows it in --help)
+        retrieve: Retriever | None = None,
+        levels: list[Level] = list(LEVELS),  # noqa: B006
+        units: int = 0,
+        seed: int = 0,
+    ):
+        at_least_one(sets=sets, levels=levels)
+        natural(units=units)
+        taken = {OVERLAP, ALWAYS} & set(assessors)
+        if taken:
+            raise UserError(f"assessors: {min(taken)!r} is a control's name; give another")
+        self.sets = sets
+        self.assessors = assessors
+        self.retrieve = retrieve
+        self.levels = levels
+        self.units = units
+        self.seed = seed
+
+    def holds(self) -> list[object]:
+        """The verifiers, and the retriever."""
+        return [*self.assessors.values(), self.retrieve]
+
+    def measure(self, run: Run) -> Found:
+        """Judge every set; beside the results ``claims.jsonl``, every claim with its verdicts."""
+        values, rows, left_out = [], [], Counter()
+        for name, files in self.sets.items():
+            paths = [files] if isinstance(files, str) else files
+            for one in read_sets(name, paths, self.levels, left_out):
+                claims = self._judged(run, one)
+                _check_sources(name, claims)
+                rows += claims
+                table = table_of(claims)
+                judges = judges_of(claims, table, self.seed)
+                values += [{"kind": one.name} | v for v in values_of(table, judges, self.seed)]
+        return Found(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
+
+    def _judged(self, run: Run, one: LabelledSet) -> list[JudgedClaim]:
+        chosen = drawn(map(unit_of, one.documents), self.units, random.Random(self.seed))
+        documents = [d for d in one.documents if unit_of(d) in chosen]
+        alone = [d for d in documents if not d.passages]
+        if self.retrieve is not None and alone:
+            found = run.documents(f"{one.name}\nevidence", self._with_evidence, alone, Document)
+            by_id = {document.id: document for document in found}
+            documents = [by_id.get(document.id, document) for document in documents]
+        judged = run.documents(f"{one.name}\nverdicts", self._verdicts, documents, Judged)
+        return rows_of(one.name, documents, [row.verdicts for row in judged])
+
+    def _with_evidence(self, documents: Sequence[Document]) -> list[Document]:
+        """The documents with passages that were found for their claims."""
+        claims, passages = self.retrieve(documents, _bare(documents))
+        return [
+            document.model_copy(update={"claims": own, "passages": found})
+            for document, own, found in zip(documents, claims, passages, strict=True)
+        ]
+
+    def _verdicts(self, documents: Sequence[Document]) -> list[Judged]:
+        claims, passages = _given(documents)
+        verdicts: list[list[Verdict]] = [[] for _ in documents]
+        for name, verifier in self.assessors.items():
+            found = Named(name, verifier)(documents, claims, passages)
+            for row, own in enumerate(found):
+                verdicts[row] += own
+        check_names(verdicts)
+        return [Judged(verdicts=own) for own in verdicts]
+
+
+def _bare(documents: Sequence[Document]) -> list[list[Claim]]:
+    """The claims that a retriever is asked about: none of their contexts counts."""
+    claims = Given()(documents)
+    return [[claim.model_copy(update={"contexts": None}) for claim in own] for own in claims]
+
+
+def _given(documents: Sequence[Document]) -> tuple[list[list[Claim]], list[list[Passage]]]:
+    return GivenPassages()(documents, Given()(documents))
+
+
+def rows_of(
+    name: str, documents: Sequence[Document], verdicts: Sequence[Sequence[Verdict]]
+) -> list[JudgedClaim]:
+    """A row a claim, with its overlap and everybody's verdicts.
+
+    An assessor that gives several verdicts a claim is several assessors, "assessor: name".
+    """
+    claims, passages = _given(documents)
+    weight = stem_weights(passage.text for own in passages for passage in own)
+    names: dict[str, dict[str, None]] = {}
+    for own in verdicts:
+        for verdict in own:
+            names.setdefault(verdict.assessor, {})[verdict.name] = None
+    rows = []
+    for document, mine, found, said in zip(documents, claims, passages, verdicts, strict=True):
+        known = {passage.id: passage.text for passage in found}
+        by_claim: dict[str, dict[str, Said]] = {}
+        for v in said:
+            called = v.assessor if len(names[v.assessor]) == 1 else f"{v.assessor}: {v.name}"
+            by_claim.setdefault(v.claim, {})[called] = Said(label=v.label, p=v.p)
+        for claim in mine:
+            texts = [known[context] for context in claim.contexts or [] if context in known]
+            overlap = round(covered_share(claim.text, texts, weight), 6) if texts else None
+            rows.append(
+                JudgedClaim(
+                    set=name,
+                    document=document.id,
+                    claim=claim.id,
+                    text=claim.text,
+                    source=document.group or ALL,
+                    unit=unit_of(document),
+                    label=claim.label,
+                    finer=finer_of(claim),
+                    share=getattr(claim, "share", None),
+                    overlap=overlap,
+                    verdicts=by_claim.get(claim.id, {}),
+                )
+            )
+    return rows
+
+
+def _check_sources(name: str, claims: Sequence[JudgedClaim]) -> None:
+    """A source must not be called as the mean over sources is.
+
+    Raises:
+        UserError: one is.
+    """
+    if any(claim.source == MACRO for claim in claims):
+        raise UserError(
+            f"{name}: {MACRO!r} is the name of the mean over sources; rename the source"
+        )

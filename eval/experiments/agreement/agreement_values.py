@@ -1,0 +1,280 @@
+"""What the agreement experiment computes of judged claims."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from components.calibration import expected_calibration_error
+from components.statistics import (
+    auroc,
+    balanced_accuracy,
+    best_threshold,
+    bootstrap,
+    confusion,
+    pearson,
+    precision_recall_f1,
+)
+from records.types import ClaimLabel, Record, VerdictLabel
+
+ALL, MACRO = "all", "macro"
+OVERLAP, ALWAYS = "overlap", "always supported"
+# Thresholds that were fitted elsewhere, and failures that count as wrong.
+HALF, SOURCES, WRONG = "other_half", "other_sources", "failed_wrong"
+_SAID = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided": 0.0}
+
+
+class Said(Record):
+    """What one assessor says of a claim."""
+
+    label: VerdictLabel
+    p: float | None = None
+
+
+class JudgedClaim(Record):
+    """A claim with people's label and all assessors' verdicts: a row of ``claims.jsonl``.
+
+    Attributes:
+        set: the set and level it is of.
+        source: of a set of several.
+        unit: what it is drawn with.
+        share: of the people who called it supported.
+        overlap: share of its IDF-weighted stems that its evidence has; ``None`` without evidence.
+    """
+
+    set: str
+    document: str
+    claim: str
+    text: str
+    source: str = ALL
+    unit: str
+    label: ClaimLabel | None = None
+    finer: str
+    share: float | None = None
+    overlap: float | None = None
+    verdicts: dict[str, Said]
+
+
+class Value(NamedTuple):
+    """The name of a value: the fields of a result that tell one from another."""
+
+    metric: str
+    assessor: str
+    group: str = ALL
+    variant: str | None = None
+    against: str | None = None
+
+
+class Judge(NamedTuple):
+    """One assessor's answers to n claims, NaN where it failed.
+
+    Attributes:
+        score: larger for supported, shape (n,): its probability, or without one its verdict.
+        said: 1 for supported, 0 for not, shape (n,).
+        fitted: the same by a threshold that was fitted on other claims, by the name of these.
+        probable: whether the scores are probabilities.
+    """
+
+    score: np.ndarray
+    said: np.ndarray
+    fitted: Mapping[str, np.ndarray]
+    probable: bool
+
+
+class Table(NamedTuple):
+    """The claims of a set, column by column, each of shape (n,).
+
+    Attributes:
+        supported: people's label as 1 or 0, NaN for claims on which they agreed neither way.
+    """
+
+    supported: np.ndarray
+    finer: np.ndarray
+    share: np.ndarray
+    source: np.ndarray
+    unit: np.ndarray
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources, in the order of their names, where there are several."""
+        found = sorted(set(self.source))
+        return found if len(found) > 1 else []
+
+
+def table_of(claims: Sequence[JudgedClaim]) -> Table:
+    """The claims column by column."""
+    label = {"S": 1.0, "NS": 0.0}
+    return Table(
+        np.asarray([label.get(claim.label, math.nan) for claim in claims]),
+        np.asarray([claim.finer for claim in claims], dtype=object),
+        _numbers(claim.share for claim in claims),
+        np.asarray([claim.source for claim in claims], dtype=object),
+        np.asarray([claim.unit for claim in claims], dtype=object),
+    )
+
+
+def judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[str, Judge]:
+    """All assessors, with word overlap and the one that calls everything supported behind them.
+
+    Word overlap has no threshold of its own: what it says is by the other half's.
+    """
+    halves, found = halves_of(table.unit, seed), {}
+    for name in dict.fromkeys(name for claim in claims for name in claim.verdicts):
+        own = [claim.verdicts.get(name, Said(label="failed")) for claim in claims]
+        said = _numbers(_SAID.get(verdict.label) for verdict in own)
+        p = np.where(np.isnan(said), math.nan, _numbers(verdict.p for verdict in own))
+        probable = bool((~np.isnan(said)).any() and not np.isnan(p[~np.isnan(said)]).any())
+        score = p if probable else said
+        found[name] = Judge(score, said, _fitted(score, table, halves), probable)
+    score = _numbers(claim.overlap for claim in claims)
+    fitted = _fitted(score, table, halves)
+    found[OVERLAP] = Judge(score, fitted[HALF], fitted, False)
+    every = np.ones(len(claims))
+    found[ALWAYS] = Judge(every, every, {}, True)
+    return found
+
+
+def halves_of(units: np.ndarray, seed: int) -> np.ndarray:
+    """Which half, 0 or 1, each row's unit is in; shape (n,)."""
+    names = sorted(set(units))
+    random.Random(seed).shuffle(names)
+    half = {name: place % 2 for place, name in enumerate(names)}
+    return np.asarray([half[name] for name in units])
+
+
+def _fitted(score: np.ndarray, table: Table, halves: np.ndarray) -> dict[str, np.ndarray]:
+    found = {HALF: _by_others(score, table.supported, halves)}
+    if table.sources:
+        found[SOURCES] = _by_others(score, table.supported, table.source)
+    return found
+
+
+def _by_others(score: np.ndarray, supported: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """What a score says of each part's rows by the threshold that suits all other parts best.
+
+    Returns:
+        Shape (n,), NaN where there is no score, or the others do not have both classes.
+    """
+    said = np.full(len(score), math.nan)
+    known = ~np.isnan(score) & ~np.isnan(supported)
+    for part in set(parts):
+        others, own = known & (parts != part), (parts == part) & ~np.isnan(score)
+        threshold = best_threshold(score[others], supported[others] == 1)
+        if not math.isnan(threshold):
+            said[own] = score[own] >= threshold
+    return said
+
+
+def _numbers(values: Iterable[float | None]) -> np.ndarray:
+    return np.asarray([math.nan if value is None else value for value in values], dtype=float)
+
+
+# Values
+
+
+def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[dict]:
+    """Fields of results, with intervals over units; all values are of the same draws."""
+    found = bootstrap(lambda rows: _statistics(table, judges, rows), table.unit, seed=seed)
+    for name, value in found.items():
+        if value["value"] is None:
+            continue
+        own = np.full(len(table.unit), True)
+        if name.group not in (ALL, MACRO):
+            own = table.source == name.group
+        failed = np.isnan(judges[name.assessor].said) & np.isnan(judges[name.assessor].score)
+        counts = {"n": len(set(table.unit[own])), "failed": int((failed & own).sum())}
+        yield {**name._asdict(), **counts, **value}
+
+
+def _statistics(table: Table, judges: Mapping[str, Judge], rows: np.ndarray) -> dict[Value, float]:
+    values: dict[Value, float] = {}
+    places = {ALL: rows} | {name: rows[table.source[rows] == name] for name in table.sources}
+    for assessor, judge in judges.items():
+        for group, own in places.items():
+            for (metric, variant), value in _agreement(table, judge, own).items():
+                values[Value(metric, assessor, group, variant)] = value
+            against = OVERLAP if assessor not in (OVERLAP, ALWAYS) else None
+            for metric, variant, value in _beyond(table, judge, judges[OVERLAP], own, against):
+                values[Value(metric, assessor, group, variant, against)] = value
+        for metric, variant, value in _finer(table, judge, rows):
+            values[Value(metric, assessor, ALL, variant)] = value
+    return values | _macro(values, table.sources)
+
+
+def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, float]:
+    """An assessor against people's labels, on the rows that have one.
+
+    ``failed_wrong`` counts what it failed on as wrong, the rest leaves it out.
+    """
+    rows = rows[~np.isnan(table.supported[rows])]
+    failed = np.isnan(judge.score) & np.isnan(judge.said)
+    judged = rows[~failed[rows]]
+    values: dict[tuple, float] = {
+        ("coverage", None): len(judged) / len(rows) if len(rows) else math.nan,
+        ("auroc", None): auroc(judge.score[judged], table.supported[judged] == 1),
+    }
+    wrong = np.where(failed, 1 - table.supported, judge.said)
+    every = {None: judge.said, **judge.fitted} | ({WRONG: wrong} if failed.any() else {})
+    for variant, said in every.items():
+        own = rows[~np.isnan(said[rows])]
+        counts = confusion(table.supported[own] == 1, said[own] == 1)
+        values["balanced_accuracy", variant] = balanced_accuracy(counts)
+        gold, called = int(counts[0].sum()), int(counts[:, 0].sum())
+        f1 = precision_recall_f1(int(counts[0, 0]), called, gold)[2] if gold else math.nan
+        values["f1_unsupported", variant] = f1
+    if judge.probable and len(judged):
+        p, true = judge.score[judged], table.supported[judged]
+        values["ece", None] = expected_calibration_error(p, true)
+        values["brier", None] = float(np.mean((p - true) ** 2))
+    return values
+
+
+def _beyond(
+    table: Table, judge: Judge, overlap: Judge, rows: np.ndarray, against: str | None
+) -> Iterator[tuple]:
+    """An assessor minus word overlap, on the rows that both judged."""
+    if against is None:
+        return
+    both = ~np.isnan(judge.score) & ~np.isnan(overlap.score) & ~np.isnan(table.supported)
+    own = rows[both[rows]]
+    true = table.supported[own] == 1
+    yield "auroc", None, auroc(judge.score[own], true) - auroc(overlap.score[own], true)
+    pairs = {None: (judge.said, overlap.said)}
+    pairs |= {name: (judge.fitted[name], overlap.fitted[name]) for name in judge.fitted}
+    for variant, sides in pairs.items():
+        there = own[~np.isnan(sides[0][own]) & ~np.isnan(sides[1][own])]
+        mine, theirs = (
+            balanced_accuracy(confusion(table.supported[there] == 1, said[there] == 1))
+            for said in sides
+        )
+        yield "balanced_accuracy", variant, mine - theirs
+
+
+def _finer(table: Table, judge: Judge, rows: np.ndarray) -> Iterator[tuple]:
+    """By the set's own words for its labels, and against the votes of people."""
+    judged = rows[~np.isnan(judge.said[rows])]
+    for word in sorted(set(table.finer)):
+        own = judged[table.finer[judged] == word]
+        yield "called_supported", word, float(judge.said[own].mean()) if len(own) else math.nan
+    scored = rows[~np.isnan(judge.score[rows])]
+    negative = sorted(set(table.finer[table.supported == 0]))
+    for word in negative if len(negative) > 1 else ():
+        chosen = (table.supported[scored] == 1) | (table.finer[scored] == word)
+        own = scored[chosen & ~np.isnan(table.supported[scored])]
+        yield "auroc", f"against {word}", auroc(judge.score[own], table.supported[own] == 1)
+    voted = scored[~np.isnan(table.share[scored])]
+    if not np.isnan(table.share).all():
+        yield "pearson_votes", None, float(pearson(judge.score[voted], table.share[voted]))
+
+
+def _macro(values: Mapping[Value, float], sources: Sequence[str]) -> dict[Value, float]:
+    """Means over the sources that have a value, as LLM-AggreFact's table has them."""
+    found: dict[Value, list[float]] = {}
+    for name, value in values.items():
+        if name.group in sources and not math.isnan(value):
+            found.setdefault(name._replace(group=MACRO), []).append(value)
+    return {name: float(np.mean(own)) for name, own in found.items()}

@@ -1,0 +1,199 @@
+"""Sets of claims that people judged, as the documents that verifiers judge.
+
+What a row of a set says is read by its field names (``records/foreign_labelled.py``); here it is
+put in order by what the labels are of:
+
+- ``passages``: a claim and one passage, where people judged each passage (Climate-FEVER's
+  sentences, Factcheck-Bench's stances);
+- ``claims``: a claim and all its evidence;
+- ``citations``: a sentence and what it cites (AmbigBio's verdicts by an NLI model).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from records import (
+    BadInput,
+    Claim,
+    Document,
+    Passage,
+    RelationPair,
+    UserError,
+    group_of,
+    read_records,
+)
+from records.foreign_labelled import meant_by
+
+Level = Literal["passages", "claims", "citations"]
+LEVELS: tuple[Level, ...] = ("passages", "claims", "citations")
+# Where a set has no finer word of its own.
+_WORDS = {"S": "supported", "NS": "not_supported"}
+_MEND = (
+    "give claims with a label and their evidence, e.g. in the columns of LLM-AggreFact (doc, "
+    "claim, label 1 or 0) or of WiCE (claim, evidence, label), or documents with labelled claims"
+)
+
+
+class LabelledSet(NamedTuple):
+    """A set, or the part of it whose labels are of one level.
+
+    Attributes:
+        name: of the set; of all but the first of its levels with the level behind it.
+        documents: each with claims that have a label or at least a finer word (``finer``).
+    """
+
+    name: str
+    documents: list[Document]
+
+
+def read_sets(
+    name: str, files: Sequence[str], levels: Sequence[Level], left_out: Counter
+) -> list[LabelledSet]:
+    """The set that some files hold, level by level.
+
+    Args:
+        name: what it is called.
+        files: in one or several of the formats; RAGTruth's responses and their sources are two.
+        levels: those that are wanted.
+        left_out: counts what is not judged, by the reason.
+
+    Raises:
+        UserError: a file that cannot be read, or no claim with a label.
+    """
+    read = [document for file in files for document in _read(file)]
+    documents = _joined(read)
+    found: dict[Level, list[Document]] = {
+        "passages": list(_by_passage(documents)),
+        "claims": _by_claim(name, documents, left_out),
+        "citations": list(_by_citation(files, documents)),
+    }
+    there = [level for level in LEVELS if any(_labelled(d) for d in found[level])]
+    if not there:
+        raise UserError(f"{', '.join(files)}: label: no claim has one; {_MEND}")
+    wanted = [level for level in there if level in levels]
+    if not wanted:
+        raise UserError(f"levels: {name} has labels of {', '.join(there)} only; add one of them")
+    return [
+        LabelledSet(name if level == there[0] else f"{name}, {level}", _numbered(found[level]))
+        for level in wanted
+    ]
+
+
+def _read(file: str) -> list[Document]:
+    """The documents of a file.
+
+    Raises:
+        UserError: the first row that cannot be read, and what could be.
+    """
+    try:
+        return read_records(file, Document)
+    except BadInput as error:
+        raise UserError(f"{error.faults[0]}; {_MEND}") from None
+
+
+def unit_of(document: Document) -> str:
+    """What must not be torn apart in a draw: an article, a question, a topic."""
+    return str(getattr(document, "unit", None) or document.topic)
+
+
+def finer_of(claim: Claim) -> str | None:
+    """The set's own word for a claim's label, else the label's."""
+    return getattr(claim, "finer", None) or _WORDS.get(claim.label)
+
+
+def _labelled(document: Document) -> bool:
+    return any(claim.label in _WORDS for claim in document.claims or [])
+
+
+def _joined(documents: Sequence[Document]) -> list[Document]:
+    """The texts, each with the source that another file has for it.
+
+    Raises:
+        UserError: a text whose source is in no file.
+    """
+    sources = {d.source_id: d for d in documents if _source(d) and d.claims is None}
+    found = []
+    for document in documents:
+        if not _source(document):
+            found.append(document)
+        elif document.claims is not None:
+            own = sources.get(document.source_id)
+            if own is None:
+                raise UserError(
+                    f"source_id: no file has {document.source_id!r}; give both files of the set, "
+                    "as [response.jsonl, source_info.jsonl]"
+                )
+            more = {"passages": own.passages, "group": own.group}
+            found.append(document.model_copy(update=more))
+    return found
+
+
+def _source(document: Document) -> bool:
+    return hasattr(document, "source_id")
+
+
+def _by_claim(name: str, documents: Sequence[Document], left_out: Counter) -> list[Document]:
+    """Each text with those of its claims that people decided, or disagreed on."""
+    found = []
+    for document in documents:
+        kept = []
+        for claim in document.claims or []:
+            if claim.label == "IR":
+                left_out[f"{name}: claims that are irrelevant"] += 1
+            elif finer_of(claim) in (None, "unknown") or claim.failed is not None:
+                left_out[f"{name}: claims without a label"] += 1
+            else:
+                kept.append(claim)
+        if kept:
+            found.append(document.model_copy(update={"claims": kept}))
+    return found
+
+
+def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
+    """Each claim with each of its passages that has a label of its own."""
+    for document in documents:
+        known = {passage.id: passage for passage in document.passages or []}
+        for claim in document.claims or []:
+            for context in claim.contexts or []:
+                passage = known.get(context)
+                label, finer = meant_by(getattr(passage, "evidence_label", None), "evidence_label")
+                if finer in (None, "unknown"):
+                    continue
+                own = {"id": "c0", "label": label, "contexts": [passage.id], "finer": finer}
+                own |= {"share": _share(getattr(passage, "votes", None))}
+                more = {"text": claim.text, "claims": [claim.model_copy(update=own)]}
+                more |= {"passages": [passage], "unit": unit_of(document)}
+                yield document.model_copy(update=more)
+
+
+def _share(votes: Sequence[str | None] | None) -> float | None:
+    """The share of people who called the passage support; ``None`` where nobody voted."""
+    given = [meant_by(vote, "votes")[0] for vote in votes or [] if vote]
+    return given.count("S") / len(given) if given else None
+
+
+def _by_citation(files: Sequence[str], documents: Sequence[Document]) -> Iterator[Document]:
+    """Each sentence with the passage that it cites."""
+    if not any(getattr(document, "citations", None) for document in documents):
+        return
+    for pair in (pair for file in files for pair in read_records(file, RelationPair)):
+        label = "S" if pair.label == "entailment" else "NS"
+        topic = group_of(pair)
+        yield Document(
+            id="citation",
+            topic=topic,
+            text=pair.hypothesis,
+            claims=[Claim(id="c0", text=pair.hypothesis, label=label, contexts=["p0"])],
+            passages=[Passage(id="p0", text=pair.premise)],
+        )
+
+
+def _numbered(documents: Sequence[Document]) -> list[Document]:
+    """With ids that are unique in the set, whatever its files call them."""
+    return [
+        document.model_copy(update={"id": f"{place} {document.id}".strip()})
+        for place, document in enumerate(documents)
+    ]

@@ -1,0 +1,412 @@
+"""The agreement experiment: levels of labels, measures, fitted thresholds, failures, its page."""
+
+import json
+import math
+import re
+from functools import partial, partialmethod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.overlap import covered_share, stem_weights
+from components.statistics import auroc, best_threshold, bootstrap
+from eval.commands.report import build_report
+from eval.experiments import experiment
+from eval.experiments.agreement import agreement_values
+from eval.experiments.agreement.agreement import Agreement
+from eval.experiments.agreement.agreement_page import verdict_on
+from eval.experiments.agreement.agreement_values import halves_of
+from eval.models.encoder import Entailment
+from eval.models.openai_server import OpenAIServer
+from eval.retrieve.bm25 import BM25
+from eval.run.run import Run
+from eval.verify.factscore import FActScore
+from eval.verify.nli import NLI
+from records import UserError, Verdict, read_results, write_jsonl
+from tests.model_server import ModelServer
+
+ATTACK = "<img src=x onerror=alert(1)> $|$"
+
+
+class Oracle:
+    """Says what stands in brackets in a claim: a probability, a verdict, or nothing."""
+
+    judges_sets = False
+
+    def __init__(self, names=("default",)):
+        self.names, self.asked = names, []
+
+    def __call__(self, documents, claims, passages):
+        self.asked += [claim for own in claims for claim in own]
+        return [[v for claim in own for v in self._of(claim)] for own in claims]
+
+    def _of(self, claim):
+        said = re.search(r"\[(.*)\]", claim.text)[1]
+        known = {"failed": {"label": "failed", "reason": "told to"}}
+        for word in ("supported", "not_supported", "irrelevant"):
+            known[word] = {"label": word}
+        if said not in known:
+            word = "supported" if float(said) > 0.5 else "not_supported"
+            known[said] = {"label": word, "p": float(said)}
+        for name in self.names:
+            yield Verdict(claim=claim.id, assessor="oracle", name=name, **known[said])
+
+
+def row(said, label, doc="Ada was born in London.", dataset="a", claim="Ada was born in Paris"):
+    return {"dataset": dataset, "doc": doc, "claim": f"{claim} [{said}]", "label": label}
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """For tests of values: figures take most of a run's time."""
+    monkeypatch.setattr(experiment, "write_tables_and_figures", lambda *of: None)
+
+
+@pytest.fixture(autouse=True)
+def few(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(agreement_values, "bootstrap", partial(bootstrap, resamples=20))
+
+
+def run(rows, name="one", **options):
+    write_jsonl("set.jsonl", rows)
+    given = {"assessors": {name: Oracle()}} | options
+    return Agreement({"set": "set.jsonl"}, **given).run(Path("run"), {})
+
+
+def value_of(file, metric, assessor="one", kind="set", group="all", variant=None, against=None):
+    found = [
+        r
+        for r in file.results
+        if (r.metric, r.assessor, r.kind, r.group) == (metric, assessor, kind, group)
+        and (r.variant, r.against) == (variant, against)
+    ]
+    return (found[0].value, found[0].n, found[0].failed) if found else None
+
+
+def claims():
+    return [json.loads(line) for line in Path("run/claims.jsonl").read_text().splitlines()]
+
+
+def test_measures_by_hand(quick):
+    """Three documents; of five claims the assessor has one wrong."""
+    said = [("0.9", 1, "A"), ("0.6", 0, "A"), ("0.2", 0, "B"), ("0.7", 1, "B"), ("0.1", 0, "C")]
+    file = run([row(p, label, doc=doc) for p, label, doc in said])
+    assert value_of(file, "auroc") == (1, 3, 0)
+    assert value_of(file, "balanced_accuracy")[0] == pytest.approx((1 + 2 / 3) / 2)
+    assert value_of(file, "f1_unsupported")[0] == pytest.approx(2 * 2 / (2 + 3))
+    assert value_of(file, "brier")[0] == pytest.approx((0.01 + 0.36 + 0.04 + 0.09 + 0.01) / 5)
+    assert value_of(file, "coverage")[0] == 1
+    for metric, value in (("auroc", 0.5), ("balanced_accuracy", 0.5), ("f1_unsupported", 0)):
+        assert value_of(file, metric, "always supported")[0] == value
+    words = {word: value_of(file, "called_supported", variant=word) for word in ("supported",)}
+    assert words["supported"][0] == 1
+    assert value_of(file, "called_supported", variant="not_supported")[0] == pytest.approx(1 / 3)
+    whole = read_results("run/results.json")
+    assert {r.config_hash for r in whole.results} == {whole.provenance["config_hash"]}
+
+
+def test_overlap_is_the_share_of_rare_stems_and_needs_evidence(quick):
+    docs = ["Ada was born in London", "Bob was born in Rome", "Cy was born in Oslo"]
+    cities = ("London", "Rome", "Oslo")
+    rows = [
+        row("0.5", label, doc, claim=f"Born in {city}")
+        for doc, city in zip(docs, cities, strict=True)
+        for label, city in ((1, city), (0, "Bergen"))
+    ]
+    rows.append(row("0.9", 1, claim="No evidence") | {"doc": docs[0]})
+    file = run(rows)
+    assert value_of(file, "auroc", "overlap")[0] > value_of(file, "auroc")[0] == 0.625
+    weight = stem_weights(docs)
+    assert weight("london") > weight("born")
+    found = claims()[0]
+    assert found["overlap"] == pytest.approx(
+        covered_share(found["text"], docs[:1], weight), abs=1e-6
+    )
+    assert covered_share("!", docs, weight) == 0
+    assert covered_share("London born", docs, weight) == 1
+
+
+def test_the_difference_to_overlap_is_paired_on_what_both_judged(quick):
+    rows = [row("0.9", 1, "Ada", claim="Zed"), row("0.1", 0, "Bob", claim="Bob")]
+    rows += [row("failed", 1, "Cy", claim="Cy"), row("0.2", 0, "Di", claim="Di")]
+    file = run(rows)
+    # On the three: the assessor orders them right, overlap wrong. On all four overlap is at chance.
+    assert value_of(file, "auroc", against="overlap") == (1, 4, 1)
+    assert value_of(file, "auroc", "overlap")[0] == 0.5
+    assert value_of(file, "auroc", "always supported", against="overlap") is None
+
+
+def test_failures_are_counted_both_ways_and_irrelevant_is_none(quick):
+    rows = [row(said, label, doc=str(place)) for place, (said, label) in enumerate(
+        [("0.9", 1), ("failed", 1), ("0.1", 0), ("irrelevant", 0), ("0.8", 0), ("0.7", 1)]
+    )]  # fmt: skip
+    file = run(rows)
+    assert value_of(file, "coverage") == (pytest.approx(4 / 6), 6, 2)
+    assert value_of(file, "balanced_accuracy")[0] == pytest.approx((1 + 1 / 2) / 2)
+    wrong = value_of(file, "balanced_accuracy", variant="failed_wrong")
+    assert wrong[0] == pytest.approx((2 / 3 + 1 / 3) / 2)
+    # Not supported: one of three is found, and one that is supported is taken for it.
+    assert value_of(file, "f1_unsupported", variant="failed_wrong")[0] == pytest.approx(2 / 5)
+    assert value_of(file, "balanced_accuracy", "overlap", variant="failed_wrong") is None
+
+
+def test_a_threshold_is_judged_where_it_was_not_fitted(quick):
+    """Two sources whose scores have different scales, and the whole set in two halves."""
+    rows = []
+    for place in range(8):
+        high, low = ("0.9", "0.8") if place % 2 else ("0.3", "0.2")
+        name = "high" if place % 2 else "low"
+        rows += [row(high, 1, str(place), name), row(low, 0, str(place), name)]
+    file = run(rows)
+    of = partial(value_of, file, "balanced_accuracy")
+    # The threshold of the low source calls all of the high one supported, and the other way round.
+    assert of(variant="other_sources")[0] == 0.5
+    assert of(group="high", variant="other_sources")[0] == 0.5
+    assert of(variant="other_half")[0] >= 0.5
+    assert value_of(file, "auroc", group="macro")[0] == 1
+    assert value_of(file, "auroc", group="high") == (1, 4, 0)
+    assert value_of(file, "auroc")[0] < 1
+    halves = halves_of(np.asarray(["a", "b", "a", "c", "d"], dtype=object), 0)
+    assert halves[0] == halves[2]
+    assert sorted(halves[[0, 1, 3, 4]]) == [0, 0, 1, 1]
+
+
+def test_the_best_threshold():
+    def best(scores, positive):
+        return best_threshold(np.asarray(scores, dtype=float), np.asarray(positive, dtype=bool))
+
+    assert best([1, 2, 3, 4], [0, 0, 1, 1]) == 2.5
+    assert best([2, 2, 3], [0, 1, 1]) == 2.5  # equal scores are not parted
+    assert best([3, 1], [0, 1]) == 1  # nothing helps: everything is positive
+    assert math.isnan(best([1, 2], [1, 1]))
+    random = np.random.default_rng(0)
+    scores, positive = random.integers(0, 9, 50) / 9, random.random(50) < 0.4
+    found = best(scores, positive)
+    tried = [
+        (np.mean(scores[positive] >= t) + np.mean(scores[~positive] < t)) / 2
+        for t in np.linspace(-1, 2, 200)
+    ]
+    own = (np.mean(scores[positive] >= found) + np.mean(scores[~positive] < found)) / 2
+    assert own == pytest.approx(max(tried))
+
+
+def test_verdicts_without_probabilities_are_scores_of_their_own(quick):
+    rows = [row("supported", 1, "A"), row("not_supported", 0, "A"), row("supported", 0, "B")]
+    file = run(rows)
+    assert value_of(file, "auroc")[0] == 0.75
+    assert value_of(file, "ece") is None
+
+
+def test_several_verdicts_of_an_assessor_are_several_assessors(quick):
+    both = {"assessors": {"two": Oracle(("plain", "grouped"))}}
+    file = run([row("0.9", 1, "A"), row("0.1", 0, "B")], **both)
+    assert value_of(file, "auroc", "two: plain") == value_of(file, "auroc", "two: grouped")
+    assert value_of(file, "auroc", "two") is None
+
+
+VOTED = [
+    ("SUPPORTS", ["SUPPORTS", "SUPPORTS", None], 0.9),
+    ("REFUTES", ["REFUTES", "SUPPORTS", None], 0.4),
+    ("NOT_ENOUGH_INFO", ["NOT_ENOUGH_INFO", "REFUTES", None], 0.1),
+]
+
+
+def climate(number, label, said="0.5"):
+    evidences = [
+        {"evidence_id": f"e{n}", "article": "Sea", "evidence": f"The sea {n} rises.",
+         "evidence_label": word, "votes": votes, "entropy": 0.1}
+        for n, (word, votes, _) in enumerate(VOTED)
+    ]  # fmt: skip
+    claim = f"Seas rise {number} [{said}]"
+    return {"claim_id": str(number), "claim": claim, "claim_label": label, "evidences": evidences}
+
+
+def test_climate_fever_is_judged_by_passage_and_by_claim(quick):
+    rows = [climate(1, "SUPPORTS", "0.8"), climate(2, "DISPUTED", "0.6"), climate(3, "REFUTES")]
+    file = run(rows)
+    assert value_of(file, "auroc")[1:] == (3, 0)
+    assert value_of(file, "auroc", variant="against refuted")[0] == 0.5
+    assert value_of(file, "auroc", kind="set, claims") == (1, 3, 0)
+    # What people disagree on has no label, but is judged.
+    said = partial(value_of, file, "called_supported", kind="set, claims")
+    assert said(variant="disputed")[0] == 1
+    assert said(variant="refuted")[0] == 0
+    assert len(claims()) == 9 + 3
+    shares = [claim["share"] for claim in claims()[:3]]
+    assert shares == [1, 0.5, 0]
+    alone = run(rows, levels=["claims"]) if Path("run/results.json").unlink() is None else None
+    assert {r.kind for r in alone.results} == {"set, claims"}
+
+
+def test_votes_are_correlated_with_what_is_said(quick):
+    evidences = climate(1, "SUPPORTS")["evidences"]
+    rows = [climate(n, "SUPPORTS", p) | {"evidences": [evidences[n]]}
+            for n, (_, _, p) in enumerate(VOTED)]  # fmt: skip
+    file = run(rows)
+    expected = np.corrcoef([0.9, 0.4, 0.1], [1, 0.5, 0])[0, 1]
+    assert value_of(file, "pearson_votes")[0] == pytest.approx(expected)
+
+
+def test_ambigbio_has_atoms_and_citations(quick):
+    def title(name):
+        return f"Title: {name}\n{name} is a person."
+
+    one = {"name": "Ann", "output": "x", "atoms_grouped": []}
+    one["atoms_independent"] = [
+        {"atom": "Ann sang [0.9].", "is_supported": True, "supporting_topic": "Ann"},
+        {"atom": "Ann ran [0.2].", "is_supported": False, "supporting_topic": None},
+    ]
+    one["citations"] = [
+        {"claim": "Ann is a person [0.9].", "passage": [title("Ann")], "entailed": 1},
+        {"claim": "Ann flew [0.8].", "passage": [title("Ann")], "entailed": 0},
+    ]
+    file = run([one])
+    assert value_of(file, "auroc")[0] == value_of(file, "auroc", kind="set, citations")[0] == 1
+
+
+def test_ragtruth_is_joined_by_its_sources(quick):
+    spans = [{"label_type": "Evident Conflict"}]
+    texts = [
+        {"id": str(n), "source_id": f"s{n % 2}", "labels": labels, "response": f"Ada sang [{p}]"}
+        for n, (labels, p) in enumerate([([], "0.9"), (spans, "0.1"), ([], "0.8")])
+    ]
+    sources = [
+        {"source_id": f"s{n}", "task_type": "QA", "source_info": "Ada sang."} for n in (0, 1)
+    ]
+    write_jsonl("response.jsonl", texts)
+    write_jsonl("source.jsonl", sources)
+    files = {"rag": ["response.jsonl", "source.jsonl"]}
+    file = Agreement(files, {"one": Oracle()}).run(Path("run"), {})
+    assert value_of(file, "auroc", kind="rag") == (1, 2, 0)
+    assert claims()[0]["overlap"] > 0
+    with pytest.raises(UserError, match=r"no file has 's0'; give both files of the set"):
+        Agreement({"rag": "response.jsonl"}).run(Path("other"), {})
+
+
+def test_claims_without_evidence_are_retrieved_for_or_fail(quick):
+    facts = [{"text": "Ada was born in London [0.9].", "label": "S"},
+             {"text": "Ada was born in Paris [0.1].", "label": "NS"},
+             {"text": "London is nice [0.1].", "label": "IR"}]  # fmt: skip
+    row = {
+        "topic": "Ada",
+        "output": "x",
+        "annotations": [{"text": "x", "human-atomic-facts": facts}],
+    }
+    write_jsonl("passages.jsonl", [{"id": "p", "title": "Ada", "text": "Ada was born in London."}])
+    file = run([row])
+    assert value_of(file, "coverage", "overlap")[0] == 0
+    assert file.provenance["left_out"] == {"set: claims that are irrelevant": 1}
+    Path("run/results.json").unlink()
+    file = run([row], retrieve=BM25("passages.jsonl", k=1))
+    assert value_of(file, "auroc", "overlap") == (1, 1, 0)
+
+
+def test_a_relation_model_and_a_language_model_are_judged_alike(relation, quick):
+    asked = []
+
+    def reply(body):
+        asked.append(body["messages"][-1]["content"])
+        return str("Input: London" in asked[-1])
+
+    rows = [row(0, place % 2, f"Ada {place} lived.", claim="London" if place % 2 else "Rome")
+            for place in range(6)]  # fmt: skip
+    with ModelServer(reply) as server:
+        writer = OpenAIServer("m", server.url, retries=0, concurrency=1)
+        assessors = {"nli": NLI(Entailment(str(relation))), "asked": FActScore(writer)}
+        file = run(rows, assessors=assessors)
+    assert value_of(file, "auroc", "asked")[0] == 1
+    assert value_of(file, "coverage", "nli")[0] == 1
+    assert value_of(file, "ece", "nli")[0] is not None
+    assert file.provenance["usage"][0]["answers"] == len(asked) > 0
+
+
+def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(quick, monkeypatch):
+    class Stops(Oracle):
+        def __call__(self, documents, claims, passages):
+            if any("7" in document.text for document in documents):
+                raise KeyboardInterrupt
+            return super().__call__(documents, claims, passages)
+
+    def written():
+        return [Path("run", name).read_bytes() for name in ("results.json", "claims.jsonl")]
+
+    rows = [row(f"0.{n}", n % 2, f"doc {n}") for n in range(1, 9)]
+    monkeypatch.setattr(Run, "documents", partialmethod(Run.documents, chunk=2))
+    run(rows)
+    expected = written()
+    for path in Path("run").iterdir():
+        path.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        run(rows, assessors={"one": Stops()})
+    rest = Oracle()
+    run(rows, assessors={"one": rest})
+    assert len(rest.asked) == 2
+    assert written() == expected
+
+
+def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs():
+    rows = [
+        row(f"0.{n}", n > 4, f"doc {n // 2}", dataset=ATTACK if n % 2 else "b") for n in range(10)
+    ] + [row("failed", 1, "doc x", dataset="b")]
+    write_jsonl("set.jsonl", rows)
+    given = Agreement({ATTACK: "set.jsonl"}, {ATTACK: Oracle(), "two": Oracle()})
+    file = given.run(Path("run"), {})
+    page = build_report("run").read_text(encoding="utf-8")
+    assert "<img src=x" not in page
+    assert page.count("<svg ") == len(list(Path("run/figures").glob("*.svg"))) == 1
+    assert "beyond word overlap" in page
+    assert "has an AUROC of" in page
+    tables = Path("run/tables.md").read_text()
+    assert "failures count as wrong" in tables
+    assert "<img" not in tables
+    assert "mean over sources" in tables
+    told = given.page.told(file)
+    assert re.search(r"balanced_accuracy .*overlap", told)
+    assert "called_supported" not in told
+
+
+def test_what_an_interval_of_a_difference_says(quick):
+    file = run([row("0.9", 1, "A"), row("0.1", 0, "B")])
+    one = next(r for r in file.results if r.against == "overlap")
+    ends = {(0.1, 0.2): "above overlap", (-0.2, -0.1): "below overlap"}
+    ends |= {(-0.1, 0.1): "not told apart", None: "not told apart"}
+    for ci95, said in ends.items():
+        assert verdict_on(one.model_copy(update={"ci95": ci95})) == said
+
+
+def test_a_part_of_the_units_is_drawn(quick):
+    file = run([row("0.9", n % 2, f"doc {n // 2}") for n in range(20)], units=3)
+    assert value_of(file, "coverage")[1] == 3
+    assert len(claims()) == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([], {"sets": {}}, "sets: none; give at least one"),
+        ([], {"units": -1}, "units: -1"),
+        ([], {"assessors": {"overlap": Oracle()}}, "assessors: 'overlap' is a control's name"),
+        ([{"a": 1}], {}, "set.jsonl:1: text: field required; a text in output or response"),
+        ([row("1", "yes")], {}, "set.jsonl:1: label: expected one of 1, 0, True, False, got 'yes'"),
+        ([{"claim": "a", "evidence": "b"}], {}, "set.jsonl: label: no claim has one; give claims"),
+        ([row("0.1", 1)], {"levels": ["citations"]}, "levels: set has labels of claims only"),
+        ([row("0.1", 1, dataset="macro")], {}, "'macro' is the name of the mean over sources"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line(quick, rows, options, message):
+    write_jsonl("set.jsonl", rows or [row("0.1", 1)])
+    given = {"sets": {"set": "set.jsonl"}, "assessors": {"one": Oracle()}} | options
+    with pytest.raises(UserError, match=re.escape(message)) as raised:
+        Agreement(**given).run(Path("run"), {})
+    assert "\n" not in str(raised.value)
+
+
+def test_the_area_is_that_of_the_statistics(quick):
+    random = np.random.default_rng(1)
+    scores, labels = random.integers(0, 10, 40) / 10, random.random(40) < 0.5
+    pairs = zip(scores, labels, strict=True)
+    rows = [row(f"{p:.1f}", int(y), str(n)) for n, (p, y) in enumerate(pairs)]
+    file = run(rows)
+    assert value_of(file, "auroc")[0] == pytest.approx(auroc(scores, labels))

@@ -1,0 +1,204 @@
+"""Sets of claims that people judged, each by a row of our own in its published columns."""
+
+import json
+
+import pytest
+
+from records import BadInput, Document, read_records
+
+DOC = "The harbour was closed. No ship was lost."
+CLAIM = "The harbour was closed."
+
+
+def read(tmp_path, *rows, name="set.jsonl"):
+    text = json.dumps(list(rows)) if name.endswith(".json") else "\n".join(map(json.dumps, rows))
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return read_records(tmp_path / name, Document)
+
+
+def labels(documents):
+    return [(c.label, c.finer) for document in documents for c in document.claims]
+
+
+ONE_CLAIM = {
+    "LLM-AggreFact": (
+        {"dataset": "News", "doc": DOC, "claim": CLAIM, "label": 1}, "S", "supported",
+    ),
+    "LLM-AggreFact, 0": ({"dataset": "News", "doc": DOC, "claim": CLAIM, "label": 0}, "NS",
+        "not_supported"),
+    "AttributionBench": (
+        {"question": "Which?", "claim": CLAIM, "response": "r", "references": [DOC],
+         "attribution_label": "not attributable", "src_dataset": "News", "id": "n1"},
+        "NS", "not_supported",
+    ),
+    "WiCE": (
+        {"claim": CLAIM, "evidence": ["The harbour was closed.", "No ship was lost."],
+         "label": "partially_supported", "meta": {"id": "dev1", "claim_title": "Velm"}},
+        "NS", "partially_supported",
+    ),
+    "VitaminC": ({"claim": CLAIM, "evidence": DOC, "label": "NOT ENOUGH INFO", "page": "Velm"},
+        "NS", "not_enough"),
+    "HealthVer": ({"id": 3, "evidence": DOC, "claim": CLAIM, "label": "Refutes", "topic_ip": 1,
+        "question": "Which?"}, "NS", "refuted"),
+    "Factcheck-Bench": ({"claim": CLAIM, "evidence": DOC, "stance": "partially-support"},
+        "NS", "partially_supported"),
+    "ANLI": ({"uid": "u", "context": DOC, "hypothesis": CLAIM, "label": "c"}, "NS", "refuted"),
+    "the Hub's NLI": ({"premise": DOC, "hypothesis": CLAIM, "label": 0}, "S", "supported"),
+    "SNLI": ({"sentence1": DOC, "sentence2": CLAIM, "gold_label": "-"}, None, "unknown"),
+    "SICK": ({"sentence_A": DOC, "sentence_B": CLAIM, "entailment_label": "NEUTRAL"}, "NS",
+        "not_enough"),
+    "FaithBench": (
+        {"sample_id": 0, "source": DOC, "summary": CLAIM, "metadata": {"summarizer": "m"},
+         "annotations": [{"label": ["Benign"]}, {"label": ["Unwanted", "Unwanted.Intrinsic"]}]},
+        "NS", "unwanted",
+    ),
+    "FaithBench, benign": (
+        {"source": DOC, "summary": CLAIM, "annotations": [{"label": ["Benign"]}]}, "S", "benign",
+    ),
+    "RAGTruth on the Hub": (
+        {"id": "7", "context": DOC, "output": CLAIM, "task_type": "QA", "model": "m",
+         "hallucination_labels": '[{"label_type": "Subtle Conflict"}]'},
+        "NS", "refuted",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONE_CLAIM)
+def test_a_pair_is_a_document_of_one_claim_with_its_evidence(tmp_path, name):
+    row, label, finer = ONE_CLAIM[name]
+    (found,) = read(tmp_path, row)
+    (claim,) = found.claims
+    assert (claim.text, claim.label, claim.finer) == (CLAIM, label, finer)
+    texts = {passage.id: passage.text for passage in found.passages}
+    assert [" ".join(texts[context].split()) for context in claim.contexts] == [DOC]
+
+
+def test_what_belongs_together_and_the_sources(tmp_path):
+    rows = [row for row, *_ in ONE_CLAIM.values()]
+    found = dict(zip(ONE_CLAIM, read(tmp_path, *rows), strict=True))
+    assert found["LLM-AggreFact"].unit == found["LLM-AggreFact, 0"].unit != DOC
+    assert (found["WiCE"].unit, found["VitaminC"].unit) == ("Velm", "Velm")
+    assert (found["HealthVer"].unit, found["AttributionBench"].unit) == ("Which?", "Which?")
+    sources = {name: document.group for name, document in found.items() if document.group}
+    assert sources == {
+        "LLM-AggreFact": "News",
+        "LLM-AggreFact, 0": "News",
+        "AttributionBench": "News",
+        "RAGTruth on the Hub": "QA",
+    }
+    assert (found["FaithBench"].generator, found["RAGTruth on the Hub"].generator) == ("m", "m")
+
+
+def test_unli_has_the_probability_beside_its_class(tmp_path):
+    (found,) = read(tmp_path, {"premise": DOC, "hypothesis": CLAIM, "nli": 2, "label": 0.9})
+    assert labels([found]) == [("S", "supported")]
+    assert found.claims[0].share == 0.9
+
+
+def test_a_label_may_be_missing_but_not_unknown(tmp_path):
+    assert labels(read(tmp_path, {"claim": CLAIM, "evidence": DOC})) == [(None, None)]
+    with pytest.raises(BadInput, match=r"set\.jsonl:2: label: expected one of supported, .*'yes'"):
+        read(
+            tmp_path, *({"claim": CLAIM, "evidence": DOC, "label": w} for w in ("SUPPORTS", "yes"))
+        )
+    with pytest.raises(BadInput, match=r":1: label: expected one of 1, 0, True, False, got 2"):
+        read(tmp_path, {"doc": DOC, "claim": CLAIM, "label": 2})
+    with pytest.raises(BadInput, match=r":1: claim: expected a text, got ' '"):
+        read(tmp_path, {"doc": DOC, "claim": " ", "label": 1})
+
+
+def test_numbers_of_a_table_are_the_same_labels(tmp_path):
+    (tmp_path / "set.csv").write_text(f"dataset,doc,claim,label\nNews,{DOC},{CLAIM},0\n")
+    assert labels(read_records(tmp_path / "set.csv", Document)) == [("NS", "not_supported")]
+    (tmp_path / "nli.csv").write_text(f"premise,hypothesis,label\n{DOC},{CLAIM},2\n")
+    assert labels(read_records(tmp_path / "nli.csv", Document)) == [("NS", "refuted")]
+
+
+def sentence(claims, verdicts, **more):
+    count = len(claims)
+    return {
+        "text": " ".join(claims),
+        "decontext": " ".join(claims),
+        "sentence_checkworthiness": "yes",
+        "claims": claims,
+        "claim_checkworthiness": ["factual"] * count,
+        "claims_factuality_label": verdicts,
+        "auto_evidence": [[DOC, DOC]] * count,
+        "stance_claim_autoEvid": [["completely-support", "irrelevant"]] * count,
+        "human_evidence": ["NA"] * count,
+    } | more
+
+
+def test_factcheck_bench_responses(tmp_path):
+    more = {
+        "claim_checkworthiness": ["factual", "opinion"],
+        "human_evidence": ["Seen by many.\nURL: https://a.example", "NA"],
+    }
+    sentences = {
+        "sentence1": sentence([CLAIM, "It sank.", "Who knows?"], [True, False, "unknown"]),
+        "sentence2": sentence(["Ships sailed.", "Ships are nice."], [True, True], **more),
+    }
+    (found,) = read(tmp_path, {"prompt": "What?", "response": "…", "sentences": sentences})
+    assert [claim.label for claim in found.claims] == ["S", "NS", None, "S", "IR"]
+    assert [claim.sentence for claim in found.claims] == [0, 0, 0, 1, 1]
+    told = {passage.id: passage for passage in found.passages}
+    own = [told[context] for context in found.claims[3].contexts]
+    assert [getattr(p, "evidence_label", None) for p in own] == [
+        "completely-support",
+        "irrelevant",
+        None,
+    ]
+    assert own[2].text == "Seen by many."
+    assert len(found.passages) == 11
+    assert found.sentences[1]["decontext"] == "Ships sailed. Ships are nice."
+
+
+def test_qags_by_the_majority(tmp_path):
+    said = [{"response": "yes"}, {"response": "no"}, {"response": "yes"}]
+    sentences = [
+        {"sentence": CLAIM, "responses": said},
+        {"sentence": "It sank.", "responses": said[1:2]},
+        {"sentence": "It is open.", "responses": said[:2]},
+    ]
+    (found,) = read(tmp_path, {"article": DOC, "summary_sentences": sentences})
+    assert labels([found]) == [("S", "supported"), ("NS", "not_supported"), (None, "disputed")]
+    assert [claim.share for claim in found.claims] == [pytest.approx(2 / 3), 0, 0.5]
+
+
+def test_expertqa_by_system(tmp_path):
+    def claim(text, support, *evidence):
+        return {"claim_string": text, "support": support, "evidence": list(evidence)}
+
+    answers = {
+        "gpt4": {"answer_string": "Long.", "claims": [claim(CLAIM, "Complete", "[1] http://a.b")]},
+        "rr": {"claims": [claim("A.", "Partial", f"[1] http://a.b\n\n{DOC}"), claim("B.", "N/A")]},
+    }
+    gpt4, rr = read(tmp_path, {"question": "Which?", "answers": answers})
+    assert labels([gpt4, rr]) == [
+        ("S", "supported"),
+        ("NS", "partially_supported"),
+        (None, "unknown"),
+    ]
+    assert (gpt4.passages, rr.passages[0].text, rr.text) == ([], DOC, "A. B.")
+    assert (gpt4.generator, rr.generator, gpt4.topic) == ("gpt4", "rr", "Which?")
+
+
+def test_ragtruth_in_two_files(tmp_path):
+    spans = [{"start": 0, "end": 3, "text": "The", "label_type": "Evident Baseless Info"}]
+    response = {"id": "5", "source_id": "9", "model": "m", "labels": spans, "response": CLAIM}
+    source = {"source_id": "9", "task_type": "QA", "prompt": "p", "source_info": {"passages": DOC}}
+    one, two = read(tmp_path, response, source)
+    assert labels([one]) == [("NS", "not_enough")]
+    assert (one.source_id, one.claims[0].contexts) == ("9", None)
+    assert (two.source_id, two.passages[0].text, two.claims, two.group) == ("9", DOC, None, "QA")
+
+
+def test_a_batch_of_faithbench_is_one_object(tmp_path):
+    row = {"source": DOC, "summary": CLAIM, "annotations": []}
+    (tmp_path / "batch_1.json").write_text(json.dumps({"samples": [row, row]}, indent=1))
+    found = read_records(tmp_path / "batch_1.json", Document)
+    assert labels(found) == [("S", "supported")] * 2
+    bad = row | {"annotations": [{"label": ["Wanted"]}]}
+    (tmp_path / "batch_2.json").write_text(json.dumps({"samples": [bad]}))
+    with pytest.raises(BadInput, match=r"annotations: label: expected one of Benign, .* 'wanted'"):
+        read_records(tmp_path / "batch_2.json", Document)
