@@ -67,13 +67,36 @@ def test_gain_is_paired_by_topic_where_two_topics_have_both():
     assert ci95 == pytest.approx((0.1, 0.5))
 
 
+def test_texts_that_name_the_one_they_were_made_of_are_paired_with_it():
+    # A's second text alone was attacked: its first one, and C, are in no pair.
+    made = [
+        text("A", 0.9, "info", clean="A-normal-1"),
+        text("B", 0.6, "info", clean="B-normal-0"),
+        text("C", None, "info", clean="C-normal-0"),
+    ]
+    paired, (value, _, n) = gain(made, HONEST, seed=0)
+    assert (paired, n) == (True, 2)
+    assert value == pytest.approx((0.5 + 0.1) / 2)
+    # Texts of others, which none of these was made of: by topic again.
+    assert gain([text(t, 1.0, "info", clean="other") for t in "AB"], HONEST, 0)[1][0] == (
+        pytest.approx((0.7 + 0.5) / 2)
+    )
+
+
+def test_better_texts_are_to_rise_and_game_nothing():
+    cells = {("m", NONE): [*HONEST, *ATTACK, text("A", 1.0, "better"), text("B", 1.0, "better")]}
+    values = list(gains(cells, "normal", ["better"], [], seed=0))
+    assert only(values, metric="rise", kind="better")["value"] == pytest.approx(0.6)
+    assert {v["kind"] for v in values if v["metric"] in ("gain", "gamed")} == {"info"}
+
+
 def test_gain_without_two_shared_topics_is_that_of_the_means():
     others = [text("A", 0.8, "info"), text("E", 0.6, "info"), text("D", 1.0, "info")]
     paired, (value, ci95, _) = gain(others, HONEST, seed=0)
     assert not paired
     assert value == pytest.approx(0.8 - 0.5)  # means of all texts of a side
     assert ci95[0] < 0.3 < ci95[1]
-    (row, gamed) = gains({("m", NONE): HONEST + others}, "normal", [], 0)
+    (row, gamed) = gains({("m", NONE): HONEST + others}, "normal", [], [], 0)
     assert (row["variant"], row["kind"], row["against"]) == ("unpaired", "info", "normal")
     assert gamed["metric"] == "gamed"
     assert gamed["value"] == float(ci95[0] > 0)
@@ -87,10 +110,10 @@ def test_a_text_without_a_precision_is_in_no_gain():
 
 def test_gamed_is_an_interval_above_0():
     cells = {("m", NONE): HONEST + ATTACK}
-    found = list(gains(cells, "normal", [], 0))
+    found = list(gains(cells, "normal", [], [], 0))
     assert only(found, metric="gamed")["value"] == 1
     lower = [text("A", 0.1, "info"), text("B", 0.9, "info")]
-    found = list(gains({("m", NONE): HONEST + lower}, "normal", [], 0))
+    found = list(gains({("m", NONE): HONEST + lower}, "normal", [], [], 0))
     assert only(found, metric="gain")["value"] == pytest.approx((-0.2 + 0.4) / 2)
     assert only(found, metric="gamed")["value"] == 0
 
@@ -102,7 +125,7 @@ def test_gain_of_a_stratum_of_topics_takes_both_sides_from_it_and_of_generators_
         text("B", 0.9, "info", bin="often", generator="y"),
         text("E", 0.8, "info", bin="rare", generator="y"),
     ]
-    found = list(gains({("m", NONE): honest + attack}, "normal", ["bin", "generator"], 0))
+    found = list(gains({("m", NONE): honest + attack}, "normal", [], ["bin", "generator"], 0))
     rare = only(found, metric="gain", bin="rare")
     assert (rare["value"], rare["n"]) == (pytest.approx((0.1 + 0.4) / 2), 2)
     of_y = only(found, metric="gain", generator="y")

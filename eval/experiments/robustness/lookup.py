@@ -29,6 +29,7 @@ class Lookup:
         defences: ``none`` first.
         kinds: kinds of texts, honest ones first.
         attacks: the kinds that have a gain.
+        rising: the kinds that have a rise: they are better than the honest ones.
         curves: names of curves, each to its k.
     """
 
@@ -38,6 +39,7 @@ class Lookup:
     defences: list[str] = field(init=False)
     kinds: list[str] = field(init=False)
     attacks: list[str] = field(init=False)
+    rising: list[str] = field(init=False)
     curves: dict[str, list[int]] = field(init=False)
     _found: dict[tuple, Result] = field(init=False)
 
@@ -53,6 +55,7 @@ class Lookup:
         }
         texts = [row for row in self.rows if _stratum(row) == WHOLE and not of_curve(row)]
         self.attacks = _distinct(row.kind for row in texts if row.metric == "gain")
+        self.rising = _distinct(row.kind for row in texts if row.metric == "rise")
         kinds = _distinct(row.kind for row in texts if row.metric == "claims")
         self.kinds = sorted(kinds, key=lambda kind: kind != self.against)
 

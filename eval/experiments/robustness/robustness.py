@@ -74,6 +74,8 @@ class Robustness(Experiment):
             corruption`` writes them: of these rows ``clean`` names the twin and ``k`` says how many
             sentences are appended.
         against: kind of the honest texts, which the others are compared with.
+        rising: kinds that are truly better than the honest texts, such as ``corrected`` ones of
+            ``data_builders attacks``: a metric should move with them, and is not gamed by them.
         controls: metrics and defences with untrained components, shown apart: a table that they
             pass as well shows nothing.
         kinds: the kinds to score; empty for all.
@@ -100,6 +102,7 @@ class Robustness(Experiment):
         defences: dict[str, Selector] = {},  # noqa: B006 (jsonargparse shows it in --help)
         curves: dict[str, list[str]] = {},  # noqa: B006
         against: str = "normal",
+        rising: list[str] = [],  # noqa: B006
         controls: list[str] = [],  # noqa: B006
         kinds: list[str] = [],  # noqa: B006
         generators: list[str] = [],  # noqa: B006
@@ -122,6 +125,7 @@ class Robustness(Experiment):
         self.defences = defences
         self.curves = curves
         self.against = against
+        self.rising = rising
         self.controls = controls
         self.kinds = kinds
         self.generators = generators
@@ -152,7 +156,7 @@ class Robustness(Experiment):
         cells = cells_of(rows)
         values = [
             *of_texts(cells, self.by, self.seed),
-            *gains(cells, self.against, self.by, self.seed),
+            *gains(cells, self.against, self.rising, self.by, self.seed),
             *costs(cells, self.against, self.by, self.seed),
             *agreement(cells, self.against),
             *truth(rows, self.seed),

@@ -37,7 +37,8 @@ def curve_names(own: Lookup) -> list[str]:
 
 _NOTE = (
     "Gain: precision of the attack’s texts minus that of the honest ones, paired by topic where "
-    "at least two topics have both; gamed: its interval is above 0. Cost: precision of honest "
+    "at least two topics have both, or with the honest text that it was made of; gamed: its "
+    "interval is above 0. Rise: the same of texts that are better. Cost: precision of honest "
     "texts without the defence minus that with it. Break-even: the least k at which corrupted "
     "texts with k adversarial sentences behind are above their clean twins in the mean. In the "
     "drawing: bands are 95 % intervals, dashed lines the clean twins, a star the break-even."
@@ -47,6 +48,7 @@ _NOTE = (
 def _gains(own: Lookup, title: str, note: str, figures: Sequence[str] = ()) -> TextTable:
     texts = f"{own.against} texts"
     lines = [(f"gain of {attack} texts", "gain", attack, _short_gain) for attack in own.attacks]
+    lines += [(f"rise of {kind} texts", "rise", kind, _short_signed) for kind in own.rising]
     lines.append((f"precision of {texts}", "factual_precision", own.against, _short))
     lines.append((f"cost on {texts}", "cost", own.against, _short_signed))
     lines += [(f"break-even of {curve}", "break_even", curve, _break_even) for curve in own.curves]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -134,13 +134,17 @@ def _bound(score: DocumentScore, share: float) -> float | None:
 # Gain and cost
 
 
-def gains(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
+def gains(
+    cells: Cells, against: str, rising: Collection[str], by: Sequence[By], seed: int
+) -> Iterator[Value]:
     """``gain`` of each kind of text against ``against``, and whether the metric is ``gamed`` by it.
 
-    The mean over topics of the difference of the two kinds' means on a topic, where at least two
-    topics have both; else the difference of the means of all (``variant`` is ``unpaired``). The
-    metric is gamed (1) where the interval is above 0. A stratum of generators is that of the
-    attack; a stratum of topics is that of both sides.
+    Texts that say which honest text they were made of (``clean``) are paired with it: the mean of
+    the differences. Else the mean over topics of the difference of the two kinds' means on a topic,
+    where at least two topics have both; else the difference of the means of all (``variant`` is
+    ``unpaired``). The metric is gamed (1) where the interval is above 0. A stratum of generators is
+    that of the attack; a stratum of topics is that of both sides. Of the kinds in ``rising``, which
+    are better than the honest texts, the same is a ``rise``, and nothing is gamed.
     """
     for (metric, defence), texts in cells.items():
         kinds = by_kind(texts)
@@ -153,13 +157,23 @@ def gains(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[V
                 shared = {"assessor": metric, "selection": defence, "kind": kind} | stratum
                 shared |= {"against": against, "variant": None if paired else "unpaired", "n": n}
                 shared["failed"] = sum(text.score.failed for text in (*some, *base))
-                yield shared | {"metric": "gain", "value": value, "ci95": ci95}
+                name = "rise" if kind in rising else "gain"
+                yield shared | {"metric": name, "value": value, "ci95": ci95}
+                if kind in rising:
+                    continue
                 gamed = None if ci95 is None else float(ci95[0] > 0)
                 yield shared | {"metric": "gamed", "value": gamed, "ci95": None}
 
 
 def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[bool, Ratio]:
-    """Whether topics were paired, and the mean difference of precision."""
+    """Whether topics or texts were paired, and the mean difference of precision."""
+    texts = {t.document.id: t for t in honest}
+    pairs = [(t, texts[name]) for t in attack if (name := _made_of(t)) in texts]
+    pairs = [(t, of) for t, of in pairs if not math.isnan(t.precision - of.precision)]
+    topics = [one.document.topic for one, _ in pairs]
+    if len({*topics}) > 1:
+        differences = np.array([one.precision - of.precision for one, of in pairs])
+        return True, ratio(differences, np.ones(len(pairs)), topics, seed)
     first, second = _by_topic(attack), _by_topic(honest)
     shared = sorted(first.keys() & second.keys())
     if len(shared) > 1:
@@ -277,7 +291,7 @@ def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
 def twin_of(document: Document) -> tuple[str, int | None]:
     """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
     more = document.model_extra or {}
-    return (more["clean"], more["k"]) if "clean" in more else (document.id, None)
+    return (more["clean"], more["k"]) if {"clean", "k"} <= more.keys() else (document.id, None)
 
 
 # Small steps
@@ -289,6 +303,11 @@ def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
     for text in texts:
         found[text.document.kind or "normal"].append(text)
     return dict(found)
+
+
+def _made_of(text: Text) -> str | None:
+    """The id of the honest text that an attack made this one of, where it says so."""
+    return (text.document.model_extra or {}).get("clean")
 
 
 def _is(text: Text, field: str | None, stratum: Value) -> bool:
