@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from jsonargparse import ArgumentParser, get_loader
 
@@ -17,6 +18,8 @@ from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_do
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
+
+T = TypeVar("T")
 
 
 class Pipeline:
@@ -133,6 +136,19 @@ class Pipeline:
 
 
 # What the pipeline does between its stages, for whoever runs them with several selectors
+
+
+class Once:
+    """Remembers what was computed for a chunk of documents: stages that are shared run once."""
+
+    def __init__(self):
+        self._found: dict[Hashable, Any] = {}
+
+    def __call__(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What was computed under the key before, or is now."""
+        if key not in self._found:
+            self._found[key] = compute()
+        return self._found[key]
 
 
 def usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from components.sentences import split_sentences, without_citations
 from eval.models.chat import CHARACTERS_A_TOKEN, CachedWriter
-from eval.pipeline import Pipeline, kept_of
+from eval.pipeline import Once, Pipeline, kept_of
 from eval.retrieve.bm25 import BM25
 from eval.retrieve.cut import Cut, InSentences
 from eval.retrieve.given import Given as GivenPassages
@@ -103,7 +103,7 @@ class _Count:
         self.unknown: list[str] = []  # stages whose models cannot be counted
         self.claims: dict[str, int] = {}
         self._asked: set[bytes] = set()
-        self._found: dict[Hashable, Any] = {}
+        self._once = Once()
 
     def metric(self, name: str, pipeline: Pipeline, key: Callable[..., Hashable]) -> None:
         """Count a metric, without and with each defence."""
@@ -201,11 +201,6 @@ class _Count:
         cost = model.cost(*tokens) or 0.0
         name = model_name(model.identity)
         self.rows.append(_Row(stage, name, count.calls * times, *tokens, cost))
-
-    def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        if key not in self._found:
-            self._found[key] = compute()
-        return self._found[key]
 
 
 def _models(stage: object) -> list[Any]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from eval.metrics.document import DocumentScore, judged_of, score_document
 from eval.pipeline import (
+    Once,
     Pipeline,
     again,
     by_name,
@@ -27,8 +28,6 @@ from eval.pipeline import (
 )
 from eval.stages import Selection, Selector
 from records import Claim, Document, UserError, Verdict
-
-T = TypeVar("T")
 
 NONE = "none"
 
@@ -121,14 +120,14 @@ class Grid:
 
     def __call__(self, documents: Sequence[Document]) -> list[Row]:
         """One row a document."""
-        once = _Once()
+        once = Once()
         found = {name: self._judge(name, documents, once) for name in self.metrics}
         return [
             Row(document=document, metrics={name: own[place] for name, own in found.items()})
             for place, document in enumerate(documents)
         ]
 
-    def _judge(self, name: str, documents: Sequence[Document], once: _Once) -> list[Judged]:
+    def _judge(self, name: str, documents: Sequence[Document], once: Once) -> list[Judged]:
         pipeline = self.metrics[name]
         key = self.key(name)
         texts = (key("decompose"), key("revise"))
@@ -195,18 +194,6 @@ class Grid:
             return json.dumps(told, sort_keys=True, default=str)
 
         return key
-
-
-class _Once:
-    """Remembers what was computed in a chunk of documents."""
-
-    def __init__(self):
-        self._found: dict[Hashable, Any] = {}
-
-    def __call__(self, key: Hashable, compute: Callable[[], T]) -> T:
-        if key not in self._found:
-            self._found[key] = compute()
-        return self._found[key]
 
 
 def _add(verdicts: list[list[Verdict]], found: Sequence[Sequence[Verdict]]) -> None:
