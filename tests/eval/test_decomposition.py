@@ -21,6 +21,7 @@ from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments import experiment as frame
 from eval.experiments.decomposition import values as decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
+from eval.metrics.claim_matches import ByCosine, ByEntailment, Matches
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
 from eval.metrics.document import DocumentScore, tally
 from eval.models.chat import Answer
@@ -617,3 +618,104 @@ def test_a_mistake_is_one_line(passages, options, message):
     with pytest.raises(UserError, match=re.escape(message)) as raised:
         experiment(options.pop("documents", passages), **options).run(Path("run"), {})
     assert "\n" not in str(raised.value)
+
+
+def factcheck(*sentences):
+    """A response of Factcheck-Bench: sentences as (text, decontext, claims)."""
+    found = {}
+    for place, (text, form, claims) in enumerate(sentences):
+        count = len(claims)
+        found[f"sentence{place}"] = {
+            "text": text,
+            "decontext": form,
+            "sentence_checkworthiness": "yes",
+            "claims": claims,
+            "claim_checkworthiness": ["factual"] * count,
+            "claims_factuality_label": [True] * count,
+            "auto_evidence": [["Seen."]] * count,
+            "stance_claim_autoEvid": [["irrelevant"]] * count,
+            "human_evidence": ["NA"] * count,
+        }
+    return {"prompt": "Who?", "response": " ".join(s[0] for s in sentences), "sentences": found}
+
+
+def test_claims_are_matched_one_to_one_and_covered_by_what_entails_them():
+    match = ByEntailment(Words())
+    (found,) = match([["Ann sang", "sang Ann", "Bob ran and fell"]], [["Ann sang", "Bob ran", "x"]])
+    # "sang Ann" says again what is matched; "Bob ran and fell" entails "Bob ran" and says more.
+    assert (found.people, found.matched, found.covered) == (3, 1, 2)
+    assert match([[], ["a"]], [["a"], ["b"]]) == [
+        Matches(people=1, matched=0, covered=0),
+        Matches(people=1, matched=0, covered=0),
+    ]
+    # As many as can be: the first claim must not take the only partner of the second.
+    both = ByEntailment(Neighbours())
+    assert both([["2", "4"]], [["3", "1"]])[0].matched == 2
+
+
+def test_claims_are_matched_by_an_encoder():
+    class Letters:
+        def encode(self, texts):
+            return np.asarray([[text.count(letter) for letter in "abc"] for text in texts])
+
+    match = ByCosine(Letters(), threshold=0.9)
+    found = match([["aa", "b"], []], [["a", "c"], ["b"]])
+    assert found == [Matches(people=2, matched=1), Matches(people=1, matched=0)]
+    assert match([[]], [[]]) == [Matches(people=0, matched=0)]
+    with pytest.raises(UserError, match="threshold: 2; give a cosine"):
+        ByCosine(Letters(), threshold=2)
+
+
+def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(decomposition_values, "bootstrap", partial(bootstrap, resamples=5))
+    rows = [
+        factcheck(
+            ("She sang and ran.", "Ann sang and ran.", ["Ann sang", "Ann ran"]),
+            ("Bob sat.", "Bob sat.", ["Bob sat."]),
+            ("Nothing.", "Nothing.", []),
+        )
+    ]
+    write_jsonl("responses.jsonl", rows)
+    given = Given(irrelevant=True)
+    file = Decomposition(
+        {"g": "responses.jsonl"},
+        {"whole": Sentences(), "people": given},
+        {"nli": NLI(Words())},
+        match=ByEntailment(Words()),
+        texts="sentences",
+    ).run(Path("run"), {})
+    found = {(r.kind, r.metric): r.value for r in file.results if r.generator == "g"}
+    assert found["whole", "subclaims"] == 1
+    # Two sentences, of which one is people's claim; both together entail all three.
+    assert found["whole", "claim_precision"] == 1 / 2
+    assert found["whole", "claim_recall"] == 1 / 3
+    assert found["whole", "claim_f1"] == 2 * 1 / (2 + 3)
+    assert found["whole", "element_coverage"] == 1
+    assert found["people", "claim_f1"] == found["people", "element_coverage"] == 1
+    # "Ann …" does not follow from "She …"; only that sentence has another form.
+    assert found["whole", "context_changes"] == 1
+    assert found["people", "context_changes"] == 1
+    page = build_report("run").read_text(encoding="utf-8")
+    assert "People’s claims that are found" in page
+    assert "added context changes" in page
+
+
+def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = {"human-atomic-facts": [{"text": "Ann sang.", "label": "S"}]}
+    own |= {"text": "Ann sang.", "model-atomic-facts": [{"text": "Ann sang."}, {"text": "x"}]}
+    other = {"text": "Bob.", "human-atomic-facts": None, "model-atomic-facts": [{"text": "y"}]}
+    row = {"topic": "Ann", "output": "Ann sang. Bob.", "annotations": [own, other]}
+    write_jsonl("bios.jsonl", [row, {"topic": "Bob", "text": "No claims here."}])
+    options = {"match": ByEntailment(Words()), "texts": "sentences"}
+    decomposers = {"model": Given(field="model_claims")}
+    nli = {"nli": NLI(Words())}
+    file = Decomposition({"g": "bios.jsonl"}, decomposers, nli, **options).run(Path("run"), {})
+    found = {r.metric: r.value for r in file.results if r.generator == "g"}
+    assert (found["claim_precision"], found["claim_recall"]) == (1 / 2, 1)
+    assert "context_changes" not in found
+    options["texts"] = "whole"
+    whole = {"whole": Sentences()}
+    file = Decomposition({"g": "bios.jsonl"}, whole, nli, **options).run(Path("two"), {})
+    assert file.provenance["left_out"]["no claims of people"] == 1

@@ -7,7 +7,8 @@ subclaims that say the same, and, where a verifier is given, factual precision o
 and over those only that their source sentence supports; with ``gamma`` also FActScore, which has a
 length penalty. It says how far the judges agree, how far the generators' values correlate with
 ``reported`` ones (Table 7), and shows what all decomposers make of given sentences (the paper's
-Tables 8 and 9).
+Tables 8 and 9). With ``match`` the subclaims are also held against people's own
+(``eval/metrics/claim_matches.py``; after Claimify, 2502.10855).
 
 In ``results.json`` a result's ``kind`` is the decomposer. The generator ``macro`` is the mean over
 generators. Unless told otherwise there is no length penalty and passages that do not respond are
@@ -27,6 +28,7 @@ from pydantic import BaseModel
 
 from eval.decompose.given import Given
 from eval.experiments.decomposition.page import DecompositionPage
+from eval.experiments.decomposition.people import alone, texts_of
 from eval.experiments.decomposition.values import (
     ALL,
     MACRO,
@@ -43,12 +45,13 @@ from eval.experiments.experiment import (
     drawn,
     natural,
 )
+from eval.metrics.claim_matches import ClaimMatcher, Matches
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
 from eval.metrics.document import DocumentScore, Scored, score_document
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
-from records import Document, UserError, Verdict, read_records
+from records import Claim, Document, UserError, Verdict, read_records
 from records.abstention import responds
 
 
@@ -60,12 +63,17 @@ class Judged(BaseModel):
         support: judge to its verdicts on whether the source sentence supports each usable claim.
         classes: which usable claims say the same (:func:`eval.metrics.decomposition.same_claims`).
         filtered: judge to the scores over the claims that it calls supported; none without such.
+        matches: with people's claims; ``None`` where that was not asked.
+        written: judge to its verdicts by the sentence as it stood in its text, where the passage is
+            another form of it.
     """
 
     scored: Scored
     support: dict[str, list[Verdict]]
     classes: list[int] | None
     filtered: dict[str, list[DocumentScore]]
+    matches: Matches | None = None
+    written: dict[str, list[Verdict]] = {}
 
 
 class Decomposition(Experiment):
@@ -92,6 +100,12 @@ class Decomposition(Experiment):
             (:func:`records.abstention.responds`): ``leave_out``, or ``keep``, which decomposes
             them as any other. Empty ones are left out in either case.
         gamma: threshold of FActScore's length penalty, in subclaims; 0 for none.
+        match: matches subclaims with the claims that people made (the documents' ``claims``), e.g.
+            eval.metrics.claim_matches.ByEntailment; passages without are left out and counted.
+        texts: ``whole`` passages, or ``sentences``: each sentence of which people made claims is a
+            passage of its own, in its form that stands alone where the set has one
+            (Factcheck-Bench's ``decontext``); judges are then asked by the sentence as it stood,
+            too.
         reported: metric (``factscore``, ``subclaims``, …) to generator to its value in another
             setup; the run's own values are correlated with them over the generators.
 
@@ -119,6 +133,8 @@ class Decomposition(Experiment):
         abstentions: Literal["leave_out", "keep"] = "leave_out",
         gamma: float = 0,
         reported: dict[str, dict[str, float]] | None = None,
+        match: ClaimMatcher | None = None,
+        texts: Literal["whole", "sentences"] = "whole",
     ):
         at_least_one(documents=documents, decomposers=decomposers)
         natural(topics=topics)
@@ -145,10 +161,12 @@ class Decomposition(Experiment):
         self.abstentions = abstentions
         self.gamma = gamma
         self.reported = reported or {}
+        self.match = match
+        self.texts = texts
 
     def holds(self) -> list[object]:
         """Decomposers, judges and verifiers with what these need."""
-        stages = [self.entailment, *self.verify, self.retrieve, self.select]
+        stages = [self.entailment, *self.verify, self.retrieve, self.select, self.match]
         return [*self.decomposers.values(), *self.judges.values(), *stages]
 
     def measure(self, run: Run) -> Found:
@@ -182,6 +200,8 @@ class Decomposition(Experiment):
             raise UserError(f"documents: no generator can be called {name!r}; give another name")
         topics = drawn((document.topic for document in found), self.topics, Random(self.seed))
         found = [document for document in found if document.topic in topics]
+        if self.texts == "sentences":
+            found = list(alone(found))
         givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
         if self.abstentions == "keep":
             found = [document.model_copy(update={"responds": True}) for document in found]
@@ -189,6 +209,8 @@ class Decomposition(Experiment):
         for document in found:
             if not responds(document):
                 left_out["no response"] += 1
+            elif self.match is not None and not document.claims:
+                left_out["no claims of people"] += 1
             elif not all(given.has(document) for given in givers):
                 left_out["no given claims"] += 1
             else:
@@ -220,15 +242,37 @@ class Decomposition(Experiment):
             else [[] for _ in scored]
             for name, verdicts in support.items()
         }
+        matches: list = [None] * len(scored)
+        if self.match is not None and all(document.claims for document in documents):
+            matches = self.match([[c.text for c in own] for own in claims], texts_of(documents))
+        written = self._as_written(documents, claims)
         return [
             Judged(
                 scored=one,
                 support={name: verdicts[row] for name, verdicts in support.items()},
                 classes=classes[row],
                 filtered={name: scores[row] for name, scores in filtered.items()},
+                matches=matches[row],
+                written=written[row],
             )
             for row, one in enumerate(scored)
         ]
+
+    def _as_written(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[dict[str, list[Verdict]]]:
+        """Of each sentence in another form the judges' verdicts by the sentence as it stood."""
+        found: list[dict[str, list[Verdict]]] = [{} for _ in documents]
+        places = [place for place, one in enumerate(documents) if hasattr(one, "as_written")]
+        own = [documents[place] for place in places]
+        stood = [
+            [c.model_copy(update={"source": documents[place].as_written}) for c in claims[place]]
+            for place in places
+        ]
+        for name, judge in self.judges.items() if own else ():
+            for place, verdicts in zip(places, judge_by_source(judge, own, stood), strict=True):
+                found[place][name] = verdicts
+        return found
 
     def _side_by_side(self, run: Run) -> list[dict]:
         """Every decomposer's subclaims of every given sentence, with the judges' decisions."""
@@ -301,6 +345,11 @@ def _passages(judged: Sequence[Judged]) -> Passages:
         classes=[one.classes for one in judged] if judged[0].classes is not None else None,
         scores=[one.scored.scores for one in judged],
         filtered={name: [one.filtered[name] for one in judged] for name in judged[0].filtered},
+        matches=[one.matches for one in judged] if judged[0].matches is not None else None,
+        written={
+            name: [[decision(v) for v in one.written.get(name, [])] for one in judged]
+            for name in dict.fromkeys(name for one in judged for name in one.written)
+        },
     )
 
 

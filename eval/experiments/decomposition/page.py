@@ -62,6 +62,28 @@ TITLES = {
         "Mean of the passages’ own shares, each passage counting the same (as in Table 6).",
         "share",
     ),
+    "claim_recall": (
+        "People’s claims that are found",
+        "Share of people’s claims that a subclaim of its own says, matched by meaning.",
+        "share",
+    ),
+    "claim_precision": (
+        "Subclaims that are people’s",
+        "Share of the subclaims that say a claim of people’s, each claim matched once.",
+        "share",
+    ),
+    "claim_f1": ("F1 of both", "Of all texts together.", "share"),
+    "element_coverage": (
+        "Coverage of people’s claims",
+        "Share of people’s claims that some subclaim entails (after 2502.10855, section 4.2).",
+        "share",
+    ),
+    "context_changes": (
+        "Decisions that the added context changes",
+        "Share of the subclaims that the sentence in its form that stands alone supports and the "
+        "sentence as it stood does not, or the other way round.",
+        "share",
+    ),
     "factual_precision": (
         "Factual precision",
         "Mean share of a passage’s subclaims that the evidence supports, without length penalty.",

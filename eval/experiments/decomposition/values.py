@@ -21,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from components.statistics import bootstrap, kappa, pearson, spearman
+from eval.experiments.decomposition.people import columns
+from eval.metrics.claim_matches import Matches
 from eval.metrics.decomposition import one_of_each
 from eval.metrics.document import FAILED, DocumentScore, Tally, named, tally
 from records import UserError
@@ -39,6 +41,9 @@ class Passages(NamedTuple):
         scores: of each verifier, without and with Core.
         filtered: judge to the verifiers' scores over the claims that it calls supported.
         penalised: the scores have a length penalty, and FActScore is a value beside precision.
+        matches: with people's claims; ``None`` where that was not asked.
+        written: judge to the decisions by the sentences as they stood in their texts; none of a
+            passage that is no other form of its sentence.
     """
 
     topics: Sequence[str]
@@ -50,6 +55,8 @@ class Passages(NamedTuple):
     scores: Sequence[Sequence[DocumentScore]]
     filtered: Mapping[str, Sequence[Sequence[DocumentScore]]]
     penalised: bool = False
+    matches: Sequence[Matches] | None = None
+    written: Mapping[str, Sequence[Sequence[int]]] = MappingProxyType({})
 
 
 class Quantity(NamedTuple):
@@ -110,7 +117,23 @@ def columns_of(own: Passages) -> dict[Quantity, Column]:
             # What failed is what failed before one of each class was taken.
             distinct = _supported(once, lost)[0]._replace(failed=scores[0].failed)
             found[Quantity("decomp_score_distinct", judge)] = distinct
+    if own.matches is not None:
+        for metric, (above, below) in columns(own.matches, own.usable).items():
+            found[Quantity(metric)] = Column(above, below, lost)
+    for judge, decisions in own.written.items():
+        found[Quantity("context_changes", judge)] = _changed(own.decisions[judge], decisions)
     return found | _precision(own)
+
+
+def _changed(forms: Sequence[Sequence[int]], written: Sequence[Sequence[int]]) -> Column:
+    """Decisions that are others by the sentence as it stood, of those that were made by both."""
+    every = zip(forms, written, strict=True)
+    pairs = [list(zip(a, b, strict=True)) if b else [] for a, b in every]
+    both = [[(a, b) for a, b in own if FAILED not in (a, b)] for own in pairs]
+    counts = [(sum(a != b for a, b in own), len(own)) for own in both]
+    failed = [len(own) - len(there) for own, there in zip(pairs, both, strict=True)]
+    above, below = np.asarray(counts).reshape(-1, 2).T
+    return Column(above, below, np.asarray(failed))
 
 
 def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, ...]:

@@ -1,0 +1,67 @@
+"""People's own claims: the texts that have them, sentence by sentence, and what a run adds up.
+
+FActScore's labelled biographies and Factcheck-Bench's responses bring the claims that people made
+of each sentence; the latter also the sentence in a form that stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from eval.metrics.claim_matches import Matches
+from records import Claim, Document
+
+
+def texts_of(documents: Sequence[Document]) -> list[list[str]]:
+    """The claims that people made of each text."""
+    return [[claim.text for claim in document.claims or []] for document in documents]
+
+
+def alone(documents: Sequence[Document]) -> Iterator[Document]:
+    """Each sentence of which people made claims, as a text of its own.
+
+    It has the form that stands alone (``decontext``) where the set has one; where that is another
+    one, ``as_written`` is the sentence as it stood in the text. Claims that do not name their
+    sentence are left out. A model's claims beside people's (``model_claims``) are those of the same
+    sentence.
+    """
+    for document in documents:
+        told = getattr(document, "sentences", None) or []
+        by_sentence: dict[int, list[Claim]] = {}
+        for claim in document.claims or []:
+            if claim.source:
+                by_sentence.setdefault(claim.sentence, []).append(claim)
+        for index, own in by_sentence.items():
+            written = own[0].source
+            form = told[index].get("decontext") if index < len(told) else None
+            text = form or written
+            claims = [claim.model_copy(update={"source": text}) for claim in own]
+            more = {"id": f"{document.id}#{index}", "text": text, "claims": claims}
+            beside = getattr(document, "model_claims", None)
+            if beside is not None:
+                more["model_claims"] = [one for one in beside if one.get("sentence", 0) == index]
+            if text != written:
+                more["as_written"] = written
+            yield document.model_copy(update=more | {"responds": True})
+
+
+def columns(
+    matches: Sequence[Matches], usable: Sequence[int]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What the ratios are made of, each of shape (texts,): matched or covered, and of how many.
+
+    ``claim_f1`` is 2 · matched / (subclaims + people's claims), the harmonic mean of
+    ``claim_precision`` and ``claim_recall`` over all texts together.
+    """
+    matched = np.asarray([one.matched for one in matches])
+    people, own = np.asarray([one.people for one in matches]), np.asarray(usable)
+    found = {
+        "claim_precision": (matched, own),
+        "claim_recall": (matched, people),
+        "claim_f1": (2 * matched, own + people),
+    }
+    if all(one.covered is not None for one in matches):
+        found["element_coverage"] = (np.asarray([one.covered for one in matches]), people)
+    return found

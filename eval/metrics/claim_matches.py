@@ -1,0 +1,134 @@
+"""Which of people's claims does a decomposition find, and which of its subclaims are theirs?
+
+Claims are matched by what they mean, by one of
+
+- :class:`ByEntailment`: two claims say the same where each entails the other, as in
+  :func:`eval.metrics.decomposition.same_claims`. One of people's claims is *covered* where some
+  subclaim entails it (element-level coverage, after Claimify, 2502.10855, section 4.2: its elements
+  are here people's own claims, and a model judges, where the paper asks a language model);
+- :class:`ByCosine`: two claims say the same where a sentence encoder's vectors are near.
+
+Each of people's claims is matched by one subclaim at most, and the other way round, as many as can
+be: who says a claim twice gains nothing, and who splits one that people did not split loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from pydantic import BaseModel
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from eval.retrieve.dense import SentenceEncoder
+from eval.select.judgements import relations
+from eval.stages import EntailmentModel, entails
+from records import UserError
+
+Claims = Sequence[Sequence[str]]
+
+
+class Matches(BaseModel):
+    """Of one text.
+
+    Attributes:
+        people: number of people's claims.
+        matched: how many of them a subclaim of its own matches; as many subclaims are matched.
+        covered: how many of them some subclaim entails; ``None`` where that is not asked.
+    """
+
+    people: int
+    matched: int
+    covered: int | None = None
+
+
+class ClaimMatcher(Protocol):
+    """Matches the subclaims of some texts with people's claims."""
+
+    def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
+        """One :class:`Matches` a text."""
+
+
+class ByEntailment:
+    """Two claims say the same where each entails the other.
+
+    Args:
+        entailment: the relation model; it has to judge every pair.
+        threshold: least probability of entailment; None: the argmax.
+    """
+
+    def __init__(self, entailment: EntailmentModel, threshold: float | None = None):
+        self.entailment = entailment
+        self.threshold = threshold
+
+    def holds(self) -> list[object]:
+        """The relation model."""
+        return [self.entailment]
+
+    def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
+        """One :class:`Matches` a text.
+
+        The model is asked first whether subclaims entail people's claims, and the other direction
+        only where they do.
+        """
+        texts = list(zip(subclaims, people, strict=True))
+        forth = relations(self.entailment, ((a, b) for s, p in texts for a in s for b in p))
+        covers = {pair for pair, row in forth.items() if entails(row, self.threshold)}
+        back = relations(self.entailment, [(b, a) for a, b in forth if (a, b) in covers])
+        same = {(a, b) for a, b in covers if entails(back[b, a], self.threshold)}
+        found = []
+        for own, theirs in texts:
+            table = np.asarray([[(a, b) in same for b in theirs] for a in own], dtype=bool)
+            covered = sum(any((a, b) in covers for a in own) for b in theirs)
+            matched = _one_to_one(table)
+            found.append(Matches(people=len(theirs), matched=matched, covered=covered))
+        return found
+
+
+class ByCosine:
+    """Two claims say the same where their vectors' cosine reaches a threshold.
+
+    Args:
+        encoder: a sentence encoder.
+        threshold: least cosine.
+
+    Raises:
+        UserError: the threshold is no cosine above 0.
+    """
+
+    def __init__(self, encoder: SentenceEncoder, threshold: float = 0.85):
+        if not 0 < threshold <= 1:
+            raise UserError(f"threshold: {threshold}; give a cosine in (0, 1]")
+        self.encoder = encoder
+        self.threshold = threshold
+
+    def holds(self) -> list[object]:
+        """The encoder."""
+        return [self.encoder]
+
+    def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
+        """One :class:`Matches` a text."""
+        every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))
+        vectors = np.asarray(self.encoder.encode(every), dtype=float) if every else np.zeros((0, 1))
+        lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        place = {claim: number for number, claim in enumerate(every)}
+        units, found = vectors / lengths, []
+        for own, theirs in zip(subclaims, people, strict=True):
+            rows, columns = [place[claim] for claim in own], [place[claim] for claim in theirs]
+            table = units[rows] @ units[columns].T >= self.threshold - 1e-9
+            found.append(Matches(people=len(theirs), matched=_one_to_one(table)))
+        return found
+
+
+def _one_to_one(table: np.ndarray) -> int:
+    """The most pairs that share no claim, of those that may be paired.
+
+    Args:
+        table: bools of shape (subclaims, people's claims).
+    """
+    if not table.size or not table.any():
+        return 0
+    matched = maximum_bipartite_matching(csr_array(table.astype(np.int8)), perm_type="column")
+    return int((matched >= 0).sum())
