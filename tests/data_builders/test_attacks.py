@@ -264,7 +264,9 @@ def test_the_texts_are_those_of_the_robustness_experiment():
     experiment = Robustness(metrics={"labels": labels}, texts=files)
     grid = Grid(experiment.metrics, {}, None)
     cells = cells_of(grid(experiment.documents()))
-    found = {v["kind"]: v["value"] for v in gains(cells, "normal", [], 0) if v["metric"] == "gain"}
+    found = {
+        v["kind"]: v["value"] for v in gains(cells, "normal", [], [], 0) if v["metric"] == "gain"
+    }
     assert found["edited"] == pytest.approx(0.0, abs=0.05)
     assert found["corrected"] > 0.1
     assert found["alternatives"] > 0.2

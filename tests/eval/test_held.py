@@ -43,6 +43,8 @@ PLAIN = {
     "factor": {"a": "a.jsonl"},
     "skip_below": 0.2,
     "texts": {"honest": "a.jsonl", "info": "b.jsonl"},
+    "sets": {"a": "a.jsonl"},
+    "adversaries": {"a": {0: ["a.jsonl"]}},
 }
 # What no configuration names: a decorator for a user's code, and what a retriever builds itself.
 INSIDE = {"core", "Selecting", "DenseIndex"}

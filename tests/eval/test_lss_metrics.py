@@ -77,7 +77,7 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     told = capsys.readouterr().out
     assert re.search(r"pearson +human +\(claim, LSS\) +\(reference, claim\) ", told)
     names = {f.name for f in output.iterdir()}
-    tables = {"tables", "tables.csv", "tables.md"}
+    tables = {"tables", "tables.csv", "tables.md", "report.html"}
     assert names == {"results.json", "pairs.jsonl", "table4.csv", *tables}
     rows = [json.loads(line) for line in (output / "pairs.jsonl").read_text().splitlines()]
     assert [row["engine"] for row in rows] == ["human", "tagger", SHARED] * 4

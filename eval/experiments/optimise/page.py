@@ -9,16 +9,15 @@ from eval.experiments.optimise.lookup import Steps
 from eval.experiments.optimise.values import START
 from eval.experiments.optimise.words import headline, summary_of
 from eval.experiments.robustness.cells import shown
-from eval.experiments.robustness.figures import read_scores
+from eval.experiments.robustness.figures import read_scores, text_scores
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.tables import NO_DEFENCE, gain_cell
-from eval.experiments.robustness.values import cells_of
 from eval.report.comparison import TextScores
 from eval.report.figures import Drawing, Line
 from eval.report.page import Page
 from eval.report.panels import Curve, curve_panels
 from eval.report.tables import Cell, TextTable, interval, number, plain_table, unit_of
-from records import Result, ResultFile, UserError
+from records import Result, ResultFile
 
 _GAIN = (
     "Precision of a step’s texts minus that of the first step’s, paired by topic; gamed: its "
@@ -60,23 +59,8 @@ class OptimisePage(Page):
         return {"summary": summary_of(Steps(file)), "counts": counts}
 
     def compared(self, folder: Path) -> Iterator[TextScores]:
-        """The precision of each text under each metric and defence.
-
-        Raises:
-            UserError: the folder has no texts.
-        """
-        path = folder / "texts.jsonl"
-        rows = list(read_scores(path))
-        if not rows:
-            raise UserError(f"{path}: no texts to compare; run the experiment again")
-        scores: dict[str, dict] = {row.document.id: {} for row in rows}
-        for place, texts in cells_of(rows).items():
-            for text in texts:
-                scores[text.document.id][place] = text.score.precision
-        for row in rows:
-            own = row.document
-            given = (own.kind or "normal", own.generator or "given")
-            yield TextScores(own.id, own.topic, *given, own.text, scores[own.id])
+        """The precision of each text under each metric and defence."""
+        return text_scores(folder)
 
     def told(self, file: ResultFile) -> str:
         """The answer, and the gains of each adversary's last step."""

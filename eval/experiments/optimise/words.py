@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from eval.experiments.optimise.lookup import Steps, above_0
 from eval.experiments.robustness.grid import NONE
+from eval.experiments.robustness.words import signed
 from eval.report.tables import number
 from records import Result
 
@@ -63,7 +64,7 @@ def _told(own: Steps, defence: str, pairs: list[Pair], every: list[Pair]) -> str
     most = own.most((metric, defence), adversary)
     return (
         f"{len(pairs)} of {len(every)} pairs of metric and adversary gain over the start of the "
-        f"training (most: {metric}, {adversary}, {_signed(most)} at step {most.variant})"
+        f"training (most: {metric}, {adversary}, {signed(most)} at step {most.variant})"
     )
 
 
@@ -89,7 +90,7 @@ def _defence(own: Steps, place: Pair, adversary: str) -> str:
     with_it = "without a defence" if place[1] == NONE else f"with {place[1]}"
     if most is None:
         return f"{with_it} no gain was measured"
-    told = f"{_signed(most)} at step {most.variant}"
+    told = f"{signed(most)} at step {most.variant}"
     if most.ci95 is None:
         return f"{with_it} {told}, without an interval"
     if place[1] == NONE:
@@ -126,8 +127,3 @@ def _change(name: str, first: Result | None, last: Result | None) -> str:
         return ""
     unit = "tenth" if first.metric == "claims" else "share"
     return f"{name} {number(first.value, unit)} to {number(last.value, unit)}"
-
-
-def _signed(row: Result) -> str:
-    ends = "" if row.ci95 is None else f" [{row.ci95[0]:+.2f}, {row.ci95[1]:+.2f}]"
-    return f"{row.value:+.2f}{ends}"

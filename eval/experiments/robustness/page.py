@@ -8,19 +8,18 @@ from pathlib import Path
 from eval.experiments.robustness.figures import (
     curve_drawings,
     distributions,
-    read_scores,
+    text_scores,
     training_drawings,
 )
 from eval.experiments.robustness.lookup import lookups_of
 from eval.experiments.robustness.tables import tables_of, terminal_table
 from eval.experiments.robustness.texts import packed
-from eval.experiments.robustness.values import cells_of
 from eval.experiments.robustness.words import headline, summary_of
 from eval.report.comparison import TextScores
 from eval.report.figures import Drawing
 from eval.report.page import Page
 from eval.report.tables import TextTable
-from records import ResultFile, UserError
+from records import ResultFile
 
 
 class RobustnessPage(Page):
@@ -54,23 +53,8 @@ class RobustnessPage(Page):
         }
 
     def compared(self, folder: Path) -> Iterator[TextScores]:
-        """The precision of each text under each metric and defence.
-
-        Raises:
-            UserError: the folder has no texts.
-        """
-        path = folder / "texts.jsonl"
-        rows = list(read_scores(path))
-        if not rows:
-            raise UserError(f"{path}: no texts to compare; run the experiment again")
-        scores: dict[str, dict] = {row.document.id: {} for row in rows}
-        for place, texts in cells_of(rows).items():
-            for text in texts:
-                scores[text.document.id][place] = text.score.precision
-        for row in rows:
-            own = row.document
-            given = (own.kind or "normal", own.generator or "given")
-            yield TextScores(own.id, own.topic, *given, own.text, scores[own.id])
+        """The precision of each text under each metric and defence."""
+        return text_scores(folder)
 
     def told(self, file: ResultFile) -> str:
         """The answer, the gain of each attack under each metric and defence, what is left out."""

@@ -81,7 +81,7 @@ def _absent(own: Lookup) -> str:
     text = "The phenomenon is absent: without a defence no gain is above 0"
     if known:
         most = max(known, key=lambda row: row.value)
-        text += f" (the largest is {_signed(most)}, {most.kind} texts under {most.assessor})"
+        text += f" (the largest is {signed(most)}, {most.kind} texts under {most.assessor})"
     text += ". There is nothing that a defence could stop, so this run shows nothing about defences"
     full = [metric for metric in own.metrics if own.without_room(metric)]
     if full:
@@ -97,7 +97,7 @@ def _dearest(own: Lookup, defence: str) -> str:
     known = [row for row in rows if row is not None and row.value is not None]
     if not known:
         return ""
-    most = _signed(max(known, key=lambda row: row.value))
+    most = signed(max(known, key=lambda row: row.value))
     return f", at a cost of at most {most} on {own.against} texts"
 
 
@@ -116,7 +116,7 @@ def _gains(own: Lookup, metric: str) -> str:
     if not known:
         return "no gain was measured"
     gamed = [a for a in known if own.gamed((metric, NONE), a)]
-    told = _list([f"{a} texts ({_signed(known[a])})" for a in gamed or known])
+    told = _list([f"{a} texts ({signed(known[a])})" for a in gamed or known])
     text = f"{'gamed' if gamed else 'not gamed'} by {told} without a defence"
     return text + "".join(_with(own, (metric, d), gamed) for d in own.defences[1:])
 
@@ -217,7 +217,8 @@ def _cost(found: Lookup, defence: str) -> float:
 # Small steps
 
 
-def _signed(row: Result) -> str:
+def signed(row: Result) -> str:
+    """A value with its sign and interval."""
     ends = "" if row.ci95 is None else f" [{row.ci95[0]:+.2f}, {row.ci95[1]:+.2f}]"
     return f"{row.value:+.2f}{ends}"
 
