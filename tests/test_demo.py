@@ -10,7 +10,7 @@ from eval.experiments.robustness.words import absent
 from records import read_results
 
 ROOT = Path(__file__).parents[1]
-RULED, TRAINED = "uninformative", "sampled"
+RULED, REPEATED, TRAINED = "uninformative", "repetitive", "sampled"
 
 
 @pytest.mark.slow
@@ -21,7 +21,7 @@ def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
     whole = [r for r in file.results if (r.generator, r.group, r.bin) == ("all", "all", "all")]
     gamed = {(r.assessor, r.selection, r.kind): r.value == 1 for r in whole if r.metric == "gamed"}
     judged = {assessor for assessor, _, _ in gamed}
-    for kind in (RULED, TRAINED):
+    for kind in (RULED, REPEATED, TRAINED):
         fooled = [assessor for assessor in judged if gamed[assessor, "none", kind]]
         assert len(fooled) >= 2, kind
         assert not any(gamed[assessor, "core", kind] for assessor in fooled), kind
@@ -31,6 +31,7 @@ def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
     assert all(even[assessor, "core"] is None for assessor in overtaken)
     kept = {r.kind: r.value for r in whole if (r.metric, r.selection) == ("kept_share", "core")}
     assert kept[RULED] <= 0.1
+    assert kept[REPEATED] <= 0.25
     assert kept["normal"] >= 0.6
     # What was measured is a verifier that can tell: most true claims, few false ones.
     known = {(r.assessor, r.metric): r.value for r in whole if r.kind == "normal"}

@@ -81,8 +81,9 @@ class Robustness(Experiment):
         kinds: the kinds to score; empty for all.
         generators: the generators whose texts are scored; empty for all.
         per_topic: at most so many texts of a kind and generator a topic, the first ones; 0 for all.
-        topics: at most so many topics, drawn by the seed among those that honest texts have, and so
-            many of the others; those that most kinds and generators have come first; 0 for all.
+        topics: at most so many topics, drawn by the seed among those that honest texts have, and as
+            many of attacks that are on less than two of these; those that most kinds and generators
+            have come first; 0 for all.
         half: only one half of the topics, which seed and name put them in: settings chosen on
             ``tuning``, here or by ``experiment core_settings``, are reported on ``test``.
         by: what results are also given by, one value of it at a time.
@@ -269,23 +270,28 @@ class Robustness(Experiment):
         return self.half is not None or self.topics > 0
 
     def _drawn(self, documents: Sequence[Document]) -> set[str]:
-        """The topics that are scored, drawn apart of those that honest texts have and of others.
+        """The topics that are scored: of those that honest texts have, and of the others.
 
         Where honest texts have it, an attack can be compared with them on it, the better the more
-        kinds and generators have it: those with most of them come first.
+        kinds and generators have it: those with most of them come first. Others are drawn of the
+        attacks that are hardly on any of these, since only what a defence keeps of them counts.
         """
-        cells: dict[str, set[tuple]] = defaultdict(set)
+        cells: dict[tuple, set[str]] = defaultdict(set)
         for document in documents:
             if not self.half or half_of(document.topic, self.seed) == self.half:
-                cells[document.topic].add((document.kind, document.generator))
+                cells[document.kind, document.generator].add(document.topic)
         honest = {d.topic for d in documents if d.kind == self.against}
-        if honest and not honest & cells.keys():
+        shared = honest & set().union(*cells.values())
+        if honest and not shared:
             raise UserError(f"half: none of {len(honest)} topics is in the half {self.half!r}")
+        if not self.topics:
+            return set().union(*cells.values())
+        apart = [topics - honest for topics in cells.values() if len(topics & honest) < 2]
         found: set[str] = set()
-        for own in (cells.keys() & honest, cells.keys() - honest):
+        for own in (shared, set().union(*apart)):
             ranked = random.Random(self.seed).sample(sorted(own), len(own))
-            ranked.sort(key=lambda topic: -len(cells[topic]))
-            found |= set(ranked[: self.topics or None])
+            ranked.sort(key=lambda topic: -sum(topic in topics for topics in cells.values()))
+            found |= set(ranked[: self.topics])
         return found
 
     def _curve(self, name: str, files: Sequence[str], topics: set[str]) -> list[Document]:
