@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from components.overlap import stems
+from components.sentences import split_sentences, without_citations
 from eval.stages import Decomposer
 from records import Claim, Document, UserError
 
@@ -18,14 +22,22 @@ class Given:
         field: the documents' field that holds them. FActScore's labelled biographies have the
             humans' facts in ``claims`` and the model's in ``model_claims``.
         otherwise: decomposes the documents that bring none; without it such a document is an error.
+        align: give a claim that does not say where it comes from the sentence of its text that
+            shares most with it, as its source; for Core, which else asks whether the whole text
+            entails it, and for atoms whose release names no sentence (HALoGEN).
     """
 
     def __init__(
-        self, irrelevant: bool = False, field: str = "claims", otherwise: Decomposer | None = None
+        self,
+        irrelevant: bool = False,
+        field: str = "claims",
+        otherwise: Decomposer | None = None,
+        align: bool = False,
     ):
         self.irrelevant = irrelevant
         self.field = field
         self.otherwise = otherwise
+        self.align = align
 
     def holds(self) -> list[object]:
         """The other decomposer."""
@@ -46,11 +58,13 @@ class Given:
             )
         others = iter(self.otherwise(without) if without else ())
         return [
-            [claim for claim in self._claims(document) if self.irrelevant or claim.label != "IR"]
-            if self.has(document)
-            else list(next(others))
+            self._own(document) if self.has(document) else list(next(others))
             for document in documents
         ]
+
+    def _own(self, document: Document) -> list[Claim]:
+        claims = [c for c in self._claims(document) if self.irrelevant or c.label != "IR"]
+        return aligned(claims, document.text) if self.align else claims
 
     def has(self, document: Document) -> bool:
         """Whether the document brings claims; an empty list is one that says nothing."""
@@ -64,3 +78,24 @@ class Given:
         except TypeError as error:
             what = str(error)
         raise UserError(f"document {document.id}: {self.field}: no claims ({what})")
+
+
+def aligned(claims: Sequence[Claim], text: str) -> list[Claim]:
+    """Claims without a source with the sentence of a text that shares most stems with each.
+
+    A stem counts the more, the fewer sentences have it, log(1 + sentences / those that have it);
+    of equal ones the first sentence is taken, and a claim that shares nothing stays as it is.
+    """
+    sentences = split_sentences(without_citations(text))
+    own = [frozenset(stems(sentence)) for sentence in sentences]
+    having = Counter(stem for one in own for stem in one)
+    weight = {stem: math.log(1 + len(own) / count) for stem, count in having.items()}
+    found = []
+    for claim in claims:
+        known = frozenset(stems(claim.text))
+        shared = [sum(weight[stem] for stem in known & one) for one in own]
+        best = max(range(len(own)), key=shared.__getitem__, default=None)
+        if claim.source is None and best is not None and shared[best] > 0:
+            claim = claim.model_copy(update={"source": sentences[best], "sentence": best})
+        found.append(claim)
+    return found

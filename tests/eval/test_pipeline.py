@@ -230,6 +230,20 @@ def test_texts_without_claims_or_labels_go_to_others():
         Labels(otherwise=Pairwise())
 
 
+def test_claims_without_a_source_are_given_the_sentence_that_shares_most():
+    text = "Ann Lee was born in Norway. Ann Lee painted boats. Ann Lee died in Rome."
+    claims = [
+        Claim(id="c0", text="Lee painted a boat."),
+        Claim(id="c1", text="Ann Lee's death was in Rome.", source="Her own words."),
+        Claim(id="c2", text="Quite otherwise."),
+    ]
+    document = Document(id="d", topic="Ann Lee", text=text, claims=claims)
+    (found,) = Given(align=True)([document])
+    assert [c.source for c in found] == ["Ann Lee painted boats.", "Her own words.", None]
+    assert found[0].sentence == 1
+    assert Given()([document])[0] == claims
+
+
 def test_length_penalty():
     assert length_penalty(5, 10) == pytest.approx(math.exp(-1))
     assert length_penalty(10, 10) == length_penalty(3, 0) == 1

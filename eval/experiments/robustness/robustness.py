@@ -220,7 +220,7 @@ class Robustness(Experiment):
             UserError: a file, a kind or a generator that is asked for has no text.
         """
         files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
-        read = [self._read(path, kind) for kind, paths in files for path in paths]
+        read = [self._read(path, kind, len(paths)) for kind, paths in files for path in paths]
         every = [document for own in _told_apart(read) for document in own]
         asked = [d for d in every if not self.kinds or d.kind in self.kinds]
         for name in ("kind", "generator"):
@@ -246,8 +246,11 @@ class Robustness(Experiment):
         self._leave_out(left_out.of_kinds(asked, kept, self.against, drawn_ones))
         return kept
 
-    def _read(self, path: str, kind: str | None) -> list[Document]:
-        """The texts of a file; of one that is given for a kind those of this kind."""
+    def _read(self, path: str, kind: str | None, files: int) -> list[Document]:
+        """The texts of a file; of one that is given for a kind those of this kind.
+
+        Whose rows do not say who wrote them is told apart by its name from the other files.
+        """
         found, others = [], Counter()
         for place, document in enumerate(read_records(path, Document), 1):
             own = document.kind or kind
@@ -257,7 +260,7 @@ class Robustness(Experiment):
             if kind is not None and own != kind:
                 others[own] += 1
                 continue
-            generator = document.generator or "given"
+            generator = document.generator or (Path(path).stem if files > 1 else "given")
             found.append(document.model_copy(update={"kind": own, "generator": generator}))
         if others:
             told = ", ".join(f"{number} {name}" for name, number in sorted(others.items()))
