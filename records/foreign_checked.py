@@ -19,7 +19,8 @@ def halogen(row: dict, number: int) -> dict | None:
     """HALoGEN's biographies (AbhilashaRavichander/HALoGEN): atoms with a model's verdicts.
 
     ``atoms`` is the release's table of lines, or a list of ``text`` and ``label``. An atom without
-    a verdict has no label. A row whose tables are empty is a text without atoms.
+    a verdict has no label. A row whose tables are empty is a text without atoms. Where a
+    copy has nothing but the topic's name for a text, its atoms, joined, stand for it.
     """
     atoms = row.get("atoms")
     listed = isinstance(atoms, list) and "contexts" not in row
@@ -35,7 +36,10 @@ def halogen(row: dict, number: int) -> dict | None:
         {"id": f"c{place}", "text": text, "label": label}
         for place, (text, label) in enumerate(told)
     ]
-    return document_of(row, number, row.get("output", row.get("response")), claims=claims)
+    text = row.get("output", row.get("response"))
+    if claims and isinstance(text, str) and text.strip() == str(row.get("topic", "")).strip():
+        text = " ".join(claim["text"] for claim in claims)
+    return document_of(row, number, text, claims=claims)
 
 
 # A claim that its evidence does not decide is not supported by it; one on which the evidence

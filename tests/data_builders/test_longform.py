@@ -14,7 +14,7 @@ from data_builders.__main__ import main
 from data_builders.builder import show_plan
 from data_builders.published.longform.formats import Source
 from data_builders.published.longform.longform import LongForm
-from records import BadInput, Document, UserError, read_records
+from records import BadInput, Document, UserError, read_records, write_jsonl
 
 DATA = os.environ.get("FACTFOUNDRY_DATA")
 
@@ -235,6 +235,17 @@ def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_p
         ("Unjudged.", None),
     ]
     assert said["dropped"] == {"s: text without claims": 1}
+
+
+def test_a_halogen_text_of_the_topic_alone_is_that_of_its_atoms(tmp_path):
+    atoms = [{"text": "Ada wrote.", "label": "S"}, {"text": "She sang.", "label": "NS"}]
+    rows = [
+        {"topic": "Ada", "generator": "g", "output": text, "atoms": atoms}
+        for text in ("Ada", "Ada is.")
+    ]
+    write_jsonl(tmp_path / "a.jsonl", rows)
+    found = read_records(tmp_path / "a.jsonl", Document)
+    assert [document.text for document in found] == ["Ada wrote. She sang.", "Ada is."]
 
 
 SAMPLES = [
