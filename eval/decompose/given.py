@@ -92,10 +92,13 @@ def aligned(claims: Sequence[Claim], text: str) -> list[Claim]:
     weight = {stem: math.log(1 + len(own) / count) for stem, count in having.items()}
     found = []
     for claim in claims:
+        if claim.source is not None or not own:
+            found.append(claim)
+            continue
         known = frozenset(stems(claim.text))
         shared = [sum(weight[stem] for stem in known & one) for one in own]
-        best = max(range(len(own)), key=shared.__getitem__, default=None)
-        if claim.source is None and best is not None and shared[best] > 0:
+        best = max(range(len(own)), key=shared.__getitem__)
+        if shared[best] > 0:
             claim = claim.model_copy(update={"source": sentences[best], "sentence": best})
         found.append(claim)
     return found

@@ -33,7 +33,7 @@ from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
 from data_builders.written.attacks.validity import Asked, unentailed
 from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source, labelled
+from data_builders.written.corruption.sources import Source, labelled, told_apart
 from data_builders.written.corruption.texts import identity_of
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel
@@ -169,9 +169,7 @@ class Attacks(Builder):
         Raises:
             UserError: two documents or files of one name, or no document of ``source_kind``.
         """
-        stems = [Path(path).stem for path in self.documents]
-        if len(set(stems)) < len(stems):
-            raise UserError("documents: two files have the same name, which is part of the ids")
+        told_apart(self.documents)
         found: dict[str, Source] = {}
         for path in self.documents:
             for document in labelled(path, self.verdict):

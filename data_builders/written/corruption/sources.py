@@ -92,9 +92,7 @@ def read_sources(
         UserError: a file without labelled claims, or two files of the same name.
     """
     found: list[Source] = []
-    stems = [Path(path).stem for path in paths]
-    if len(set(stems)) < len(stems):
-        raise UserError("documents: two files have the same name, which is part of the ids")
+    told_apart(paths)
     for path in paths:
         own = [d for d in labelled(path, verdict) if kind is None or d.kind == kind]
         if not own:
@@ -115,6 +113,17 @@ def read_sources(
         twice = Counter(source.id for source in found).most_common(1)[0][0]
         raise UserError(f"documents: {twice} stands twice; give every document an id of its own")
     return found
+
+
+def told_apart(paths: Sequence[str]) -> None:
+    """Check that no two files have the same name, which is part of their documents' ids.
+
+    Raises:
+        UserError: two have.
+    """
+    stems = [Path(path).stem for path in paths]
+    if len(set(stems)) < len(stems):
+        raise UserError("documents: two files have the same name, which is part of the ids")
 
 
 def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from eval.experiments.optimise.values import START
-from eval.experiments.robustness.grid import NONE
+from eval.experiments.robustness.lookup import above_0, distinct, metrics_and_defences
 from records import Result, ResultFile
 
 
@@ -38,11 +37,10 @@ class Steps:
             (r.metric, r.assessor, r.selection, r.kind, r.variant, r.against): r for r in rows
         }
         scored = [row for row in rows if row.metric == "factual_precision"]
-        self.metrics = _distinct(row.assessor for row in scored)
-        self.defences = sorted(_distinct(r.selection for r in scored), key=lambda d: d != NONE)
+        self.metrics, self.defences = metrics_and_defences(scored)
         self.adversaries = {
             kind: sorted({row.variant for row in scored if row.kind == kind})
-            for kind in _distinct(row.kind for row in scored if row.variant is not None)
+            for kind in distinct(row.kind for row in scored if row.variant is not None)
         }
         self.honest = any(row.variant is None for row in scored)
 
@@ -78,12 +76,3 @@ class Steps:
         known = [row for row in rows if row is not None and row.value is not None]
         above = [row for row in known if above_0(row)]
         return max(above, key=lambda row: row.value, default=known[-1] if known else None)
-
-
-def above_0(row: Result | None) -> bool | None:
-    """Whether a gain's interval is above 0; ``None`` where there is no gain or no interval."""
-    return None if row is None or row.ci95 is None else row.ci95[0] > 0
-
-
-def _distinct(values: Iterable) -> list:
-    return list(dict.fromkeys(value for value in values if value is not None))

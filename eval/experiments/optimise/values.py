@@ -15,7 +15,16 @@ import numpy as np
 from pydantic import BaseModel
 
 from eval.experiments.robustness.grid import Row
-from eval.experiments.robustness.values import ALL, Cells, Text, Value, gain, mean, of_texts
+from eval.experiments.robustness.values import (
+    ALL,
+    Cells,
+    Text,
+    Value,
+    gain,
+    gained,
+    mean,
+    of_texts,
+)
 from records import Document
 from records.abstention import responds
 
@@ -79,9 +88,7 @@ def gains(cells: Cells, against: str, seed: int) -> Iterator[Value]:
                     row = {"assessor": metric, "selection": defence, "kind": adversary}
                     row |= {"generator": ALL, "variant": step, "against": name, "n": n}
                     row["failed"] = sum(text.score.failed for text in (*own, *base))
-                    yield row | {"metric": "gain", "value": value, "ci95": ci95}
-                    gamed = None if ci95 is None else float(ci95[0] > 0)
-                    yield row | {"metric": "gamed", "value": gamed, "ci95": None}
+                    yield from gained(row, value, ci95)
     for pair in unpaired:
         print(f"gain: {pair}: fewer than two topics with a precision in both", file=sys.stderr)
 

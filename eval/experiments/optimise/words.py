@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from eval.experiments.optimise.lookup import Steps, above_0
+from eval.experiments.optimise.lookup import Steps
 from eval.experiments.robustness.grid import NONE
+from eval.experiments.robustness.lookup import above_0
 from eval.experiments.robustness.words import signed
 from eval.report.tables import number
 from records import Result

@@ -46,17 +46,16 @@ class Lookup:
     def __post_init__(self):
         self._found = {_key(row): row for row in self.rows}
         scored = [row for row in self.rows if row.metric == "factual_precision"]
-        self.metrics = _distinct(row.assessor for row in scored)
-        self.defences = sorted(_distinct(r.selection for r in scored), key=lambda d: d != NONE)
+        self.metrics, self.defences = metrics_and_defences(scored)
         curves = [row for row in self.rows if row.metric == "break_even"]
         self.curves = {
             name: sorted({r.variant for r in self.rows if of_curve(r) and r.kind == name})
-            for name in _distinct(row.kind for row in curves)
+            for name in distinct(row.kind for row in curves)
         }
         texts = [row for row in self.rows if _stratum(row) == WHOLE and not of_curve(row)]
-        self.attacks = _distinct(row.kind for row in texts if row.metric == "gain")
-        self.rising = _distinct(row.kind for row in texts if row.metric == "rise")
-        kinds = _distinct(row.kind for row in texts if row.metric == "claims")
+        self.attacks = distinct(row.kind for row in texts if row.metric == "gain")
+        self.rising = distinct(row.kind for row in texts if row.metric == "rise")
+        kinds = distinct(row.kind for row in texts if row.metric == "claims")
         self.kinds = sorted(kinds, key=lambda kind: kind != self.against)
 
     def get(
@@ -80,13 +79,12 @@ class Lookup:
 
     def gamed(self, place: tuple[str, str], kind: str) -> bool | None:
         """Whether the gain's interval is above 0; ``None`` where there is no gain or interval."""
-        row = self.get("gain", place, kind)
-        return None if row is None or row.ci95 is None else row.ci95[0] > 0
+        return above_0(self.get("gain", place, kind))
 
     def strata(self, field_: str) -> list[Stratum]:
         """All values of ``generator``, ``group`` or ``bin`` that results are given for."""
         place = ("generator", "group", "bin").index(field_)
-        every = _distinct(_stratum(row) for row in self.rows if row.metric == "claims")
+        every = distinct(_stratum(row) for row in self.rows if row.metric == "claims")
         return [own for own in every if own[place] != ALL]
 
     def without_room(self, metric: str) -> bool:
@@ -126,5 +124,17 @@ def _stratum(row: Result) -> Stratum:
     return row.generator, row.group, row.bin
 
 
-def _distinct(values: Iterable) -> list:
+def above_0(row: Result | None) -> bool | None:
+    """Whether a gain's interval is above 0; ``None`` where there is no gain or no interval."""
+    return None if row is None or row.ci95 is None else row.ci95[0] > 0
+
+
+def metrics_and_defences(rows: Sequence[Result]) -> tuple[list[str], list[str]]:
+    """The metrics in the run's order, and the defences, ``none`` first."""
+    defences = distinct(row.selection for row in rows)
+    return distinct(row.assessor for row in rows), sorted(defences, key=lambda d: d != NONE)
+
+
+def distinct(values: Iterable) -> list:
+    """The values that are there, each once, in their order."""
     return list(dict.fromkeys(value for value in values if value is not None))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from eval.experiments.robustness.cells import note_of, shown
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.kept import kept_table
-from eval.experiments.robustness.lookup import CLEAN, UNPAIRED, WHOLE, Lookup, Stratum
+from eval.experiments.robustness.lookup import CLEAN, UNPAIRED, WHOLE, Lookup, Stratum, above_0
 from eval.report.table_files import named_apart
 from eval.report.tables import Cell, TextTable, number, plain_table
 from records import Result
@@ -97,7 +97,7 @@ def gain_cell(row: Result | None, as_: str = "+.3f") -> Cell:
     """A gain with its mark: gamed where its interval is above 0."""
     if row is None:
         return Cell("–")
-    gamed = None if row.ci95 is None else row.ci95[0] > 0
+    gamed = above_0(row)
     mark = {True: "gamed", False: "not gamed", None: "no interval"}[gamed]
     found = shown(row, as_)
     note = "unpaired, " * (row.variant == UNPAIRED) + found.note
@@ -197,9 +197,8 @@ def _curve_cell(own: Lookup, place: tuple[str, str], curve: str, variant: str | 
     if variant == CLEAN or gain is None or gain.value is None:
         return found
     more = shown(gain, "+.3f")
-    above = gain.ci95 is not None and gain.ci95[0] > 0
     mark = f"{more.value} {more.interval}".strip()
-    return Cell(found.value, found.interval, found.note, mark, False if above else None)
+    return Cell(found.value, found.interval, found.note, mark, False if above_0(gain) else None)
 
 
 # Against labels, and each other

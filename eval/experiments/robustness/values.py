@@ -157,12 +157,17 @@ def gains(
                 shared = {"assessor": metric, "selection": defence, "kind": kind} | stratum
                 shared |= {"against": against, "variant": None if paired else "unpaired", "n": n}
                 shared["failed"] = sum(text.score.failed for text in (*some, *base))
-                name = "rise" if kind in rising else "gain"
-                yield shared | {"metric": name, "value": value, "ci95": ci95}
                 if kind in rising:
-                    continue
-                gamed = None if ci95 is None else float(ci95[0] > 0)
-                yield shared | {"metric": "gamed", "value": gamed, "ci95": None}
+                    yield shared | {"metric": "rise", "value": value, "ci95": ci95}
+                else:
+                    yield from gained(shared, value, ci95)
+
+
+def gained(shared: Value, value: float | None, ci95: tuple[float, float] | None) -> Iterator[Value]:
+    """``gain`` and whether the metric is ``gamed``, with the fields that both share."""
+    yield shared | {"metric": "gain", "value": value, "ci95": ci95}
+    gamed = None if ci95 is None else float(ci95[0] > 0)
+    yield shared | {"metric": "gamed", "value": gamed, "ci95": None}
 
 
 def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[bool, Ratio]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from eval.experiments.robustness.grid import NONE
-from eval.experiments.robustness.lookup import CLEAN, ROOM, Lookup
+from eval.experiments.robustness.lookup import CLEAN, ROOM, Lookup, above_0
 from records import Result
 
 
@@ -44,7 +44,7 @@ def _overtaken(own: Lookup) -> list[tuple[str, str]]:
     for metric in own.metrics:
         for name, every in own.curves.items():
             rows = [own.get("gain", (metric, NONE), name, k) for k in every]
-            if any(row is not None and row.ci95 is not None and row.ci95[0] > 0 for row in rows):
+            if any(map(above_0, rows)):
                 found.append((metric, name))
     return found
 
