@@ -208,6 +208,42 @@ def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
     return float((own - count * (count + 1) / 2) / (count * (len(positive) - count)))
 
 
+def auroc_within(scores: np.ndarray, positive: np.ndarray, strata: np.ndarray) -> float:
+    """AUROC over the pairs of a positive and a negative that share a stratum; NaN without any.
+
+    What a stratum is made of (word overlap, say) is not what earns it.
+
+    Args:
+        scores, positive: as of :func:`auroc`.
+        strata: number of each row's stratum, shape (n,).
+    """
+    right, pairs = 0.0, 0
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        count = int(positive[own].sum()) * int((~positive[own]).sum())
+        if count:
+            right += auroc(scores[own], positive[own]) * count
+            pairs += count
+    return right / pairs if pairs else math.nan
+
+
+def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
+    """Which of so many bins of about equally many values each value is in; equal values share one.
+
+    Args:
+        values: shape (n,); NaN is in a bin of its own, -1.
+
+    Returns:
+        Whole numbers of shape (n,).
+    """
+    known = ~np.isnan(values)
+    found = np.full(len(values), -1)
+    if known.any():
+        edges = np.quantile(values[known], np.arange(1, bins) / bins)
+        found[known] = np.searchsorted(edges, values[known], side="right")
+    return found
+
+
 def confusion(true: np.ndarray, said: np.ndarray) -> np.ndarray:
     """How many negatives and positives are judged negative and positive.
 

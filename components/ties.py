@@ -9,7 +9,9 @@ the other, a model is asked what it was told.
 from __future__ import annotations
 
 import hashlib
+import math
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -24,6 +26,8 @@ from records.types import Record
 LINE_WORDS = 12
 # However small the files, so many rows may hang together.
 _LEAST = 10
+# What a component may hold, counted in parts of rows.
+_WHOLE = 2**40
 _OWN, _DOCUMENT, _LINE, _TOLD = range(4)
 
 
@@ -63,9 +67,17 @@ class Ties:
 
     def __init__(self) -> None:
         self._groups: list[str] = []
+        self._sources: list[str] = []
         self._rows, self._keys, self._kinds = array("Q"), array("q"), array("b")
 
-    def add(self, group: str, text: str, documents: Iterable[str] = (), told: str = "") -> None:
+    def add(
+        self,
+        group: str,
+        text: str,
+        documents: Iterable[str] = (),
+        told: str = "",
+        source: str = "",
+    ) -> None:
         """The next row.
 
         Args:
@@ -75,6 +87,7 @@ class Ties:
             told: hypothesis or claim: rows of which it is the ``text`` belong to this one, as where
                 pairs are made of each other's sentences (SICK). That others tell the same says
                 nothing.
+            source: the set that it is from; each has its share of every split.
         """
         for kind, keys in enumerate(_keys(group, text, documents, told)):
             for key in keys:
@@ -82,13 +95,14 @@ class Ties:
                 self._keys.append(key)
                 self._kinds.append(kind)
         self._groups.append(group)
+        self._sources.append(source)
 
     def tie(self, share: float) -> Tied:
         """Tie the rows, by what most share first, into components that a split can be made of.
 
         Where everything hangs together in the end, as all claims about one subject do, no split is
-        left. So nothing is tied that makes a component of more than a third of ``share`` of all
-        rows: its rows may come to stand on two sides, and who draws leaves out those that
+        left. So nothing is tied that makes a component of more than a third of ``share`` of a
+        source's rows: its rows may come to stand on two sides, and who draws leaves out those that
         :meth:`Tied.crossing` tells. But a document that more rows than that have by itself, and a
         line that would tie so many, is given up (a site's menu, an encyclopaedia's main article),
         and a group or text of so many rows is kept whole all the same.
@@ -98,17 +112,22 @@ class Ties:
         Args:
             share: of the smaller side of the split, in (0, 1].
         """
-        count = len(self._groups)
-        most = max(share * count / 3, _LEAST)
-        forest, loose, common = _Forest(count), [], 0
+        most = {
+            source: max(share * count / 3, _LEAST)
+            for source, count in Counter(self._sources).items()
+        }
+        # A row's part of what a component may hold, in whole numbers: their sum knows no order.
+        parts = [math.ceil(_WHOLE / most[source]) for source in self._sources]
+        forest, loose, common = _Forest(parts), [], 0
         for key, rows, kind in self._shared():
             roots = {forest.find(row) for row in rows}
             size = sum(forest.size[root] for root in roots)
+            by_itself = sum(parts[row] for row in rows) > _WHOLE
             if len(roots) == 1:
                 continue
-            if size <= most or (kind == _OWN and len(rows) > most):
+            if size <= _WHOLE or (kind == _OWN and by_itself):
                 forest.join(roots)
-            elif kind == _LINE or len(rows) > most:
+            elif kind == _LINE or by_itself:
                 common += 1
             else:
                 loose += [(row, key) for row in rows]
@@ -150,11 +169,11 @@ class Ties:
 
 
 class _Forest:
-    """Union-find over numbered rows."""
+    """Union-find over numbered rows of given sizes."""
 
-    def __init__(self, count: int):
-        self._parent = list(range(count))
-        self.size = [1] * count
+    def __init__(self, sizes: Sequence[int]):
+        self._parent = list(range(len(sizes)))
+        self.size = list(sizes)
 
     def find(self, row: int) -> int:
         parent = self._parent
@@ -170,11 +189,19 @@ class _Forest:
             self._parent[root] = first
 
 
-def tied_records(records: Iterable[Record], share: float) -> Tied:
-    """Records tied by ``group``, premise or reference, ``documents`` and long lines."""
+def tied_records(files: Iterable[Iterable[Record]], share: float) -> Tied:
+    """Records tied by ``group``, premise or reference, ``documents`` and long lines.
+
+    Args:
+        files: records; those of a file that name no ``source`` are one.
+        share: of the smaller side of the split.
+    """
     ties = Ties()
-    for record in records:
-        ties.add(group_of(record), text_of(record), documents_of(record), told_of(record))
+    for place, records in enumerate(files):
+        for record in records:
+            source = getattr(record, "source", None) or str(place)
+            told = documents_of(record), told_of(record), source
+            ties.add(group_of(record), text_of(record), *told)
     return ties.tie(share)
 
 

@@ -55,7 +55,7 @@ def tied_groups(records: Sequence[Record], shares: Sequence[int]) -> dict[str, s
         records: of all splits.
         shares: of the splits.
     """
-    names = tied_records(records, least_share(shares)).names
+    names = tied_records([records], least_share(shares)).names
     found: dict[str, str] = {}
     for record, name in zip(records, names, strict=True):
         group = group_of(record)

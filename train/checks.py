@@ -15,6 +15,9 @@ def _rating(record: Record) -> float | None:
     return float(np.mean(ratings)) if ratings else None
 
 
+# ``macro/MEASURE`` is the mean of a measure over the sources of dev.
+MACRO = "macro"
+
 # What must differ between rows for a measure to exist: both ends of a correlation, both sides of
 # an AUROC.
 _MUST_DIFFER: dict[str, Callable[[Record], object]] = {
@@ -44,13 +47,15 @@ def check_labels(records: Sequence[Record], paths: Sequence[str]) -> None:
 def judged_by(monitor: str, records: Sequence[Record], sources: Sequence[str]) -> list[Record]:
     """The dev rows that decide a monitored measure: those of one source where it names one.
 
+    All of them decide ``dev/macro/MEASURE``.
+
     Raises:
         UserError: it names a source that dev does not have.
     """
     source = monitor.removeprefix("dev/").rpartition("/")[0]
-    if not source:
-        return list(records)
     known = list(dict.fromkeys(sources))
+    if not source or (source == MACRO and len(known) > 1):
+        return list(records)
     if len(known) < 2 or source not in known:
         there = f"has {', '.join(known)}" if len(known) > 1 else "is a single file"
         raise UserError(f"--model.monitor {monitor}: no such source; dev {there}")

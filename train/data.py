@@ -25,6 +25,7 @@ from train.mixture import (
     Sides,
     Train,
     hold_back,
+    row_sources,
     share_of,
     shared_rows,
     source_names,
@@ -137,7 +138,7 @@ class RecordData(LightningDataModule):
         self.files += [describe_data(split, part.path, len(part.rows)) for part in used]
         self.parts[split] = parts
         self.records[split] = list(chain.from_iterable(part.rows for part in parts))
-        self.sources[split] = [part.source for part in parts for _ in part.rows]
+        self.sources[split] = [name for part in parts for name in row_sources(part)]
 
     def _side(self, split: str, place: int) -> list[bool]:
         """Which rows of a file of training are in a split, where dev is held back."""

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from components.ties import keys_of, tied_records
@@ -93,7 +92,7 @@ def hold_back(files: Sequence[Sequence[Record]], seed: int, share: float) -> Sid
         share: of the components to hold back, up to chance.
     """
     lengths = [len(rows) for rows in files]
-    tied = tied_records(chain.from_iterable(files), min(share, 1 - share))
+    tied = tied_records(files, min(share, 1 - share))
     side = {name: in_dev(name, seed, share) for name in set(tied.names)}
     dev = [side[name] for name in tied.names]
     away = tied.crossing(dev).tolist()
@@ -127,6 +126,8 @@ def shared_rows(held: Sequence[Record], train: Sequence[Record]) -> int:
 def source_names(paths: Sequence[str], rows: Sequence[Sequence[Record]]) -> list[str]:
     """One name a file: its rows' ``source`` where they all agree, else its stem; all different.
 
+    Rows of a file that do not agree are judged by their own (:func:`row_sources`).
+
     Args:
         paths: the files.
         rows: all records of each.
@@ -143,3 +144,11 @@ def source_names(paths: Sequence[str], rows: Sequence[Sequence[Record]]) -> list
         seen = Counter(names)
         names = [b if seen[a] > 1 else a for a, b in zip(names, finer, strict=True)]
     return names
+
+
+def row_sources(part: Part) -> list[str]:
+    """The name of the source of each row: its own where a file holds several, else the file's."""
+    own = [getattr(row, "source", None) for row in part.rows]
+    if len(set(own)) < 2:
+        return [part.source] * len(own)
+    return [re.sub(r"[^\w.-]+", "_", name) if name else part.source for name in own]

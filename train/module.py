@@ -26,7 +26,7 @@ from components.encoding import pad
 from components.measures import Measures
 from records import UserError, write_jsonl
 from records.types import Record
-from train.checks import broken_loss, broken_outputs, check_monitor
+from train.checks import MACRO, broken_loss, broken_outputs, check_monitor
 from train.distributed import clip_by_norm, gather, plain_name
 
 SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
@@ -175,11 +175,21 @@ class ComponentModule(LightningModule):
         """
         if stage == "fit" and self.monitor.startswith("dev/"):
             data = self.trainer.datamodule
+            if self.monitor.startswith(f"dev/{MACRO}/") and len(set(data.sources["dev"])) == 1:
+                self.monitor_instead(self.monitor.replace(f"{MACRO}/", ""), "dev has one source")
             self.settle_monitor(data.records["dev"], data.sources["dev"])
             check_monitor(self.monitor, data.records["dev"], data.sources["dev"], data.paths["dev"])
 
     def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         """Change ``monitor`` where dev cannot have it but has one as good, if there is any."""
+
+    def monitor_instead(self, better: str, reason: str) -> None:
+        """Monitor another measure, in the callbacks as well, and say so."""
+        print(f"{self.component}: {reason}, {self.monitor} gives way to {better}")
+        for callback in self.trainer.callbacks:
+            if getattr(callback, "monitor", None) == self.monitor:
+                callback.monitor = better
+        self.monitor = better
 
     # What a component implements
 
@@ -235,12 +245,15 @@ class ComponentModule(LightningModule):
     ) -> Measures:
         """The measures over a split and, where it has several sources, ``SOURCE/measure`` of each.
 
+        ``macro/measure`` is then the mean over the sources that have one.
+
         Args:
             records, items, outputs: of the whole split.
             sources: the name of its source for each record.
         """
         found = self.measures(records, items, outputs)
         names = list(dict.fromkeys(sources))
+        several: dict[str, list[float]] = {}
         for name in names if len(names) > 1 else []:
             rows = {row: place for place, row in enumerate(places_of(sources, name))}
             chosen = [index for index, item in enumerate(items) if item.row in rows]
@@ -251,6 +264,11 @@ class ComponentModule(LightningModule):
                     [outputs[index] for index in chosen],
                 )
                 found |= {f"{name}/{measure}": value for measure, value in part.items()}
+                for measure, value in part.items():
+                    if value["value"] is not None:
+                        several.setdefault(measure, []).append(value["value"])
+        for measure, values in several.items():
+            found[f"{MACRO}/{measure}"] = {"value": float(np.mean(values)), "ci95": None}
         return found
 
     def collate(self, items: Sequence[Item], indices: Sequence[int]) -> dict:

@@ -122,12 +122,7 @@ class Relation(ComponentModule):
         judged = judged_by(self.monitor, records, sources)
         two_class = any(record.label == "not_entailment" for record in judged)
         if measure in {"macro_f1", "accuracy"} and two_class:
-            better = f"{head}/entailment_auroc"
-            print(f"relation: dev is two-class, {self.monitor} gives way to {better}")
-            for callback in self.trainer.callbacks:
-                if getattr(callback, "monitor", None) == self.monitor:
-                    callback.monitor = better
-            self.monitor = better
+            self.monitor_instead(f"{head}/entailment_auroc", "dev is two-class")
 
     def configure_model(self) -> None:
         if self.model is None:

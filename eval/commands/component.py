@@ -109,7 +109,7 @@ def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     examples = _read(data, "lss", checkpoint)
     found = engine.subsequences([(example.claim, example.reference) for example in examples])
     rows = [(e, guess.text) for e, guess in zip(examples, found, strict=True) if guess is not None]
-    _some_judged(rows, examples, "claim", engine.component.max_length)
+    _some_judged(rows, examples, "claim", "max_length", engine.component.max_length)
     judged, texts = [example for example, _ in rows], [text for _, text in rows]
     star = component.component == "lss_star"
     if star:
@@ -136,7 +136,7 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     texts = _read(data, "adversary", checkpoint)
     found = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
     rows = [(t, row) for t, row in zip(texts, found, strict=True) if not row.truncated]
-    _some_judged(rows, texts, "prompt and text", engine.max_length)
+    _some_judged(rows, texts, "prompt and text", "the model", engine.positions)
     measures = adversary_measures(
         negative_log_likelihood=np.asarray([row.nll for _, row in rows]),
         tokens=np.asarray([row.tokens for _, row in rows]),
@@ -146,11 +146,11 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     return len(texts), len(texts) - len(rows), measures
 
 
-def _some_judged(rows: Sequence, records: Sequence, what: str, max_length: int) -> None:
+def _some_judged(rows: Sequence, records: Sequence, what: str, limit: str, longest: int) -> None:
     if not rows:
         raise UserError(
             f"none of {len(records)} rows could be judged: every {what} is longer than the "
-            f"checkpoint's max_length of {max_length} tokens"
+            f"{longest:,} tokens that {limit} allows"
         )
 
 

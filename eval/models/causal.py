@@ -131,13 +131,6 @@ class CausalLM:
                 f"{self.checkpoint}: adapter does not fit base {base['id']} ({reason})"
             ) from None
 
-    @cached_property
-    def max_length(self) -> int:
-        """Longest input in tokens."""
-        if self.component is not None:
-            return self.component.max_length
-        return self.positions
-
     def prompt_for(self, topic: str) -> str:
         """The prompt template with the topic filled in."""
         return fill_prompt(self.template, topic=topic)
@@ -147,13 +140,14 @@ class CausalLM:
         """Judge (prompt, completion) texts; the prompt's tokens do not count.
 
         Returns:
-            One likelihood a text, in nats; a text that does not fit is marked as truncated.
+            One likelihood a text, in nats. A text is judged as far as the model has positions,
+            however short those of training were; one that does not fit is marked as truncated.
         """
         encoded = [encode_completion(self._tokenizer, *text, self.chat) for text in texts]
-        rows = [ids[: self.max_length] for ids, _ in encoded]
+        rows = [ids[: self.positions] for ids, _ in encoded]
         found: list[Likelihood] = [Likelihood(0.0, 0, True)] * len(texts)
         # A prompt that fills the input leaves nothing to judge.
-        fits = [i for i, (_, head) in enumerate(encoded) if head < self.max_length]
+        fits = [i for i, (_, head) in enumerate(encoded) if head < self.positions]
         for batch in batches_by_length([len(rows[i]) for i in fits], self.batch_size):
             members = [fits[index] for index in batch]
             step = max(1, _TOKENS_PER_BATCH // len(rows[members[0]]))

@@ -8,6 +8,7 @@ from scipy.stats import pearsonr, spearmanr, ttest_rel
 
 from components.statistics import (
     auroc,
+    auroc_within,
     average,
     balanced_accuracy,
     bootstrap,
@@ -17,6 +18,7 @@ from components.statistics import (
     mean_known,
     paired_t,
     pearson,
+    quantile_bins,
     rand_indices,
     ranks,
     spearman,
@@ -70,6 +72,24 @@ def test_what_does_not_vary_has_no_correlation():
     assert math.isnan(pearson(some[:1], some[:1]))
     assert math.isnan(spearman(some[:0], some[:0]))
     assert np.isnan(pearson(some[:1], some[:1, None])).all()
+
+
+def test_auroc_within_strata_compares_nothing_across_them():
+    scores = np.array([0.1, 0.2, 0.3, 0.8, 0.9, 0.7, 0.5])
+    positive = np.array([True, False, False, True, False, True, True])
+    strata = np.array([0, 0, 0, 1, 1, 1, 2])
+    # Two pairs of the first stratum are wrong, two of the second too; the third has one class.
+    assert auroc_within(scores, positive, strata) == 0
+    assert auroc_within(-scores, positive, strata) == 1
+    assert auroc_within(scores, positive, np.zeros(7)) == auroc(scores, positive)
+    assert math.isnan(auroc_within(scores, positive, np.arange(7)))
+
+
+def test_quantile_bins_hold_as_many_and_keep_ties_together():
+    values = np.array([5.0, 1, 2, 3, 4, math.nan])
+    assert quantile_bins(values, 5).tolist() == [4, 0, 1, 2, 3, -1]
+    assert len(set(quantile_bins(np.ones(9), 3))) == 1
+    assert quantile_bins(np.array([math.nan]), 3).tolist() == [-1]
 
 
 def test_auroc_counts_ties_as_half():

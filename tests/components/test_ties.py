@@ -75,6 +75,15 @@ def test_what_would_tie_everything_is_told_instead() -> None:
         assert out == (not side and (row[0] in groups or row[1] in texts))
 
 
+def test_each_source_has_its_share() -> None:
+    """A small set whose rows hang together is not one lump beside a large one."""
+    small = [(f"s{place}", f"{place // 2}", ["d"], "", "small") for place in range(60)]
+    large = [(f"l{place}", f"l{place}", [], "", "large") for place in range(6000)]
+    names = tied([*small, *large], 0.5).names[:60]
+    assert names == tied(small, 0.5).names
+    assert len(set(names)) == 30
+
+
 def test_a_group_of_most_rows_stays_whole() -> None:
     rows = [("big", f"t{place}") for place in range(60)] + [(f"g{i}", f"s{i}") for i in range(40)]
     assert tied(rows).names[:60] == ["big"] * 60
@@ -85,7 +94,7 @@ def test_references_and_claims() -> None:
         LssExample(reference=f"{line}\nmore", claim="so", annotations=[{"lss": "so"}])
         for line in (LONG, f"{LONG} ever", LONG)
     ]
-    first, second, third = tied_records(rows, 0.5).names
+    first, second, third = tied_records([rows], 0.5).names
     assert first == third != second
 
 

@@ -223,6 +223,31 @@ CASES = {
         {("Did Ann come? No She was ill.\nDid Ann come? She stayed in.", "Ann came."): C},
         {"Ann came."},
     ),
+    "lss": (
+        [
+            {"claim": "Ann won by far.", "reference": "Ann won.", "annotations": [
+                {"lss": "Ann won", "rating": 3}, {"lss": "Ann won by far.", "rating": 2},
+                {"lss": "Ann won"}]},
+            {"claim": "Bo lost.", "reference": "Bo came last.", "annotations": [
+                {"lss": "Bo lost."}]},
+            {"claim": "Cy sat.", "reference": "Cy.", "annotations": [{"lss": ""}]},
+            {"claim": "Di ran.", "reference": "Di.", "annotations": [
+                {"lss": ""}, {"lss": "Di ran."}]},
+            {"claim": "Ed fell down.", "claim_tokens": ["Ed", "fell", "down", "."],
+             "non_supported_spans": [False, False, True, False], "evidence": ["Rain.", "Ed fell."],
+             "supporting_sentences": [[1]], "label": "partially_supported",
+             "meta": {"claim_title": "Ed"}},
+        ],
+        {
+            ("Ann won.", "Ann won by far."): "not_entailment",
+            ("Ann won.", "Ann won"): E,
+            ("Bo came last.", "Bo lost."): E,
+            ("Cy.", "Cy sat."): "not_entailment",
+            ("Ed fell.\nRain.", "Ed fell down ."): "not_entailment",
+            ("Ed fell.\nRain.", "Ed fell ."): E,
+        },
+        {"Ann won.", "Bo came last.", "Cy.", "Ed"},
+    ),
     "ours": (
         [
             {"premise": "P one.", "hypothesis": "H one.", "label": "not_entailment", "group": "g"},
@@ -247,8 +272,9 @@ def test_each_format_is_found_by_its_fields(tmp_path, name):
     many = ("citations", "evidences")  # a pair each
     of_row = [next((len(r[field]) for field in many if field in r), 1) for r in rows]
     left_out = sum(of_row) - len(pairs)
-    if name in ("sick", "factcheck_bench"):  # both directions of a row; four pairs of a response
-        left_out = int(name == "factcheck_bench")
+    # Both directions of a row; four pairs of a response; a claim and its part
+    if name in ("sick", "factcheck_bench", "lss"):
+        left_out = int(name != "sick")
     assert sum(manifest["dropped"].values()) == left_out
     assert set(manifest["dropped"]) <= {f"in.{suffix}: no gold label"}
 
@@ -381,6 +407,41 @@ def test_order_cap_and_split_do_not_depend_on_the_order_of_the_rows(tmp_path):
     assert [r.hypothesis for r in other["dev"]] != [r.hypothesis for r in one["dev"]]
 
 
+def test_a_label_is_capped_in_train_alone(tmp_path):
+    file = written(tmp_path / "a.jsonl", many(400))
+    options = {"shares": (6, 2, 2), "seed": 3}
+    whole, _ = built(tmp_path / "whole", file, **options)
+    one, manifest = built(tmp_path / "one", Source(file, per_label=20), **options)
+    counts = Counter(r.label for r in whole["train"])
+    assert Counter(r.label for r in one["train"]) == {k: min(n, 20) for k, n in counts.items()}
+    assert {name: one[name] for name in ("dev", "test")} == {n: whole[n] for n in ("dev", "test")}
+    assert manifest["dropped"]["a.jsonl: beyond per_label"] == len(whole["train"]) - len(
+        one["train"]
+    )
+
+
+def test_weights_take_from_overlap_what_it_tells_of_the_labels(tmp_path):
+    """Of each source by itself: in one overlap says all, in the other the opposite."""
+    said = random.Random(0)
+    rows = {"a": [], "b": []}
+    for place in range(400):
+        for name in rows:
+            shared = said.random() < 0.5
+            label = E if shared == ((name == "a") == (said.random() < 0.8)) else N
+            told = f"word{place} {name}" if shared else "nothing alike"
+            rows[name].append(row(f"word{place} {name}", f"{told}{'.' * (place % 7)}", label))
+    files = [Source(written(tmp_path / f"{n}.jsonl", r), name=n) for n, r in rows.items()]
+    found, _ = built(tmp_path / "out", *files, even_overlap=True)
+    for name in rows:
+        own = [r for r in found["train"] if r.source == name]
+        for shared in (True, False):
+            here = [r for r in own if ("word" in r.hypothesis) == shared]
+            share = sum(r.weight for r in here if r.label == E) / sum(r.weight for r in here)
+            assert share == pytest.approx(sum(r.label == E for r in own) / len(own), abs=0.01)
+    with pytest.raises(UserError, match="even_overlap"):
+        Pairs(tmp_path / "x", [Source("a")], target="unli", even_overlap=True)
+
+
 def test_a_premise_of_another_group_does_not_cross_either(tmp_path):
     rows = [row(f"Premise {i % 20}", f"Hypothesis {i}", group=f"g{i}") for i in range(200)]
     found, manifest = built(tmp_path / "out", written(tmp_path / "a.jsonl", rows), shares=(2, 1, 1))
@@ -505,6 +566,7 @@ def test_the_users_mistakes_are_one_line(tmp_path):
         {"sources": []},
         {"sources": [Source("a", format="sniil")]},
         {"sources": [Source("a", take=0)]},
+        {"sources": [Source("a", per_label=0)]},
         {"shares": (0, 0, 0)},
         {"limit": 0},
     ):

@@ -410,3 +410,28 @@ def test_the_area_is_that_of_the_statistics(quick):
     rows = [row(f"{p:.1f}", int(y), str(n)) for n, (p, y) in enumerate(pairs)]
     file = run(rows)
     assert value_of(file, "auroc")[0] == pytest.approx(auroc(scores, labels))
+
+
+def test_at_equal_overlap_what_overlap_earns_is_gone(quick):
+    """An assessor that is word overlap is at chance among claims of equal overlap."""
+    words, said, rows = [f"w{n}" for n in range(12)], np.random.default_rng(0), []
+    for place in range(200):
+        shared = place % 10 + 1
+        claim = " ".join([*words[:shared], *(f"x{place}y{n}" for n in range(12 - shared))])
+        label = int(said.random() < shared / 11)
+        reads = 0.9 if label else 0.2
+        for source, p in (("overlap", shared / 12), ("reads", reads)):
+            rows.append(row(f"{p:.4f}", label, " ".join(words), source, claim))
+    file = run(rows)
+
+    def both(assessor, group):
+        return [
+            value_of(file, "auroc", assessor, group=group, variant=variant)[0]
+            for variant in (None, "equal_overlap")
+        ]
+
+    for assessor, group in (("one", "overlap"), ("overlap", "overlap"), ("overlap", "reads")):
+        whole, equal = both(assessor, group)
+        assert whole > 0.65
+        assert abs(equal - 0.5) < 0.1
+    assert both("one", "reads") == [1, 1]

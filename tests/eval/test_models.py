@@ -257,14 +257,17 @@ def test_likelihood_covers_the_completion_and_its_end(adversary, tiny_llama):
         assert not row.truncated
 
 
-def test_a_text_that_does_not_fit_is_marked(adversary):
+def test_a_text_is_judged_beyond_the_length_of_training_up_to_the_models_own(adversary):
+    """The adapter was trained on 96 tokens; its base has 256 positions."""
     lm = CausalLM(adversary, dtype="float32")
-    short, cut, nothing = lm.log_likelihoods(
-        [("Tell me.", "Ada."), ("Tell me.", "Ada is. " * 20), ("Tell " * 30, "Ada.")]
-    )
+    texts = ["Ada.", "Ada is. " * 20, "Ada is. " * 60]
+    short, long, cut = lm.log_likelihoods([("Tell me.", text) for text in texts])
+    (nothing,) = lm.log_likelihoods([("Tell " * 60, "Ada.")])
     assert not short.truncated
+    assert not long.truncated
+    assert long.tokens == len("Ada is. " * 20) + 1 > 96
     assert cut.truncated
-    assert cut.tokens == 96 - len("Tell me.")
+    assert cut.tokens == lm.positions - len("Tell me.")
     assert nothing == (0.0, 0, True)
 
 

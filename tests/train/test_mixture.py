@@ -20,7 +20,7 @@ from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
 from train.data import RecordData
-from train.mixture import hold_back, shared_rows, source_names
+from train.mixture import Part, hold_back, row_sources, shared_rows, source_names
 from train.module import ComponentModule, Item
 from train.resume import read_state
 
@@ -223,6 +223,17 @@ def test_names_of_sources() -> None:
     assert names(["two words.jsonl"], [rows("a/b c")]) == ["a_b_c"]
 
 
+def test_rows_of_several_sources_in_a_file_are_judged_by_their_own() -> None:
+    def part(*sources: str | None) -> Part:
+        made = {"premise": "a", "hypothesis": "b", "label": "neutral"}
+        rows = [RelationPair(**made, source=source) for source in sources]
+        return Part("x/f.jsonl", 1.0, rows, list(range(1, len(rows) + 1)), "f")
+
+    assert row_sources(part("a/b", None, "c")) == ["a_b", "f", "c"]
+    assert row_sources(part("wice", "wice")) == ["f", "f"]
+    assert row_sources(part(None, None)) == ["f", "f"]
+
+
 def test_a_weighted_mixture_with_held_back_groups(
     arguments: Callable, write: Callable, tmp_path: Path
 ) -> None:
@@ -241,7 +252,8 @@ def test_a_weighted_mixture_with_held_back_groups(
     assert len({file.sha256 for file in component.data}) == 2
     names = {name for name in component.metrics if "/" not in name}
     assert {"accuracy", "macro_f1", "entailment_auroc", "ece"} <= names
-    assert set(component.metrics) == names | {f"{s}/{n}" for s in ("one", "two") for n in names}
+    judged = {f"{s}/{n}" for s in ("one", "two", "macro") for n in names}
+    assert set(component.metrics) == names | judged
     # The overall accuracy is that of the two sources together.
     weights = [counts["dev", f"{source}.jsonl"] for source in ("one", "two")]
     parts = [component.metrics[f"{source}/accuracy"] for source in ("one", "two")]
@@ -288,10 +300,17 @@ def test_report_adds_each_source() -> None:
     assert found["accuracy"]["value"] == pytest.approx(4 / 6)
     assert found["a/accuracy"]["value"] == pytest.approx(2 / 3)  # rows 0, 2, 4
     assert found["b/accuracy"]["value"] == pytest.approx(2 / 3)
-    assert "a/accuracy" not in module.report(records, items, outputs, ["a"] * 6)
+    assert found["macro/accuracy"]["value"] == pytest.approx(2 / 3)
+    found = module.report(records, items, outputs, ["a", "a", "a", "a", "a", "b"])
+    assert found["a/accuracy"]["value"] == pytest.approx(4 / 5)
+    assert found["macro/accuracy"]["value"] == pytest.approx((4 / 5 + 0) / 2)
+    alone = module.report(records, items, outputs, ["a"] * 6)
+    assert not {"a/accuracy", "macro/accuracy"} & set(alone)
 
 
-def test_a_source_can_be_monitored(arguments: Callable, write: Callable, tmp_path: Path) -> None:
+def test_a_source_can_be_monitored(
+    arguments: Callable, write: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     two_class = [
         {**row, "label": ["entailment", "not_entailment"][i % 2], "source": "wice"}
         for i, row in enumerate(pairs(8, "w"))
@@ -305,6 +324,18 @@ def test_a_source_can_be_monitored(arguments: Callable, write: Callable, tmp_pat
     assert "macro_f1" not in metrics  # of two-class and three-class rows together
     assert (tmp_path / "runs/run/best.ckpt").is_file()
     assert "dev/wice/entailment_auroc" in (tmp_path / "runs/run/metrics.csv").read_text()
+    macro = ["--model.monitor", "dev/macro/macro_f1"]
+    main(arguments("relation", *options, *macro, run="macro"))
+    found = read_component(tmp_path / "checkpoints/macro").metrics
+    parts = [found[f"{name}/entailment_auroc"] for name in ("wice", "plain")]
+    assert found["macro/entailment_auroc"] == pytest.approx(np.mean(parts), abs=1e-6)
+    assert "dev/macro/entailment_auroc" in (tmp_path / "runs/macro/metrics.csv").read_text()
+    # Of one source the mean is its own.
+    main(arguments("relation", *macro, "--trainer.max_steps", "3", run="alone"))
+    assert "dev has one source, dev/macro/macro_f1 gives way to dev/macro_f1" in (
+        capsys.readouterr().out
+    )
+    assert (tmp_path / "runs/alone/best.ckpt").is_file()
 
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from records import Document, RelationPair
+from records import Document, LssExample, RelationPair
 from records.foreign import WICE_LABELS, adapt
 from records.foreign_documents import READERS
 
@@ -54,10 +54,15 @@ LABELS: dict[str, dict[str, str | None]] = {
     },
     "citations": {"1": ENTAILMENT, "0": "not_entailment"},
     "atoms": {"True": ENTAILMENT, "False": "not_entailment"},
+    "lss": {"the claim": ENTAILMENT, "a part of it": "not_entailment", "equally many": None},
     "ours": {label: label for label in OURS},
 }  # fmt: skip
 # SICK's label of the other direction, e.g. ``B_neutral_A``.
 _BACK = {"entails": ENTAILMENT, "neutral": NEUTRAL, "contradicts": CONTRADICTION}
+
+
+# Of a claim that is kept in part or as a whole.
+_WHOLE_OR_PART = ("not_entailment", ENTAILMENT)
 
 
 class Found(NamedTuple):
@@ -172,6 +177,27 @@ def _foreign(row: dict, target: Target) -> list[Found]:
         Found(str(p["premise"]).strip(), str(p["hypothesis"]).strip(), p["label"], p["group"])
         for p in pairs
     ]
+
+
+def _lss(row: dict, target: Target) -> list[Found]:
+    """Human LSS (2308.12157) and WiCE's tokens, each a pair or two of nearly equal words.
+
+    What the reference supports of a claim is entailed; the claim is, where most kept all of it.
+    """
+    try:
+        (given,) = adapt(row, LssExample, 0)
+        reference, claim = given["reference"].strip(), " ".join(given["claim"].split())
+        kept = [" ".join(str(a["lss"]).split()) for a in given["annotations"]]
+        group = str(given.get("group") or reference)
+    except KeyError as error:
+        raise WrongRow(f"{error.args[0]}: field required") from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise WrongRow(str(error)) from None
+    whole = sum(lss == claim for lss in kept)
+    label = None if 2 * whole == len(kept) else _WHOLE_OR_PART[2 * whole > len(kept)]
+    part = next((lss for lss in kept if lss not in ("", claim)), "")
+    found = [(claim, label), (part, ENTAILMENT)] if part else [(claim, label)]
+    return [Found(reference, text, told, group) for text, told in found]
 
 
 def _atoms(row: dict, target: Target) -> list[Found]:
@@ -297,6 +323,7 @@ FORMATS: dict[str, Reader] = {
     "fever_hub": _fields("hypothesis", "premise", "label", "hub"),
     # SNLI, MultiNLI and ANLI on the Hub: the label is a number.
     "hub": _fields("premise", "hypothesis", "label", "hub"),
+    "lss": _lss,
     "ours": _fields("premise", "hypothesis", "label", "ours", group="group"),
     "sick": _sick,
     # SNLI's and MultiNLI's releases.
@@ -321,6 +348,8 @@ def detect(row: dict, target: Target) -> str | None:
         return "fever"
     if {"context", "hypothesis"} <= fields:
         return "anli"
+    if {"claim", "annotations"} <= fields or {"claim_tokens", "non_supported_spans"} <= fields:
+        return "lss"
     if {"claim", "evidences"} <= fields:
         return "climate_fever"
     if {"claim", "questions"} <= fields:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
+import numpy as np
 from tqdm import tqdm
 
 from components.nearness import nearness, shown_nearness
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
+from data_builders.evenness import even_weights, overlaps
 from data_builders.published.pairs.formats import FORMATS, LABELS, Found, Target, WrongRow, detect
 from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
@@ -32,11 +34,12 @@ class Source:
     Attributes:
         file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
         format: anli, atoms, attribution_bench, averitec, citations, climate_fever, factcheck_bench,
-            fever, fever_hub, hub, ours, sick, snli, unli, vitaminc or wice; null finds it by the
-            field names.
+            fever, fever_hub, hub, lss, ours, sick, snli, unli, vitaminc or wice; null finds it by
+            the field names.
         name: ``source`` of its records; the format by default.
         weight: of its records in training.
         take: at most so many of its pairs.
+        per_label: at most so many of its pairs of train with a label.
     """
 
     file: str
@@ -44,6 +47,7 @@ class Source:
     name: str | None = None
     weight: float | None = None
     take: int | None = None
+    per_label: int | None = None
 
 
 @dataclass
@@ -59,6 +63,8 @@ class Pairs(Builder):
             be among the records, e.g. the test sets.
         shares: of train, dev and test. Pairs that share a group (page, name), a premise, a long
             line of it or a document are in one of them. A split with share 0 is not written.
+        even_overlap: weigh each source's pairs of train so that word overlap tells nothing of
+            whether they are entailed; relation only.
         seed: of the order, the caps and the split.
         limit: only the first so many rows of each source, for a trial.
 
@@ -70,6 +76,7 @@ class Pairs(Builder):
     target: Target = "relation"
     exclude: list[str] | None = None
     shares: tuple[int, int, int] = (1, 0, 0)
+    even_overlap: bool = False
 
     reads = ("sources", "exclude")
     least: ClassVar = {"shares": 0}
@@ -80,8 +87,11 @@ class Pairs(Builder):
             if source.format is not None and source.format not in FORMATS:
                 known = ", ".join(FORMATS)
                 yield f"sources: {source.file}: format {source.format!r}; give one of {known}"
-            if (source.take is not None and source.take < 1) or (source.weight or 0) < 0:
-                yield f"sources: {source.file}: take: at least 1; weight: at least 0"
+            caps = [cap for cap in (source.take, source.per_label) if cap is not None]
+            if min(caps, default=1) < 1 or (source.weight or 0) < 0:
+                yield f"sources: {source.file}: take, per_label: at least 1; weight: at least 0"
+        if self.even_overlap and self.target != "relation":
+            yield "even_overlap: probabilities are not entailed or not; leave it out"
 
     def files(self) -> dict[str, dict[str, str]]:
         """The pairs of each split that has a share."""
@@ -136,9 +146,11 @@ class Pairs(Builder):
         crossing = "shares a text or a document with a held-out pair"
         dropped[crossing] = store.drop_crossing(store.tie())
         for index, source in enumerate(self.sources):
+            name = source_name(source.file)
             if source.take is not None:
-                name = source_name(source.file)
                 dropped[f"{name}: beyond take"] += store.take(index, source.take)
+            if source.per_label is not None:
+                dropped[f"{name}: beyond per_label"] += store.take_of_train(index, source.per_label)
         return formats
 
     def _excluded(self) -> set[bytes]:
@@ -164,19 +176,37 @@ class Pairs(Builder):
     ) -> Iterator[RelationPair | UnliPair]:
         record = RelationPair if self.target == "relation" else UnliPair
         # One column for all rows, or none.
-        weighted = any(source.weight is not None for source in self.sources)
+        weighted = self.even_overlap or any(source.weight is not None for source in self.sources)
         documented = store.has_documents()
-        for index, pair in store.pairs(split):
+        even = self._even(store) if self.even_overlap and SPLITS[split] == "train" else {}
+        for place, (index, pair) in enumerate(store.pairs(split)):
             source = self.sources[index]
+            weight = 1.0 if source.weight is None else source.weight
             yield record(
                 premise=pair.premise,
                 hypothesis=pair.hypothesis,
                 label=pair.label,
                 source=source.name or formats[index],
-                weight=(1.0 if source.weight is None else source.weight) if weighted else None,
+                weight=round(weight * even.get(place, 1.0), 4) if weighted else None,
                 group=pair.group,
                 **({"documents": list(pair.documents)} if documented else {}),
             )
+
+    def _even(self, store: PairStore) -> dict[int, float]:
+        """Place of each pair of train to its weight among its source's."""
+        places: dict[str, list[int]] = {}
+        texts, entailed = [], []
+        for place, (index, pair) in enumerate(store.pairs(SPLITS.index("train"))):
+            source = self.sources[index]
+            places.setdefault(source.name or source.file, []).append(place)
+            texts.append((pair.premise, pair.hypothesis))
+            entailed.append(pair.label == "entailment")
+        found: dict[int, float] = {}
+        for own in places.values():
+            shares = overlaps([texts[place] for place in own])
+            weights = even_weights(shares, np.asarray([entailed[place] for place in own]))
+            found |= dict(zip(own, weights.tolist(), strict=True))
+        return found
 
     def _card(self, counts: list[tuple[int, int, str | float, int]], formats: list[str]) -> Card:
         rows = "\n".join(

@@ -85,11 +85,11 @@ class PairStore:
         if sum(map(bool, self.shares)) < 2:
             return None
         ties, marks, groups = Ties(), [], []
-        for mark, premise, hypothesis, group, documents in self._db.execute(
-            "SELECT mark, premise, hypothesis, grouping, documents FROM pairs WHERE kept = 1 "
-            "ORDER BY mark"
+        for mark, premise, hypothesis, group, documents, source in self._db.execute(
+            "SELECT mark, premise, hypothesis, grouping, documents, source FROM pairs "
+            "WHERE kept = 1 ORDER BY mark"
         ):
-            ties.add(group, premise, json.loads(documents or "[]"), hypothesis)
+            ties.add(group, premise, json.loads(documents or "[]"), hypothesis, str(source))
             marks.append(mark)
             groups.append(group)
         tied = ties.tie(least_share(self.shares))
@@ -139,6 +139,15 @@ class PairStore:
         return self._db.execute(
             "UPDATE pairs SET kept = 0 WHERE mark IN (SELECT mark FROM pairs WHERE kept = 1 "
             "AND source = ? ORDER BY mark LIMIT -1 OFFSET ?)",
+            (source, number),
+        ).rowcount
+
+    def take_of_train(self, source: int, number: int) -> int:
+        """Keep so many pairs of a source with each label in train; how many are left out."""
+        return self._db.execute(
+            "UPDATE pairs SET kept = 0 WHERE mark IN (SELECT mark FROM (SELECT mark, ROW_NUMBER() "
+            "OVER (PARTITION BY label ORDER BY mark) AS place FROM pairs "
+            "WHERE kept = 1 AND source = ? AND split = 0) WHERE place > ?)",
             (source, number),
         ).rowcount
 

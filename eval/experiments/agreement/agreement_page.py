@@ -11,6 +11,7 @@ from components.calibration import reliability_bins
 from eval.experiments.agreement.agreement_values import (
     ALL,
     ALWAYS,
+    EQUAL,
     HALF,
     MACRO,
     OVERLAP,
@@ -26,6 +27,7 @@ from records import Result, ResultFile, read_records
 BINS = 10
 _COLUMNS = {
     ("auroc", None): "AUROC",
+    ("auroc", EQUAL): "AUROC at equal overlap",
     ("balanced_accuracy", None): "balanced accuracy, own verdicts",
     ("balanced_accuracy", HALF): "by the other half's threshold",
     ("balanced_accuracy", SOURCES): "by the other sources' threshold",
@@ -37,7 +39,11 @@ _COLUMNS = {
     ("pearson_votes", None): "Pearson with people's votes",
     ("coverage", None): "coverage",
 }
-_BEYOND = {key: head for key, head in _COLUMNS.items() if key[0] in ("auroc", "balanced_accuracy")}
+_BEYOND = {
+    key: head
+    for key, head in _COLUMNS.items()
+    if key[0] in ("auroc", "balanced_accuracy") and key[1] != EQUAL
+}
 _NOTE = (
     "An AUROC of an assessor without probabilities is that of its verdicts. Overlap has no "
     "verdicts of its own: they are by the other half's threshold."

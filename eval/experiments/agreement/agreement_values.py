@@ -12,12 +12,14 @@ import numpy as np
 from components.calibration import expected_calibration_error
 from components.statistics import (
     auroc,
+    auroc_within,
     balanced_accuracy,
     best_threshold,
     bootstrap,
     confusion,
     pearson,
     precision_recall_f1,
+    quantile_bins,
 )
 from records.types import ClaimLabel, Record, VerdictLabel
 
@@ -25,6 +27,8 @@ ALL, MACRO = "all", "macro"
 OVERLAP, ALWAYS = "overlap", "always supported"
 # Thresholds that were fitted elsewhere, and failures that count as wrong.
 HALF, SOURCES, WRONG = "other_half", "other_sources", "failed_wrong"
+# Claims are compared with others of about the same overlap, a tenth of the set.
+EQUAL, TENTHS = "equal_overlap", 10
 _SAID = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided": 0.0}
 
 
@@ -90,6 +94,7 @@ class Table(NamedTuple):
 
     Attributes:
         supported: people's label as 1 or 0, NaN for claims on which they agreed neither way.
+        tenth: which tenth of the set's overlaps a claim's is in; -1 without evidence.
     """
 
     supported: np.ndarray
@@ -97,6 +102,7 @@ class Table(NamedTuple):
     share: np.ndarray
     source: np.ndarray
     unit: np.ndarray
+    tenth: np.ndarray
 
     @property
     def sources(self) -> list[str]:
@@ -114,6 +120,7 @@ def table_of(claims: Sequence[JudgedClaim]) -> Table:
         _numbers(claim.share for claim in claims),
         np.asarray([claim.source for claim in claims], dtype=object),
         np.asarray([claim.unit for claim in claims], dtype=object),
+        quantile_bins(_numbers(claim.overlap for claim in claims), TENTHS),
     )
 
 
@@ -216,6 +223,7 @@ def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, floa
     values: dict[tuple, float] = {
         ("coverage", None): len(judged) / len(rows) if len(rows) else math.nan,
         ("auroc", None): auroc(judge.score[judged], table.supported[judged] == 1),
+        ("auroc", EQUAL): _at_equal_overlap(table, judge, judged),
     }
     wrong = np.where(failed, 1 - table.supported, judge.said)
     every = {None: judge.said, **judge.fitted} | ({WRONG: wrong} if failed.any() else {})
@@ -231,6 +239,12 @@ def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, floa
         values["ece", None] = expected_calibration_error(p, true)
         values["brier", None] = float(np.mean((p - true) ** 2))
     return values
+
+
+def _at_equal_overlap(table: Table, judge: Judge, rows: np.ndarray) -> float:
+    """The AUROC of claims whose evidence has about the same share of their words."""
+    own = rows[table.tenth[rows] >= 0]
+    return auroc_within(judge.score[own], table.supported[own] == 1, table.tenth[own])
 
 
 def _beyond(
