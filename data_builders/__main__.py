@@ -37,6 +37,7 @@ BUILDERS = {
     "lss_project": "data_builders.annotated.lss.lss_project:LssProject",
     "pairs": "data_builders.published.pairs.pairs:Pairs",
     "preferences": "data_builders.written.preferences:Preferences",
+    "source_priors": "data_builders.published.source_priors:SourcePriors",
     "summaries": "data_builders.published.summaries:Summaries",
     "wafer": "data_builders.published.wafer.wafer:Wafer",
 }

@@ -177,6 +177,18 @@ class Passage(Record):
     prior: Probability | None = None
 
 
+class SourcePrior(Record):
+    """How far a source is to be trusted: the probability that what it says is true.
+
+    ``agreed`` of ``seen`` are the votes that it was learnt from, where it was learnt.
+    """
+
+    source: Text
+    prior: Probability
+    agreed: int | None = None
+    seen: int | None = None
+
+
 class Document(Record):
     """A text to be scored, with claims and passages where they are given beforehand.
 

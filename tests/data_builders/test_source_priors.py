@@ -1,0 +1,144 @@
+"""``source_priors``: what agrees is trusted, and verifiers read the priors."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from data_builders.published.source_priors import SourcePriors, Vote, consensus
+from eval.retrieve.given import Given
+from eval.retrieve.trusted import Trusted, source_of
+from eval.verify.factreasoner.stage import FactReasoner
+from eval.verify.majority import Majority
+from records import Document, Passage, SourcePrior, UserError, read_records, write_jsonl
+
+
+class Told:
+    """Says what stands in brackets in the premise: yes, no, or neither; ``?`` has no answer."""
+
+    identity = "told"
+
+    def relations(self, pairs):
+        rows = {"yes": (0.9, 0.1, 0.0), "no": (0.0, 0.1, 0.9), "?": (np.nan,) * 3}
+        said = [re.search(r"\[(.*)\]", premise)[1] for premise, _ in pairs]
+        return np.array([rows.get(word, (0.1, 0.8, 0.1)) for word in said]).reshape(-1, 3)
+
+
+def document(place, label=None, **said):
+    """A claim on which the named sources say yes or no."""
+    passages = [
+        {
+            "id": f"p{n}",
+            "text": f"{place} {n} [{word}]",
+            "source": name,
+            "title": f"T {name}",
+            "url": f"https://www.{name}.example/{place}",
+        }
+        for n, (name, word) in enumerate(said.items())
+    ]
+    claim = {"id": "c0", "text": f"Claim {place}.", "label": label}
+    return {"id": f"d{place}", "topic": "t", "text": "x", "claims": [claim], "passages": passages}
+
+
+def learnt(folder, rows, **options):
+    write_jsonl(folder / "d.jsonl", rows)
+    manifest = SourcePriors(folder / "out", [str(folder / "d.jsonl")], Told(), **options).build()
+    found = {row.source: row for row in read_records(folder / "out/priors.jsonl", SourcePrior)}
+    return found, json.loads(manifest.read_text())
+
+
+def liar(count=12):
+    """Two sources agree, one says the opposite, one never takes a side, and one speaks alone."""
+    rows = []
+    for place in range(count):
+        yes, no = ("yes", "no") if place % 2 else ("no", "yes")
+        rows.append(document(place, "S" if place % 2 else "NS", a=yes, b=yes, liar=no, mute="-"))
+    return [*rows, document(count, None, alone="yes"), document(count + 1, None, a="?", b="yes")]
+
+
+def test_a_source_that_agrees_is_trusted(tmp_path):
+    found, manifest = learnt(tmp_path, liar())
+    assert set(found) == {"a", "b", "liar", "alone"}
+    a, lies, alone = found["a"], found["liar"], found["alone"]
+    # By the formula, with twelve votes all on the side of the others, or none.
+    assert (a.agreed, a.seen, a.prior) == (
+        12,
+        12,
+        pytest.approx(0.3 * 0.5 + 0.7 * 13 / 14, abs=1e-6),
+    )
+    assert (lies.agreed, lies.seen) == (0, 12)
+    assert lies.prior == pytest.approx(0.3 * 0.5 + 0.7 / 14, abs=1e-6)
+    assert (alone.seen, alone.prior) == (0, 0.5)
+    assert manifest["dropped"]["pair that the model failed to judge"] == 1
+    assert manifest["dropped"]["passage that takes no side"] == 12
+    assert manifest["config"]["entailment"] == "told"
+
+
+def test_what_is_learnt_weighs_the_votes_it_is_learnt_from(tmp_path):
+    """Two liars that agree outvote one honest source, until a record elsewhere tells them."""
+    together = [document(n, None, honest="yes", x="no", y="no") for n in range(4)]
+    found, _ = learnt(tmp_path, together)
+    assert found["honest"].prior < 0.5 < found["x"].prior
+    apart = [
+        document(f"{name}{n}", None, **{name: "no", "p": "yes", "q": "yes", "r": "yes"})
+        for name in ("x", "y")
+        for n in range(30)
+    ]
+    good = [document(f"h{n}", None, honest="yes", p="yes", q="yes") for n in range(30)]
+    found, _ = learnt(tmp_path, [*together, *apart, *good])
+    assert found["x"].prior < 0.3
+    assert found["honest"].prior > 0.6
+
+
+def test_labels_stand_for_the_others(tmp_path):
+    rows = [document(n, "NS", a="yes", b="yes") for n in range(6)]
+    assert learnt(tmp_path, rows)[0]["a"].prior > 0.5
+    found, _ = learnt(tmp_path, rows, labels=True)
+    assert (found["a"].agreed, found["a"].seen) == (0, 6)
+    finer = [row | {"claims": [row["claims"][0] | {"finer": "not_enough"}]} for row in rows]
+    assert learnt(tmp_path, finer, labels=True)[0]["a"].seen == 0
+
+
+def test_what_a_source_is_and_that_there_is_one(tmp_path):
+    passage = Passage(id="p", text="x", title="T", url="https://www.News.example/a", source="web")
+    assert [source_of(passage, by) for by in ("source", "title", "host")] == [
+        "web", "T", "news.example",
+    ]  # fmt: skip
+    found, _ = learnt(tmp_path, liar(), by="host")
+    assert found["a.example"].seen == 12
+    bare = [row | {"passages": [p | {"source": None} for p in row["passages"]]} for row in liar()]
+    with pytest.raises(UserError, match="no passage with a source"):
+        learnt(tmp_path, bare)
+    with pytest.raises(UserError, match="start"):
+        SourcePriors(tmp_path / "o", ["d"], Told(), start=2)
+    votes = [Vote("a", 1), Vote("b", -1), Vote("c", 1)]
+    even = dict.fromkeys("abc", 0.5)
+    assert [consensus(votes, name, even) for name in "abc"] == [0, 1, 0]
+    assert consensus(votes, "a", even | {"b": 0.6}) == -1
+
+
+def test_priors_reach_the_verifiers(tmp_path):
+    """Learnt priors turn a vote of two liars against one that was always right."""
+    learnt(tmp_path, [document(n, "S", good="yes", x="no", y="no") for n in range(20)], labels=True)
+    file = str(tmp_path / "out/priors.jsonl")
+    asked = document("new", None, good="yes", x="no", y="no", other="-")
+    asked["passages"][3]["prior"] = 0.25
+    documents = [Document(**asked)]
+    claims, passages = Trusted(Given(), file, otherwise=0.4)(documents, [documents[0].claims])
+    priors = [passage.prior for passage in passages[0]]
+    assert priors[0] > 0.75
+    assert priors[1] == priors[2] < 0.25
+    assert priors[3] == 0.25
+    vote = Majority(Told())(documents, claims, passages)[0][0]
+    weighed = Majority(Told(), by_prior=True)(documents, claims, passages)[0][0]
+    (fr2,) = FactReasoner(Told(), versions=[2])(documents, claims, passages)[0]
+    assert (vote.label, weighed.label, fr2.label) == ("contradicted", "supported", "supported")
+    unknown = Trusted(Given(), file, by="title", otherwise=0.4)
+    _, passages = unknown(documents, [documents[0].claims])
+    assert passages[0][0].prior == 0.4
+    assert unknown.identity["by"] == "title"
+    with pytest.raises(UserError, match="otherwise"):
+        Trusted(Given(), file, otherwise=1.5)
