@@ -27,7 +27,7 @@ from transformers import (
     T5Config,
 )
 
-from components.checkpoint import require_whole
+from components.checkpoint import RELATIONS, require_whole
 from records import UserError, sha256_file
 
 PACKAGE = "package:"
@@ -108,8 +108,10 @@ def load_classifier(
 
     A head that the base brings is kept where it has the same classes, whatever their order and
     whatever case or published synonym names them (intermediate training, foreign NLI models); its
-    rows are then put into the order of ``labels``. Any other head starts afresh and the encoder
-    stays, which is printed.
+    rows are then put into the order of ``labels``. Where a single logit is asked for, a head of
+    entailment, neutral and contradiction gives it entailment minus contradiction: what is entailed
+    is likely, what is contradicted is not. Any other head starts afresh and the encoder stays. What
+    was done is printed.
 
     Args:
         base: name of the base model.
@@ -141,6 +143,14 @@ def load_classifier(
     _check_encoder(base, model, fresh, set(info["unexpected_keys"]))
     output = _output_layer(model, len(labels))
     if output is None or any(name.startswith(output) for name in fresh):
+        places = match_labels([theirs[index] for index in sorted(theirs)], RELATIONS)
+        if output and places and len(labels) == 1 and not tokens:
+            own = auto.from_pretrained(
+                path, revision=revision, use_safetensors=True, dtype=torch.float32
+            )
+            _likely_from_relations(own.get_submodule(output), model.get_submodule(output), places)
+            print(f"base {base}: {labels[0]} starts as its entailment minus its contradiction")
+            return model
         print(f"base {base}: its head for {', '.join(labels)} starts afresh")
         return model
     order = match_labels([theirs[index] for index in sorted(theirs)], labels)
@@ -154,6 +164,22 @@ def load_classifier(
             layer.weight.copy_(layer.weight[order])
             layer.bias.copy_(layer.bias[order])
     return model
+
+
+def _likely_from_relations(
+    head: torch.nn.Linear, single: torch.nn.Linear, places: list[int]
+) -> None:
+    """Make a layer of one logit the difference of two of a head's.
+
+    Args:
+        head: of three classes.
+        single: of one.
+        places: of entailment, neutral and contradiction in the head.
+    """
+    entailment, _, contradiction = places
+    with torch.no_grad():
+        single.weight.copy_(head.weight[entailment] - head.weight[contradiction])
+        single.bias.copy_(head.bias[entailment] - head.bias[contradiction])
 
 
 def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:

@@ -62,13 +62,25 @@ def test_foreign_nli_head_is_kept_in_our_order(config, kind, more, tmp_path: Pat
 
 @pytest.mark.parametrize(("config", "kind", "more"), MODELS)
 def test_encoder_is_kept_under_a_head_of_another_size(config, kind, more, tmp_path: Path, capsys):
-    theirs = saved(tmp_path, config, kind, RELATIONS, **more)
+    theirs = saved(tmp_path, config, kind, ["positive", "negative", "mixed"], **more)
     ours = load_classifier(str(tmp_path), ["probability"])
     assert "starts afresh" in capsys.readouterr().out
     left, right = theirs.base_model.state_dict(), ours.base_model.state_dict()
     for name in right:
         torch.testing.assert_close(right[name], left[name])
     assert ours(input_ids=IDS).logits.shape == (2, 1)
+
+
+@pytest.mark.parametrize(("config", "kind", "more"), MODELS)
+def test_a_probability_starts_as_entailment_minus_contradiction(
+    config, kind, more, tmp_path: Path, capsys
+):
+    theirs = saved(tmp_path, config, kind, ["CONTRADICTION", "neutral", "Entailment"], **more)
+    ours = load_classifier(str(tmp_path), ["probability"]).eval()
+    assert "entailment minus its contradiction" in capsys.readouterr().out
+    with torch.inference_mode():
+        expected, found = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
+    torch.testing.assert_close(found[:, 0], expected[:, 2] - expected[:, 0])
 
 
 def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path, capsys):
