@@ -68,8 +68,10 @@ class Agreement(Experiment):
             eval.verify.factscore.FActScore; without any, word overlap stands alone.
         retrieve: finds passages for documents that bring none (FActScore's labels).
         levels: which labels of a set are used: of each passage alone, of claims with all their
-            evidence, of citations. The first that a set has goes by its name, the others have
-            theirs behind it.
+            evidence, of citations; of ``relevance``, whether a passage is about the claim
+            (eval.verify.similar.Similar), and ``checkworthiness``, which claims are facts
+            (eval.verify.selected.Selected). The first that a set has goes by its name, the others
+            have theirs behind it.
         units: at most this many units (articles, questions, topics) of a set, drawn at random; 0
             for all.
         seed: of the draws, the halves and the bootstrap.

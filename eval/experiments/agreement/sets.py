@@ -6,7 +6,11 @@ put in order by what the labels are of:
 - ``passages``: a claim and one passage, where people judged each passage (Climate-FEVER's
   sentences, Factcheck-Bench's stances);
 - ``claims``: a claim and all its evidence;
-- ``citations``: a sentence and what it cites (AmbigBio's verdicts by an NLI model).
+- ``citations``: a sentence and what it cites (AmbigBio's verdicts by an NLI model);
+- ``relevance``: a claim and one passage, and whether it is about the claim at all, for or against
+  (Factcheck-Bench's stances): what retrieval should bring;
+- ``checkworthiness``: a text's claims, and which of them are facts that can be checked
+  (Factcheck-Bench): what selection should keep.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ from records import (
 )
 from records.foreign_labelled import meant_by
 
-Level = Literal["passages", "claims", "citations"]
+Level = Literal["passages", "claims", "citations", "relevance", "checkworthiness"]
+# What verdicts are judged by; the others are of retrieval and of selection.
 LEVELS: tuple[Level, ...] = ("passages", "claims", "citations")
 # Where a set has no finer word of its own.
 _WORDS = {"S": "supported", "NS": "not_supported"}
@@ -69,8 +74,10 @@ def read_sets(
         "passages": list(_by_passage(documents)),
         "claims": _by_claim(name, documents, left_out),
         "citations": list(_by_citation(files, documents)),
+        "relevance": list(_by_relevance(documents)),
+        "checkworthiness": list(_by_checkworthiness(documents)),
     }
-    there = [level for level in LEVELS if any(_labelled(d) for d in found[level])]
+    there = [level for level, own in found.items() if any(_labelled(d) for d in own)]
     if not there:
         raise UserError(f"{', '.join(files)}: label: no claim has one; {_MEND}")
     wanted = [level for level in there if level in levels]
@@ -167,6 +174,31 @@ def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
                 more = {"text": claim.text, "claims": [claim.model_copy(update=own)]}
                 more |= {"passages": [passage], "unit": unit_of(document)}
                 yield document.model_copy(update=more)
+
+
+def _by_relevance(documents: Sequence[Document]) -> Iterator[Document]:
+    """Each claim with each of its passages; nothing of a set that calls none irrelevant."""
+    every = list(_by_passage(documents))
+    if not any(finer_of(claim) == "irrelevant" for one in every for claim in one.claims):
+        return
+    for document in every:
+        (claim,) = document.claims
+        label = "NS" if finer_of(claim) == "irrelevant" else "S"
+        update = {"claims": [claim.model_copy(update={"label": label, "share": None})]}
+        yield document.model_copy(update=update)
+
+
+def _by_checkworthiness(documents: Sequence[Document]) -> Iterator[Document]:
+    """Each text with the claims of which people said whether they are facts to be checked."""
+    for document in documents:
+        kept = []
+        for claim in document.claims or []:
+            worth = getattr(claim, "checkworthiness", None)
+            if worth is not None and claim.failed is None:
+                label = "S" if worth == "factual" else "NS"
+                kept.append(claim.model_copy(update={"label": label, "finer": worth}))
+        if kept:
+            yield document.model_copy(update={"claims": kept})
 
 
 def _share(votes: Sequence[str | None] | None) -> float | None:

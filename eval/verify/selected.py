@@ -1,0 +1,51 @@
+"""What a selector keeps, as verdicts: to judge selectors by what people call worth checking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eval.stages import Selector
+from records import Claim, Document, Passage, Verdict
+
+
+class Selected:
+    """Call the claims that a selector keeps supported, and the others not supported.
+
+    Not a judge of truth: ``experiment agreement`` holds it against the labels of
+    ``levels: [checkworthiness]``. A selection that failed is ``failed``. ``p`` is not given; the
+    ``reason`` is the selector's.
+
+    Args:
+        select: the selector, e.g. eval.select.core.Core or eval.select.relevance.Relevant.
+    """
+
+    judges_sets = True
+
+    def __init__(self, select: Selector):
+        self.select = select
+
+    def holds(self) -> list[object]:
+        """The selector."""
+        return [self.select]
+
+    def __call__(
+        self,
+        documents: Sequence[Document],
+        claims: Sequence[Sequence[Claim]],
+        passages: Sequence[Sequence[Passage]],
+    ) -> list[list[Verdict]]:
+        """One verdict a claim; the passages are not read."""
+        labels = {True: "supported", False: "not_supported"}
+        return [
+            [
+                Verdict(
+                    claim=one.claim,
+                    assessor="selected",
+                    name="default",
+                    label="failed" if one.reason == "failed" else labels[one.selected],
+                    reason=one.reason,
+                )
+                for one in own
+            ]
+            for own in self.select(documents, claims)
+        ]
