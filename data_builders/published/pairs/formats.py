@@ -13,50 +13,50 @@ from typing import Literal, NamedTuple
 from records import Document, LssExample, RelationPair
 from records.foreign import WICE_LABELS, adapt
 from records.foreign_documents import READERS
+from records.foreign_labelled import meant_by
 
 Target = Literal["relation", "unli"]
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 OURS = (ENTAILMENT, NEUTRAL, CONTRADICTION, "not_entailment")
 
-# What each format's labels become; ``None`` is a row that nobody could agree on.
+# What people's words mean (``records/foreign_labelled.py``) as a relation. ``None`` is a row that
+# nobody could agree on.
+_RELATION_OF: dict[str | None, str | None] = {
+    "supported": ENTAILMENT, "partially_supported": "not_entailment",
+    "not_supported": "not_entailment", "refuted": CONTRADICTION, "not_enough": NEUTRAL,
+    "irrelevant": NEUTRAL, "disputed": None, "unknown": None,
+}  # fmt: skip
+
+
+def _meant(*words: str) -> dict[str, str | None]:
+    """A format's words for its labels, each as a relation."""
+    return {word: _RELATION_OF[meant_by(word, "label")[1]] for word in words}
+
+
+# What each format's labels become.
 LABELS: dict[str, dict[str, str | None]] = {
-    "snli": {ENTAILMENT: ENTAILMENT, NEUTRAL: NEUTRAL, CONTRADICTION: CONTRADICTION, "-": None},
+    "snli": _meant(ENTAILMENT, NEUTRAL, CONTRADICTION, "-"),
     "hub": {"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION, "-1": None},
-    "anli": {
-        "e": ENTAILMENT, "n": NEUTRAL, "c": CONTRADICTION,
-        ENTAILMENT: ENTAILMENT, NEUTRAL: NEUTRAL, CONTRADICTION: CONTRADICTION,
-    },
-    "fever": {
-        "SUPPORTS": ENTAILMENT, "REFUTES": CONTRADICTION, "NOT ENOUGH INFO": NEUTRAL,
-        "hidden": None,
-    },
-    "vitaminc": {"SUPPORTS": ENTAILMENT, "REFUTES": CONTRADICTION, "NOT ENOUGH INFO": NEUTRAL},
-    "sick": {
-        "ENTAILMENT": ENTAILMENT, "NEUTRAL": NEUTRAL, "CONTRADICTION": CONTRADICTION,
-        "0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION,
-    },
+    "anli": _meant("e", "n", "c", ENTAILMENT, NEUTRAL, CONTRADICTION),
+    "fever": _meant("SUPPORTS", "REFUTES", "NOT ENOUGH INFO", "hidden"),
+    "vitaminc": _meant("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"),
+    "sick": _meant("ENTAILMENT", "NEUTRAL", "CONTRADICTION")
+    | {"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION},
     # u-SNLI carries the class of SNLI beside the probability, the other way round.
     "unli": {"0": CONTRADICTION, "1": NEUTRAL, "2": ENTAILMENT},
-    "climate_fever": {
-        "SUPPORTS": ENTAILMENT, "REFUTES": CONTRADICTION, "NOT_ENOUGH_INFO": NEUTRAL,
-        "DISPUTED": None,
-    },
-    "averitec": {
-        "Supported": ENTAILMENT, "Refuted": CONTRADICTION, "Not Enough Evidence": NEUTRAL,
-        "Conflicting Evidence/Cherrypicking": None,
-    },
-    "wice": dict(WICE_LABELS),
-    "attribution_bench": {"attributable": ENTAILMENT, "not attributable": "not_entailment"},
-    "factcheck_bench": {
-        "completely-support": ENTAILMENT, "partially-support": "not_entailment",
-        "refute": CONTRADICTION, "irrelevant": NEUTRAL,
-    },
+    "climate_fever": _meant("SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO", "DISPUTED"),
+    "averitec": _meant(
+        "Supported", "Refuted", "Not Enough Evidence", "Conflicting Evidence/Cherrypicking"
+    ),
+    "wice": _meant("supported", "partially_supported", "not_supported"),
+    "attribution_bench": _meant("attributable", "not attributable"),
+    "factcheck_bench": _meant("completely-support", "partially-support", "refute", "irrelevant"),
     "citations": {"1": ENTAILMENT, "0": "not_entailment"},
     "atoms": {"True": ENTAILMENT, "False": "not_entailment"},
     "lss": {"the claim": ENTAILMENT, "a part of it": "not_entailment", "equally many": None},
     "ours": {label: label for label in OURS},
-}  # fmt: skip
+}
 # SICK's label of the other direction, e.g. ``B_neutral_A``.
 _BACK = {"entails": ENTAILMENT, "neutral": NEUTRAL, "contradicts": CONTRADICTION}
 
