@@ -20,7 +20,7 @@ from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
-from records import RelationPair
+from records import RelationPair, group_of
 from train.checks import judged_by
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
@@ -179,10 +179,15 @@ class Relation(ComponentModule):
         return predicted[:, 0], np.asarray(entailed, dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
+        """Rows whose label are the probabilities: a smaller model can be trained on them."""
         items, predicted = self._judged(items, outputs)
         return [
-            {"premise": r.premise, "hypothesis": r.hypothesis}
-            | dict(zip(RELATIONS, map(float, p), strict=True))
+            {
+                "premise": r.premise,
+                "hypothesis": r.hypothesis,
+                "label": dict(zip(RELATIONS, map(float, p), strict=True)),
+                "group": group_of(r),
+            }
             for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
 

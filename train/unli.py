@@ -99,9 +99,10 @@ class Unli(ComponentModule):
         return predicted, np.asarray([item.target for item in items], dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
+        """Rows whose label is the probability: a smaller model can be trained on them."""
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         return [
-            {"premise": r.premise, "hypothesis": r.hypothesis, "p": float(p)}
+            {"premise": r.premise, "hypothesis": r.hypothesis, "label": float(p)}
             for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
 

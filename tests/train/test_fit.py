@@ -227,7 +227,23 @@ def test_validate_and_predict_read_the_best_weights(arguments: Callable, tmp_pat
     lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == 10
-    assert all(0 <= row["p"] <= 1 for row in rows)
+    assert all(0 <= row["label"] <= 1 for row in rows)
+
+
+@pytest.mark.parametrize("component", ["unli", "relation"])
+def test_what_a_teacher_predicts_trains_a_pupil(
+    component: str, arguments: Callable, tmp_path: Path
+) -> None:
+    teacher = tmp_path / "checkpoints/run"
+    main(arguments(component))
+    rows = str(tmp_path / f"{component}.jsonl")
+    main(
+        ["predict", "--ckpt_path", str(teacher), "--data.test", rows, "--runs", str(tmp_path / "t")]
+    )
+    (told,) = (tmp_path / "t").rglob("predictions.jsonl")
+    main(arguments(component, "--data.train", str(told), run="pupil"))
+    (data, *_) = read_component(tmp_path / "checkpoints/pupil").data
+    assert (data.path, data.rows) == ("predictions.jsonl", 10)
 
 
 def test_two_class_dev_is_monitored_by_auroc(
