@@ -101,7 +101,8 @@ class SourcePriors(Builder):
             passages = {passage.id: passage for passage in document.passages or []}
             for claim in document.claims or []:
                 named = passages if claim.contexts is None else claim.contexts
-                found = [(passages[name], source_of(passages[name], self.by)) for name in named]
+                there = [passages[name] for name in named if name in passages]
+                found = [(passage, source_of(passage, self.by)) for passage in there]
                 work.dropped["passage without a source"] += sum(not s for _, s in found)
                 truths.append(_TRUTHS.get(getattr(claim, "finer", None) or claim.label))
                 pairs += [(passage.text, claim.text) for passage, source in found if source]
