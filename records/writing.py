@@ -17,6 +17,8 @@ from typing import TextIO
 
 from pydantic import BaseModel
 
+from records.errors import UserError
+
 
 def json_line(record: BaseModel | dict) -> str:
     """One line of JSON with sorted-as-declared keys, without absent optional fields."""
@@ -67,11 +69,18 @@ def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
 
 
 def sha256_file(path: str | Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
+    """Hex SHA-256 of a file's bytes.
+
+    Raises:
+        UserError: there is no such file.
+    """
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; give the path of one that is there") from None
     return digest.hexdigest()
 
 
