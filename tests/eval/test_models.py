@@ -323,7 +323,7 @@ def test_tokens_are_drawn_from_the_nucleus():
 def test_a_base_model_needs_no_component(tiny_llama):
     lm = CausalLM(str(tiny_llama), dtype="float32")
     assert lm.prompt_for("Ada") == "Ada"
-    assert lm.max_length == 256
+    assert lm.positions == 256
     assert lm.log_likelihoods([("Ada", " is.")])[0].nll > 0
 
 
