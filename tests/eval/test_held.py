@@ -27,7 +27,7 @@ ROOMS = (
 )
 # What a constructor asks for beside models, where its defaults do not do; by the argument's name.
 PLAIN = {
-    "priors": "priors.jsonl",
+    "priors": __file__,  # it has to be there, and is not read
     "bleached": ["{topic} is a person."],
     "user_agent": "tests/1.0 (me@my-lab.example)",
     "path": "pages.db",
