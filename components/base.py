@@ -125,7 +125,8 @@ def load_classifier(
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     path = resolve_base(base)
-    theirs = AutoConfig.from_pretrained(path, revision=revision).id2label
+    id2label = AutoConfig.from_pretrained(path, revision=revision).id2label
+    theirs = [id2label[index] for index in sorted(id2label)]
     model, info = auto.from_pretrained(
         path,
         revision=revision,
@@ -143,7 +144,7 @@ def load_classifier(
     _check_encoder(base, model, fresh, set(info["unexpected_keys"]))
     output = _output_layer(model, len(labels))
     if output is None or any(name.startswith(output) for name in fresh):
-        places = match_labels([theirs[index] for index in sorted(theirs)], RELATIONS)
+        places = match_labels(theirs, RELATIONS)
         if output and places and len(labels) == 1 and not tokens:
             own = auto.from_pretrained(
                 path, revision=revision, use_safetensors=True, dtype=torch.float32
@@ -153,11 +154,11 @@ def load_classifier(
             return model
         print(f"base {base}: its head for {', '.join(labels)} starts afresh")
         return model
-    order = match_labels([theirs[index] for index in sorted(theirs)], labels)
+    order = match_labels(theirs, labels)
     layer = model.get_submodule(output)
     with torch.no_grad():
         if order is None:
-            print(f"base {base}: classes {list(theirs.values())} are not {labels}; fresh head")
+            print(f"base {base}: classes {theirs} are not {labels}; fresh head")
             layer.reset_parameters()
         elif order != list(range(len(labels))):
             print(f"base {base}: its classes are reordered to {', '.join(labels)}")

@@ -79,3 +79,8 @@ def model_name(writer: Writer) -> str:
     """The model's name, as records and plans show it."""
     model = writer.identity.get("model", type(writer).__name__)
     return str(model["id"] if isinstance(model, Mapping) else model)
+
+
+def identity_of(model: object) -> object:
+    """What decides a model's judgements, for journals."""
+    return None if model is None else getattr(model, "identity", type(model).__name__)

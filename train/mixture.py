@@ -132,13 +132,13 @@ def source_names(paths: Sequence[str], rows: Sequence[Sequence[Record]]) -> list
         paths: the files.
         rows: all records of each.
     """
-    plain = [re.sub(r"[^\w.-]+", "_", Path(path).stem) for path in paths]
-    folders = [re.sub(r"[^\w.-]+", "_", f"{Path(p).parent.name}_{Path(p).stem}") for p in paths]
+    plain = [_spelled(Path(path).stem) for path in paths]
+    folders = [_spelled(f"{Path(p).parent.name}_{Path(p).stem}") for p in paths]
     names = []
     for stem, records in zip(plain, rows, strict=True):
         declared = {getattr(record, "source", None) for record in records}
         agreed = declared.pop() if len(declared) == 1 else None
-        names.append(re.sub(r"[^\w.-]+", "_", agreed or stem))
+        names.append(_spelled(agreed or stem))
     numbered = [f"{name}_{number}" for number, name in enumerate(names, 1)]
     for finer in (plain, folders, numbered):
         seen = Counter(names)
@@ -151,4 +151,9 @@ def row_sources(part: Part) -> list[str]:
     own = [getattr(row, "source", None) for row in part.rows]
     if len(set(own)) < 2:
         return [part.source] * len(own)
-    return [re.sub(r"[^\w.-]+", "_", name) if name else part.source for name in own]
+    return [_spelled(name) if name else part.source for name in own]
+
+
+def _spelled(name: str) -> str:
+    """A source's name as measures have it: no blanks, no slashes."""
+    return re.sub(r"[^\w.-]+", "_", name)

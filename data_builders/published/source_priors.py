@@ -22,6 +22,7 @@ import numpy as np
 
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
+from data_builders.journal import identity_of
 from eval.retrieve.trusted import By, source_of
 from eval.stages import EntailmentModel, called
 from records import Document, SourcePrior, UserError, read_records
@@ -30,7 +31,6 @@ from records import Document, SourcePrior, UserError, read_records
 _MOST, _VOTES = 0.7, 2
 # Rounds after which the priors are what they are; they stay after three or four.
 _ROUNDS = 50
-_SIGN = {0: 1, 1: 0, 2: -1}
 # A claim that is not supported may still be true, unless a set says no finer word for it.
 _TRUTHS = {"supported": 1, "refuted": -1, "S": 1, "NS": -1}
 
@@ -74,8 +74,7 @@ class SourcePriors(Builder):
 
     def config(self) -> dict:
         """The options, the model by what decides its answers."""
-        model = getattr(self.entailment, "identity", type(self.entailment).__name__)
-        return super().config() | {"entailment": model}
+        return super().config() | {"entailment": identity_of(self.entailment)}
 
     def make(self, work: Work) -> Made:
         """Ask for all relations, then learn."""
@@ -112,7 +111,7 @@ class SourcePriors(Builder):
         for (place, source), row in zip(owners, answers, strict=True):
             if np.isnan(row).any():
                 work.dropped["pair that the model failed to judge"] += 1
-            elif sign := _SIGN[int(called(row))]:
+            elif sign := 1 - int(called(row)):  # entailed 1, contradicted -1
                 votes[place].append(Vote(source, sign))
             else:
                 work.dropped["passage that takes no side"] += 1

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from eval.retrieve.dense import SentenceEncoder
+from eval.retrieve.dense import SentenceEncoder, directions
 from eval.select.judgements import relations
 from eval.stages import EntailmentModel, entails
 from records import UserError
@@ -111,10 +111,8 @@ class ByCosine:
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
         """One :class:`Matches` a text."""
         every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))
-        vectors = np.asarray(self.encoder.encode(every), dtype=float) if every else np.zeros((0, 1))
-        lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         place = {claim: number for number, claim in enumerate(every)}
-        units, found = vectors / lengths, []
+        units, found = directions(self.encoder, every), []
         for own, theirs in zip(subclaims, people, strict=True):
             rows, columns = [place[claim] for claim in own], [place[claim] for claim in theirs]
             table = units[rows] @ units[columns].T >= self.threshold - 1e-9

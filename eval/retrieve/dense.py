@@ -124,6 +124,18 @@ class SentenceEncoder:
         return model.float()
 
 
+def directions(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
+    """Vectors of length 1, whose products are cosines, whatever length the model's have.
+
+    Returns:
+        Shape (texts, width), float64; (0, 1) without a text.
+    """
+    if not texts:
+        return np.zeros((0, 1))
+    vectors = np.asarray(encoder.encode(texts), dtype=float)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
 class PassageFile(Sequence[Passage]):
     """The passages of a JSONL file, read from the disk when they are wanted.
 

@@ -61,10 +61,6 @@ LABELS: dict[str, dict[str, str | None]] = {
 _BACK = {"entails": ENTAILMENT, "neutral": NEUTRAL, "contradicts": CONTRADICTION}
 
 
-# Of a claim that is kept in part or as a whole.
-_WHOLE_OR_PART = ("not_entailment", ENTAILMENT)
-
-
 class Found(NamedTuple):
     """A pair of a foreign row.
 
@@ -194,7 +190,9 @@ def _lss(row: dict, target: Target) -> list[Found]:
     except (AttributeError, TypeError, ValueError) as error:
         raise WrongRow(str(error)) from None
     whole = sum(lss == claim for lss in kept)
-    label = None if 2 * whole == len(kept) else _WHOLE_OR_PART[2 * whole > len(kept)]
+    label = ENTAILMENT if 2 * whole > len(kept) else "not_entailment"
+    if 2 * whole == len(kept):
+        label = None
     part = next((lss for lss in kept if lss not in ("", claim)), "")
     found = [(claim, label), (part, ENTAILMENT)] if part else [(claim, label)]
     return [Found(reference, text, told, group) for text, told in found]

@@ -22,7 +22,7 @@ import numpy as np
 
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
-from data_builders.journal import journalled
+from data_builders.journal import identity_of, journalled
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Attacked
 from data_builders.written.attacks.edits import Corrected, Edited
@@ -34,7 +34,6 @@ from data_builders.written.attacks.triviality import Alternatives, Hedged, Hedge
 from data_builders.written.attacks.validity import Asked, unentailed
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source, labelled, told_apart
-from data_builders.written.corruption.texts import identity_of
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel
 from records import Document, Passage, UserError, read_records, sha256_text

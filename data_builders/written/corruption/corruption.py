@@ -22,7 +22,7 @@ from typing import ClassVar, Literal
 from data_builders.builder import Builder, Step, Work
 from data_builders.builder import Made as Files
 from data_builders.dataset import Card
-from data_builders.journal import journalled, model_name
+from data_builders.journal import identity_of, journalled, model_name
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.corruption.appended import (
     Appended,
@@ -36,7 +36,7 @@ from data_builders.written.corruption.corrupters import Change, Corrupter, ToCha
 from data_builders.written.corruption.curves import Made, clean_twin, corrupted, texts_of
 from data_builders.written.corruption.figures import changes_of, statistics
 from data_builders.written.corruption.sources import Source, read_sources
-from data_builders.written.corruption.texts import Merged, Merger, ToMerge, identity_of, listed
+from data_builders.written.corruption.texts import Merged, Merger, ToMerge, listed
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel

@@ -12,6 +12,7 @@ import numpy as np
 import Stemmer
 
 from components.sentences import split_sentences
+from data_builders.journal import identity_of
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
@@ -220,11 +221,6 @@ def place_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     told = [stems(sentence) for sentence in sentences]
     shared = [[len(own & words) for words in told] for own in map(stems, claims)]
     return [own.index(max(own)) for own in shared]
-
-
-def identity_of(model: object) -> object:
-    """What decides a model's judgements, for journals."""
-    return None if model is None else getattr(model, "identity", type(model).__name__)
 
 
 def _with_topic(sentence: str, topic: str) -> str:

@@ -70,11 +70,12 @@ def read_sets(
     """
     read = [document for file in files for document in _read(file)]
     documents = _joined(read)
+    by_passage = list(_by_passage(documents))
     found: dict[Level, list[Document]] = {
-        "passages": list(_by_passage(documents)),
+        "passages": by_passage,
         "claims": _by_claim(name, documents, left_out),
         "citations": list(_by_citation(files, documents)),
-        "relevance": list(_by_relevance(documents)),
+        "relevance": list(_by_relevance(by_passage)),
         "checkworthiness": list(_by_checkworthiness(documents)),
     }
     there = [level for level, own in found.items() if any(_labelled(d) for d in own)]
@@ -176,12 +177,11 @@ def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
                 yield document.model_copy(update=more)
 
 
-def _by_relevance(documents: Sequence[Document]) -> Iterator[Document]:
+def _by_relevance(by_passage: Sequence[Document]) -> Iterator[Document]:
     """Each claim with each of its passages; nothing of a set that calls none irrelevant."""
-    every = list(_by_passage(documents))
-    if not any(finer_of(claim) == "irrelevant" for one in every for claim in one.claims):
+    if not any(finer_of(claim) == "irrelevant" for one in by_passage for claim in one.claims):
         return
-    for document in every:
+    for document in by_passage:
         (claim,) = document.claims
         label = "NS" if finer_of(claim) == "irrelevant" else "S"
         update = {"claims": [claim.model_copy(update={"label": label, "share": None})]}

@@ -14,7 +14,7 @@ import numpy as np
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from components.overlap import stems
-from eval.retrieve.dense import SentenceEncoder
+from eval.retrieve.dense import SentenceEncoder, directions
 from eval.stages import EntailmentModel, called
 from records import Claim
 
@@ -249,8 +249,7 @@ class _Cosine:
     """Cosines of a sentence encoder's vectors, as FactReasoner's code of version 0.8."""
 
     def __init__(self, encoder: SentenceEncoder, claims: Sequence[str], contexts: Sequence[str]):
-        vectors = np.asarray(encoder.encode([*claims, *contexts]), dtype=float)
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        vectors = directions(encoder, [*claims, *contexts])
         self._cosines = vectors @ vectors.T  # (claims + contexts, the same)
         self._first = len(claims)
 
