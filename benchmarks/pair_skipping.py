@@ -11,6 +11,7 @@ more costs nothing; ``--cache`` keeps the answers for another call.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,27 +19,22 @@ import numpy as np
 from components.encoding import Pair
 from eval.models.encoder import Entailment
 from eval.retrieve.given import Given
+from eval.select.judgements import Remembered
 from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Document, read_records
 
 
-class Known:
-    """A relation model that remembers its answers, and counts what it is asked."""
+class Known(Remembered):
+    """Keeps how many pairs the last call asked."""
 
-    def __init__(self, model: Entailment):
-        self.model = model
-        self.answers: dict[Pair, np.ndarray] = {}
-        self.asked = 0
+    asked = 0
 
-    def relations(self, pairs: list[Pair]) -> np.ndarray:
-        """Probabilities of the pairs, from the model where they are new."""
+    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """As the model's, shape (n, 3)."""
         self.asked = len(pairs)
-        new = [pair for pair in pairs if pair not in self.answers]
-        if new:
-            self.answers.update(zip(new, self.model.relations(new), strict=True))
-        return np.array([self.answers[pair] for pair in pairs])
+        return super().relations(pairs)
 
 
 def posteriors(graphs: list[Graph]) -> np.ndarray:

@@ -14,7 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+import numpy as np
 from nupunkt import sent_tokenize
+from scipy.sparse import csr_array
 from Stemmer import Stemmer
 
 NEW = "*"
@@ -112,6 +114,28 @@ def stem_weights(texts: Iterable[str]) -> Callable[[str], float]:
     different = dict.fromkeys(texts)
     spread = Counter(stem for text in different for stem in _stem_set(text))
     return lambda stem: math.log((len(different) + 1) / (spread[stem] + 0.5))
+
+
+def stem_shares(texts: Sequence[str]) -> np.ndarray:
+    """How much of each text every other one has: shares of weighted stems.
+
+    A stem weighs ln((n + 1) / df) in these n texts, so that the name of their topic tells nothing.
+
+    Returns:
+        Shape (n, n): at [i, j] the share of text j's stems that text i has, from 0 to 1; 1 where
+        text j has none.
+    """
+    bags = [sorted(set(stems(text))) for text in texts]
+    spread = Counter(stem for bag in bags for stem in bag)
+    # In the order of characters, so that the order of the texts changes no sum.
+    place = {stem: number for number, stem in enumerate(sorted(spread))}
+    rarity = np.array([math.log((len(bags) + 1) / spread[stem]) for stem in place])
+    columns = [place[stem] for bag in bags for stem in bag]
+    starts = np.cumsum([0, *map(len, bags)])
+    has = csr_array((np.ones(len(columns)), columns, starts), shape=(len(bags), len(place)))
+    weights = has * rarity[None, :]
+    shared, whole = (weights @ has.T).toarray(), weights.sum(axis=1)
+    return np.divide(shared, whole[None, :], out=np.ones_like(shared), where=whole[None, :] > 0)
 
 
 def covered_share(claim: str, evidence: Sequence[str], weight: Callable[[str], float]) -> float:

@@ -25,9 +25,9 @@ from the paper. What is decided here:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, permutations
+from itertools import combinations, islice, pairwise
 from typing import Literal, Protocol
 
 import numpy as np
@@ -56,6 +56,13 @@ class Relevance(Protocol):
 
         ``None`` where that could not be judged.
         """
+
+
+class Comparison(Protocol):
+    """Says which claims of a document may entail each other (``eval/select/gate.py``)."""
+
+    def pairs(self, texts: Sequence[str]) -> Iterable[tuple[int, int]]:
+        """Places i < j of the distinct texts to compare, in order."""
 
 
 @dataclass
@@ -106,7 +113,7 @@ class Core:
     """The selector stage: which subclaims of each document count.
 
     All model calls are batched over the documents of a call: one for document entailment, up to
-    three for the cap, one for likelihoods, one for exclusion among the claims that can still be
+    three for the cap, one for likelihoods, two for exclusion among the claims that can still be
     selected.
 
     Args:
@@ -129,6 +136,7 @@ class Core:
         relevance: judges Rel of source sentences; None: all are relevant.
         cap: a model of its own for the cap, whose most probable relation decides; None:
             ``entailment`` and its threshold.
+        gate: leaves out pairs of claims that have little in common; None compares all of them.
 
     Raises:
         UserError: an option out of range, or weights that lack a model or bleached claims.
@@ -147,6 +155,7 @@ class Core:
         floor: float = 1e-6,
         relevance: Relevance | None = None,
         cap: EntailmentModel | None = None,
+        gate: Comparison | None = None,
     ):
         if weighting not in ("uniform", "cpmi", "capped"):
             raise UserError(f"weighting: {weighting!r}; give uniform, cpmi or capped")
@@ -172,10 +181,11 @@ class Core:
         self.floor = floor
         self.relevance = relevance
         self.cap = cap
+        self.gate = gate
 
     def holds(self) -> list[object]:
-        """Its models, and what judges relevance."""
-        return [self.entailment, self.unli, self.relevance, self.cap]
+        """Its models, and what judges relevance and nearness."""
+        return [self.entailment, self.unli, self.relevance, self.cap, self.gate]
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
@@ -312,19 +322,35 @@ class Core:
         able = view.any_copy(view.coherent if self.p == 1 else view.relevant)
         return np.flatnonzero(able if self.strict_eq1 else able & (view.weights > 0))
 
+    def _compared(self, views: list[_View]) -> Iterator[tuple[int, int, int]]:
+        """Which texts of the race are compared: the view's place and two nodes, the longer first.
+
+        The longer of two texts is likelier to say what the other says.
+        """
+        for row, view in enumerate(views):
+            race = self._in_race(view)
+            if self.gate is None:
+                pairs = combinations(range(len(race)), 2)
+            else:
+                pairs = self.gate.pairs([view.spellings[node] for node in race])
+            for one, other in pairs:
+                i, j = int(race[one]), int(race[other])
+                shorter = len(view.spellings[i]) < len(view.spellings[j])
+                yield (row, j, i) if shorter else (row, i, j)
+
     def _judge_exclusion(self, views: list[_View]) -> None:
-        """Fill in which texts exclude each other; of all pairs only the entailing ones are kept."""
-        wanted = (
-            (row, int(i), int(j))
-            for row, view in enumerate(views)
-            for i, j in permutations(self._in_race(view), 2)
-        )
+        """Fill in which texts exclude each other; of all pairs only the entailing ones are kept.
+
+        One direction is enough: the other is asked for where the first does not entail.
+        """
+        compared = self._compared(views)
         entailing: list[list[tuple[int, int]]] = [[] for _ in views]
-        while block := list(islice(wanted, PAIRS_AT_ONCE)):
-            pairs = [(views[row].spellings[i], views[row].spellings[j]) for row, i, j in block]
-            known = relations(self.entailment, pairs)
-            held = entails(np.array([known[pair] for pair in pairs]), self.entail_threshold)
-            for row, i, j in (block[place] for place in np.flatnonzero(held)):
+        while block := list(islice(compared, PAIRS_AT_ONCE)):
+            held = self._entailed(views, block)
+            open_block = [block[place] for place in np.flatnonzero(~held)]
+            back = self._entailed(views, [(row, j, i) for row, i, j in open_block])
+            found = [block[place] for place in np.flatnonzero(held)]
+            for row, i, j in found + [open_block[place] for place in np.flatnonzero(back)]:
                 entailing[row].append((i, j))
         for view, found in zip(views, entailing, strict=True):
             i, j = np.array(found, np.int64).reshape(-1, 2).T
@@ -332,6 +358,13 @@ class Core:
             view.exclusion = csr_array(
                 (np.ones(2 * len(i), bool), both), shape=view.exclusion.shape
             )
+
+    def _entailed(self, views: list[_View], block: list[tuple[int, int, int]]) -> np.ndarray:
+        """Whether the first text of each triple entails the second, (len(block),)."""
+        pairs = [(views[row].spellings[i], views[row].spellings[j]) for row, i, j in block]
+        known = relations(self.entailment, pairs)
+        answers = np.array([known[pair] for pair in pairs]).reshape(-1, 3)
+        return entails(answers, self.entail_threshold)
 
     def _select(self, view: _View) -> list[Selection]:
         """Solve the program for one document and say why each claim stays or goes."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -13,7 +11,7 @@ import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
-from components.overlap import stems
+from components.overlap import stem_shares
 from eval.retrieve.dense import SentenceEncoder, directions
 from eval.stages import EntailmentModel, called
 from records import Claim
@@ -209,40 +207,30 @@ class Pruning:
 
 
 class _Overlap:
-    """Share of a text's stems that another has, each weighted by how few texts have it.
-
-    The weights are of one document's texts, in which its topic's name tells nothing.
-    """
+    """Shares of weighted stems, see :func:`components.overlap.stem_shares`."""
 
     def __init__(self, claims: Sequence[str], contexts: Sequence[str]):
-        self._claims = [frozenset(stems(text)) for text in claims]
-        self._contexts = [frozenset(stems(text)) for text in contexts]
-        bags = self._claims + self._contexts
-        spread = Counter(stem for bag in bags for stem in bag)
-        self._rarity = {stem: math.log((len(bags) + 1) / spread[stem]) for stem in spread}
+        self._shares = stem_shares([*claims, *contexts])  # (claims + contexts, the same)
+        self._first = len(claims)
 
     def of_claim(self, context: int, claim: int) -> float:
         """Share of the claim that the context has."""
-        return self._share(self._claims[claim], self._contexts[context])
+        return float(self._shares[self._first + context, claim])
 
     def of_contexts(self, one: int, other: int) -> float:
         """The larger share of one that the other has."""
-        return max(self._both(self._contexts[one], self._contexts[other]))
+        return max(self._both(self._first + one, self._first + other))
 
     def of_claims(self, one: int, other: int) -> float:
         """The larger share of one that the other has."""
-        return max(self._both(self._claims[one], self._claims[other]))
+        return max(self._both(one, other))
 
     def alike(self, one: int, other: int) -> float:
         """The smaller share of one that the other has."""
-        return min(self._both(self._contexts[one], self._contexts[other]))
+        return min(self._both(self._first + one, self._first + other))
 
-    def _both(self, one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
-        return self._share(one, other), self._share(other, one)
-
-    def _share(self, hypothesis: frozenset[str], premise: frozenset[str]) -> float:
-        whole = math.fsum(self._rarity[stem] for stem in hypothesis)
-        return math.fsum(self._rarity[s] for s in hypothesis & premise) / whole if whole else 1.0
+    def _both(self, one: int, other: int) -> tuple[float, float]:
+        return float(self._shares[one, other]), float(self._shares[other, one])
 
 
 class _Cosine:

@@ -1,0 +1,64 @@
+"""Which claims of a long document Core compares: pairs that have little in common are not asked.
+
+Core's exclusion asks about all N² pairs of a document's claims (2407.03572, Eq. 1), though a claim
+entails few others. The gate leaves out pairs that a cheap score tells apart; what it costs on real
+texts is in ``docs/results.md`` and measured by ``benchmarks/core_gate.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from components.overlap import stem_shares
+from eval.retrieve.dense import SentenceEncoder, directions
+from records import UserError
+
+
+class Gate:
+    """Lets through pairs of claims that may entail each other.
+
+    The score of a pair is the larger share of weighted stems that one has of the other
+    (:func:`components.overlap.stem_shares`), or the cosine of an encoder's vectors.
+
+    Args:
+        skip_below: pairs of a smaller score are not asked, and exclude each other never.
+        from_claims: documents of fewer distinct claims are compared in full.
+        encoder: scores are cosines of its vectors; without it, shares of stems.
+
+    Raises:
+        UserError: a threshold outside [0, 1].
+    """
+
+    def __init__(
+        self,
+        skip_below: float = 0.6,
+        from_claims: int = 50,
+        encoder: SentenceEncoder | None = None,
+    ):
+        if not 0 <= skip_below <= 1:
+            raise UserError(f"skip_below: {skip_below}; give a share in [0, 1]")
+        self.skip_below = skip_below
+        self.from_claims = from_claims
+        self.encoder = encoder
+
+    def holds(self) -> list[object]:
+        """The encoder."""
+        return [self.encoder]
+
+    def pairs(self, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Places i < j of the texts to compare, in order."""
+        if len(texts) < self.from_claims:
+            yield from combinations(range(len(texts)), 2)
+            return
+        if self.encoder is None:
+            shares = stem_shares(texts)
+            scores = np.maximum(shares, shares.T)
+        else:
+            units = directions(self.encoder, texts)
+            scores = units @ units.T
+        # Sums of a few weights may miss their bound by the last bits.
+        near = np.triu(scores >= self.skip_below - 1e-9, 1)
+        yield from zip(*(places.tolist() for places in np.nonzero(near)), strict=True)
