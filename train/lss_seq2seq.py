@@ -251,7 +251,9 @@ class LssSeq2Seq(ComponentModule):
         if any.
         """
         target = batch["target"]
-        logits = self.model(**batch["inputs"], labels=target).logits.float()  # (items, tokens, v)
+        # A cache would copy all keys and values, and activation checkpointing would fill it twice.
+        output = self.model(**batch["inputs"], labels=target, use_cache=False)
+        logits = output.logits.float()  # (items, tokens, vocabulary)
         losses = cross_entropy(
             logits.transpose(1, 2), target, ignore_index=_IGNORE, reduction="none"
         )  # (items, tokens), 0 where padded
