@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ _NO_INFLUENCE = {"data", "metrics", "metrics_split", "seed", "versions", "keep_t
 _MODEL_FILES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
 # SQLite takes 32 766 variables in one statement since 3.32.
 _KEYS_PER_QUERY = 10_000
+# Seconds to wait for another process that writes.
+_LOCKED = 60.0
 
 
 def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> bytes:
@@ -81,9 +84,9 @@ class AnswerCache:
         try:
             # A notebook's language model answers from another thread, one answer at a time.
             self._table = sqlite3.connect(
-                self.path, timeout=60.0, isolation_level=None, check_same_thread=False
+                self.path, timeout=_LOCKED, isolation_level=None, check_same_thread=False
             )
-            self._table.execute("PRAGMA journal_mode=WAL")
+            self._write_ahead()
             # After a power cut the last batches may be gone, but the file stays whole.
             self._table.execute("PRAGMA synchronous=NORMAL")
             self._table.execute(
@@ -94,6 +97,18 @@ class AnswerCache:
             raise UserError(
                 f"{self.path}: cannot be used as a cache ({error}); delete it or give another file"
             ) from None
+
+    def _write_ahead(self) -> None:
+        """Turn the file to write-ahead; SQLite does not wait for another process that does so."""
+        end = time.monotonic() + _LOCKED
+        while True:
+            try:
+                self._table.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The known answers among ``keys``, each a float64 array of shape (values,)."""

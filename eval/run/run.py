@@ -14,9 +14,10 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -143,27 +144,35 @@ class Run:
         Raises:
             UserError: two documents have the same id.
         """
+        each = partial(map, partial(journal_rows, self.held, work))
+        return self.chunks(part, each, documents, record, chunk)
+
+    def chunks(
+        self,
+        part: str,
+        each: Callable[[Sequence[Sequence[Any]]], Iterable[list[dict]]],
+        documents: Sequence[Any],
+        record: type[R],
+        chunk: int = CHUNK,
+    ) -> list[R]:
+        """As ``documents``, where chunks are done elsewhere and may be ready in any order.
+
+        Args:
+            part: as above, and so are the others.
+            each: takes the chunks that are not done, and gives :func:`journal_rows` of each as soon
+                as it is.
+        """
         twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
         if times > 1:
             raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
-        models = writers(self.held)
         with JsonlAppender(self._journal(part), key="id") as done:
             whole = {i for row in done.done.values() for i in row.get("documents", [])}
             todo = [document for document in documents if document.id not in whole]
             there = len(documents) - len(todo)
             bar = tqdm(total=len(documents), initial=there, unit="document", disable=None)
-            for start in range(0, len(todo), chunk):
-                some = todo[start : start + chunk]
-                before = [copy(model.usage) for model in models]
-                rows = [
-                    {"id": document.id, "done": one.model_dump(mode="json")}
-                    for document, one in zip(some, work(some), strict=True)
-                ]
-                used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
-                ids = [document.id for document in some]
-                ends = {"id": f"{_USAGE}{ids[0]}", "documents": ids, "usage": used}
-                done.append([*rows, ends])
-                bar.update(len(some))
+            for rows in each([todo[s : s + chunk] for s in range(0, len(todo), chunk)]):
+                done.append(rows)
+                bar.update(len(rows) - 1)
             bar.close()
             return [record.model_validate(done.done[d.id]["done"]) for d in documents]
 
@@ -253,6 +262,27 @@ class Run:
         ]
         for path in {*torn, *self._journals()}:
             path.unlink()
+
+
+def journal_rows(
+    held: object, work: Callable[[Sequence[Any]], Sequence[BaseModel]], some: Sequence[Any]
+) -> list[dict]:
+    """Do a chunk of documents: a row each, and a last one with their ids and what it took.
+
+    Args:
+        held: what holds the language models that the work asks.
+        work: takes the documents and gives one record each.
+        some: the documents of the chunk.
+    """
+    models = writers(held)
+    before = [copy(model.usage) for model in models]
+    rows = [
+        {"id": document.id, "done": one.model_dump(mode="json")}
+        for document, one in zip(some, work(some), strict=True)
+    ]
+    used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
+    ids = [document.id for document in some]
+    return [*rows, {"id": f"{_USAGE}{ids[0]}", "documents": ids, "usage": used}]
 
 
 def _locked(path: Path) -> int:
