@@ -93,12 +93,9 @@ def main(arguments: list[str] | None = None) -> int:
     config.pop("config", None)
     dry_run = config.pop("dry_run")
     builder = _builder(name)(**parser.instantiate(config).as_dict())
-    if dry_run:
-        from data_builders.builder import show_plan  # the list of datasets has no need of it
+    from data_builders.builder import show_built, show_plan  # the list of datasets needs neither
 
-        print(show_plan(name, builder.plan()))
-    else:
-        builder.build()
+    print(show_plan(name, builder.plan()) if dry_run else show_built(name, builder.build()))
     return 0
 
 

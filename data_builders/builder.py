@@ -30,7 +30,7 @@ from typing import ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from data_builders.dataset import Card, sweep, write_dataset
+from data_builders.dataset import Card, require_own, sweep, write_dataset
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
 
@@ -210,8 +210,11 @@ class Builder(ABC):
         """Make the records and write the folder; returns the manifest's path.
 
         Raises:
-            UserError: a file that is not there, or nothing is left to write.
+            UserError: a file that is not there, another builder's dataset in the folder, or nothing
+                is left to write.
         """
+        name = type(self).__module__.rpartition(".")[2]  # a builder's file has its command's name
+        require_own(self.output, name)
         for path in self.inputs():
             if not Path(path).exists():
                 raise UserError(f"{path}: no such file; give the path of one that is there")
@@ -221,6 +224,7 @@ class Builder(ABC):
             manifest = write_dataset(
                 self.output,
                 made.files,
+                builder=name,
                 configs=self.files(),
                 card=made.card,
                 clients=work.clients,
@@ -327,6 +331,16 @@ def show_plan(name: str, steps: Sequence[Step]) -> str:
     open_steps = sum(step.seconds is None for step in steps)
     more = f", and {open_steps} step(s) whose time is not known yet" if open_steps else ""
     return "\n".join([*lines, "", f"{name}: {_duration(known)}{more}; nothing was asked."])
+
+
+def show_built(name: str, manifest: Path) -> str:
+    """What a build wrote, in one line for the terminal."""
+    told = json.loads(manifest.read_text(encoding="utf-8"))
+    left_out = sum(told["dropped"].values())
+    return (
+        f"{name}: {told['kept']:,} record(s) in {len(told['files'])} file(s) of {manifest.parent} "
+        f"({left_out:,} left out); card: {manifest.parent / 'README.md'}"
+    )
 
 
 def _duration(seconds: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -13,7 +14,7 @@ from pathlib import Path, PurePath
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from records import sha256_file, write_json, write_jsonl, write_text
+from records import UserError, sha256_file, write_json, write_jsonl, write_text
 
 PACKAGES = ("pydantic", "oxigraph", "matplotlib")
 
@@ -43,6 +44,7 @@ def write_dataset(
     folder: str | Path,
     files: Mapping[str, Iterable[BaseModel | dict]],
     *,
+    builder: str,
     configs: Mapping[str, Mapping[str, str]],
     card: Card,
     clients: Sequence[PoliteClient],
@@ -61,6 +63,7 @@ def write_dataset(
         folder: where it goes; files of an earlier dataset with the same names are replaced.
         files: path in the folder (``unli/train.jsonl``) to its records; generators are written
             as they come, so a dataset may be larger than the memory.
+        builder: who made it, as the command line names it.
         configs: config of the card to its splits, each to the path of its file, e.g. ``{"unli":
             {"train": "unli/train.jsonl"}}``. The card names those that have rows, since the Hub's
             viewer cannot read others, and none of the config ``""``.
@@ -92,6 +95,7 @@ def write_dataset(
     total = sum(entry["rows"] for entry in written.values())
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
+        "builder": builder,
         "config": {name: _plain(value) for name, value in config.items()},
         "seed": seed,
         "inputs": [
@@ -109,6 +113,29 @@ def write_dataset(
     write_json(folder / "manifest.json", manifest)
     sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
+
+
+def require_own(folder: Path, builder: str) -> None:
+    """See that a folder holds no other builder's dataset, whose card and manifest would be lost.
+
+    A manifest that names no builder is of a time when none did, and is taken for the builder's own.
+
+    Args:
+        folder: where a dataset is to go.
+        builder: who is to make it, as the command line names it.
+
+    Raises:
+        UserError: it holds another builder's dataset.
+    """
+    path = folder / "manifest.json"
+    if not path.is_file():
+        return
+    there = json.loads(path.read_text(encoding="utf-8")).get("builder", builder)
+    if there != builder:
+        raise UserError(
+            f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "
+            "overwrite; give another --output, or delete the folder"
+        )
 
 
 def sweep(folder: Path, names: Sequence[str]) -> None:

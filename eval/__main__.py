@@ -17,6 +17,7 @@ COMMANDS = {
     "component": ("eval.commands.component", "judge one trained component on held-out data"),
     "experiment": ("eval.commands.experiment", "run one of the papers' experiments"),
     "report": ("eval.commands.report", "write a run's HTML report"),
+    "doctor": ("eval.commands.doctor", "say what is installed, and what each config here lacks"),
 }
 
 USAGE = "usage: python -m eval COMMAND [options]"

@@ -1,12 +1,44 @@
-"""Errors that are the user's to mend: one line, exit code 2, no traceback."""
+"""Errors that are the user's to mend: one line, exit code 2, no traceback.
+
+A complaint of the parser is told with the file and the line of the configuration that it is about,
+and with what was probably meant; of what is not there, the command that makes it is named.
+"""
 
 from __future__ import annotations
 
+import inspect
+import os
+import pkgutil
+import re
 import sys
-from argparse import ArgumentError
-from collections.abc import Callable
+from argparse import ArgumentError, ArgumentParser
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from traceback import walk_tb
 
 from records.moved import moved
+
+# Configurations of the tier `small` whose checkpoint or dataset `make demo` makes.
+IN_DEMO = frozenset(
+    {"adversary_info", "corruption", "generations", "kb_pairs", "lss_tagger", "relation", "unli"}
+)
+# Other places that the Makefile fills.
+_MADE = {
+    "checkpoints/small/untrained": "make demo",
+    "checkpoints/base/all-mpnet-base-v2": "make mpnet",
+}
+_MISSING = re.compile(r"(?:[\w.]+: )?([^\s:]+): (?:no component\.json|no such f(?:ile|older))")
+# What jsonargparse says of a class or of one of its options, in whatever else it says around it.
+_OF_CLASS = re.compile(
+    r"given class_path '(?P<path>[^']+)': (?:Option '(?P<option>[^']+)' is not accepted|"
+    r"(?P<absent>module '[^']*' has no attribute '\w+'|No module named '[^']*'))"
+)
+_INSIDE = re.compile(r"given class_path '([^']+)': (?!.*given class_path)(.*?)(?: - Expected a |$)")
+_KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
+_OF_OPTION = re.compile(r"Group '([^']+)' does not accept option '([^']+)'|Option '([^']+)' is not")
+_UNION = re.compile(r"Does not validate against any of the Union subtypes .*? Errors: - ")
 
 
 class UserError(Exception):
@@ -44,6 +76,34 @@ def run_door(main: Callable[[], int | None]) -> None:
     sys.exit(code or 0)
 
 
+def made_by(path: str | Path, tier: str = "") -> str | None:
+    """The command that makes a checkpoint, a dataset or a training log, by the configs here.
+
+    Args:
+        path: the folder, or a file in it.
+        tier: ``small``, ``laptop`` or ``paper``, whose config is named where several make it.
+
+    Returns:
+        ``make demo``, ``python -m train fit --config …``, or ``None`` where no config makes it.
+    """
+    place = Path(os.path.relpath(path)).as_posix()
+    for folder, command in _MADE.items():
+        if place.startswith(folder):
+            return command
+    configs = [*Path("configs/train").glob("*/*.yaml"), *Path("configs/data").glob("*/*.yaml")]
+    for config in sorted(configs, key=lambda c: (c.parts[2] != tier, c.as_posix())):
+        text = config.read_text(encoding="utf-8")
+        names = re.findall(r"^(export_to|output|name): *([^\s#]+)", text, re.MULTILINE)
+        made = [f"runs/train/{at}" if key == "name" else at for key, at in names]
+        if any(f"{place}/".startswith(f"{folder}/") for folder in made):
+            if config.parts[2] == "small" and config.stem in IN_DEMO:
+                return "make demo"
+            builder = re.search(r"python -m data_builders \w+", text)
+            door = builder[0] if config.parts[1] == "data" and builder else "python -m train fit"
+            return f"{door} --config {config.as_posix()}"
+    return None
+
+
 def _said(error: BaseException | None) -> str | None:
     """The line for the user; ``None`` for a defect of ours.
 
@@ -51,7 +111,136 @@ def _said(error: BaseException | None) -> str | None:
     out: ``Retriever | None``.
     """
     if isinstance(error, ArgumentError):
-        return " ".join(str(error).split())
+        return _of_parser(error)
     while error is not None and not isinstance(error, UserError):
         error = error.__cause__
-    return None if error is None else str(error)
+    if error is None:
+        return None
+    said = str(error)
+    missing = _MISSING.match(said)
+    tiers = [config.parent.name for config in _configs()]
+    command = missing and made_by(missing[1], *tiers[:1])
+    return f"{said}; `{command}` makes it" if command else said
+
+
+def _of_parser(error: ArgumentError) -> str:
+    """A parser's complaint in one line: where, what, and what was probably meant."""
+    said = " ".join(str(error).split())
+    if said.startswith('Parser key "config": File does not exist: '):
+        return f"{said.split(chr(39))[1]}: no such file; give the path of a YAML configuration"
+    if said.startswith("Problems parsing config"):
+        return _of_yaml() or said
+    if found := _OF_CLASS.search(said):
+        path, option = found["path"], found["option"]
+        if option:
+            meant = _meant(option, _parameters(path))
+            return f"{_place(option, path)}{path} has no option {option!r}{meant}"
+        return f"{_place(path)}{path}: {found['absent']}{_meant(path, _classes_near(path))}"
+    if unknown := _OF_OPTION.match(said):
+        return _of_option(".".join(filter(None, unknown.groups())), _options(error))
+    if said.startswith("unrecognized arguments: "):
+        given = said.split()[2].split("=")[0]
+        return f"{said}{_meant(given, [f'--{name}' for name in _options(error)])}"
+    if inside := _INSIDE.search(said):
+        path, said = inside.groups()
+        key = _KEY.match(said)
+        return f"{_place(key[1] if key else path, path)}{path}: {said}"
+    key = _KEY.match(said)
+    short = _UNION.sub("", said).split(" - Expected a ")[0]
+    return f"{_place(key[1])}{short}" if key else short
+
+
+def _of_option(unknown: str, options: list[str]) -> str:
+    """The answer to a key that no option has."""
+    parts = unknown.split(".")
+    known = 0
+    while any(f"{name}.".startswith(".".join(parts[: known + 1]) + ".") for name in options):
+        known += 1
+    wrong = ".".join(parts[: known + 1])
+    above = {".".join(name.split(".")[: known + 1]) for name in options}
+    return f"{_place(parts[known])}no option {wrong!r}{_meant(wrong, above)}"
+
+
+def _configs() -> list[Path]:
+    """The configurations that the command line names."""
+    line = " ".join(sys.argv[1:])
+    return [Path(one) for one in re.findall(r"--config[ =](\S+)", line) if Path(one).is_file()]
+
+
+def _of_yaml() -> str | None:
+    """The first of the configurations that is no YAML, with the line and what is wrong there."""
+    import yaml  # only a mistake needs it
+
+    for path in _configs():
+        try:
+            yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+        except yaml.MarkedYAMLError as error:
+            begun = error.context_mark and f" {error.context} of line {error.context_mark.line + 1}"
+            line = error.problem_mark.line + 1
+            return f"{path}:{line}: no YAML: {error.problem}{begun or ''}; mend the line"
+        except yaml.YAMLError as error:  # a sign that YAML does not know
+            return f"{path}: no YAML: {' '.join(str(error).split())}"
+    return None
+
+
+def _place(word: str, behind: str = "") -> str:
+    """``file:line: `` of a key or a class path in the configurations; empty where it is in none.
+
+    Args:
+        word: the key or class path.
+        behind: a class path; the first ``word`` from its line on is meant.
+    """
+    for path in _configs():
+        begun = not behind
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            begun = begun or behind in line
+            if begun and re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line.split(" #")[0]):
+                return f"{path}:{number}: "
+    return ""
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """What was probably meant, or what is there, where that is not much."""
+    known = sorted(set(known))
+    close = get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known are {', '.join(known)}" if 0 < len(known) <= 12 else ""
+
+
+def _options(error: ArgumentError) -> list[str]:
+    """The options of the parser that complained; the error itself does not know it."""
+    for frame, _ in walk_tb(error.__traceback__):
+        parser = frame.f_locals.get("self")
+        if isinstance(parser, ArgumentParser):
+            return [s.removeprefix("--") for s in parser._option_string_actions if s[:2] == "--"]
+    return []
+
+
+def _parameters(path: str) -> list[str]:
+    """The options of a class."""
+    module, _, name = path.rpartition(".")
+    try:
+        return list(inspect.signature(getattr(import_module(module), name)).parameters)
+    except (ImportError, AttributeError, TypeError, ValueError):  # a path through a class
+        return []
+
+
+def _classes_near(path: str) -> list[str]:
+    """The classes of the module that a class path names, or probably meant."""
+    module, _, _ = path.rpartition(".")
+    try:
+        there = import_module(module)
+    except ImportError:
+        package, _, name = module.rpartition(".")
+        try:
+            beside = import_module(package).__path__
+        except (ImportError, AttributeError, ValueError):
+            return []
+        names = [one.name for one in pkgutil.iter_modules(beside)]
+        # A module that is there and cannot be imported lacks something itself.
+        close = [] if name in names else get_close_matches(name, names, n=1)
+        return _classes_near(f"{package}.{close[0]}.") if close else []
+    own = inspect.getmembers(there, lambda one: getattr(one, "__module__", None) == module)
+    return [f"{module}.{name}" for name, one in own if inspect.isclass(one) and name[0] != "_"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from components.checkpoint import read_component
+from eval.commands.early import check_file
 from eval.decompose.given import Given
 from eval.select.core import Core
 from records import Document, UserError, read_records, write_jsonl
@@ -53,6 +54,7 @@ def find_checkpoints(folders: list[str]) -> dict[str, Path]:
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
+    check_file(argv, "claims")
     parser = build_parser()
     arguments = parser.parse_args(argv)
     documents = read_records(arguments.claims, Document)

@@ -8,15 +8,19 @@ all are done. A folder holds the results of one configuration.
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from eval.commands.early import check_file
+from eval.commands.remarks import doubts, nothing_judged, reasons
 from eval.formats import Format, write_formats
 from eval.metrics.corpus import ALL, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run import terminal
+from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run
 from records import Document, Result, ResultFile, UserError, read_records, write_jsonl
 
@@ -37,6 +41,9 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--documents", type=str, required=True, help=_DOCUMENTS)
     parser.add_argument("--output", type=str, required=True, help="folder for the outputs")
+    parser.add_argument(
+        "--limit", type=int | None, default=None, help="score only the first so many documents"
+    )
     parser.add_argument("--domain", type=str, default="biographies", help="named in the results")
     parser.add_argument(
         "--k",
@@ -57,6 +64,19 @@ def build_parser() -> ArgumentParser:
         "--chunk", type=int, default=CHUNK, help="documents that are scored and kept together"
     )
     parser.add_argument(
+        "--ray.workers",
+        type=int | None,
+        default=None,
+        help="score with so many processes on Ray Data, each with the models in its memory; the "
+        "outputs are those of one process (requirements-ray.txt, docs/scaling.md)",
+    )
+    parser.add_argument(
+        "--ray.address",
+        type=str | None,
+        default=None,
+        help="of a Ray cluster that is running, e.g. auto; by default Ray is started here",
+    )
+    parser.add_argument(
         "--dry_run",
         action="store_true",
         help="ask no language model and no server, but say how many calls and tokens it would take",
@@ -66,15 +86,21 @@ def build_parser() -> ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command; returns the exit code: 1 where no claim could be judged of those there."""
+    check_file(argv, "documents")
     parser = build_parser()
     arguments = parser.parse_args(argv)
-    if arguments.chunk < 1 or (arguments.k is not None and arguments.k < 1):
-        raise UserError("chunk and k: give at least 1")
+    least = (arguments.chunk, arguments.k, arguments.limit, arguments.ray.workers)
+    if any(n is not None and n < 1 for n in least):
+        raise UserError("chunk, k, limit and ray.workers: give at least 1")
+    if arguments.ray.address is not None and arguments.ray.workers is None:
+        raise UserError("ray.address: say with --ray.workers how many processes score there")
     shown = json.loads(parser.dump(arguments, format="json", skip_unset=False))
-    for key in ("config", "output", "documents", "chunk", "dry_run", "formats"):
+    for key in ("config", "output", "documents", "chunk", "ray", "dry_run", "formats"):
         shown.pop(key, None)
-    documents = read_records(arguments.documents, Document)
+    if arguments.limit is None:
+        del shown["limit"]
+    documents = read_records(arguments.documents, Document)[: arguments.limit]
     pipeline = parser.instantiate(arguments).pipeline
     run = Run("score", pipeline, shown, arguments.output, [arguments.documents])
     if arguments.dry_run:
@@ -90,22 +116,39 @@ def main(argv: list[str]) -> int:
     for row in file.provenance["usage"]:
         print(terminal.used(row))
     scored = run.output / "scored.jsonl"
+    rows = _read_scored(scored)
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
-        rows = _read_scored(scored)
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
-    print("\n".join(map(str, paths)))
+    print("\n".join([*reasons(rows), *map(str, paths)]))
+    for line in doubts(pipeline, rows):
+        print(f"warning: {line}", file=sys.stderr)
+    if nothing_judged(rows):
+        print("error: no claim could be judged; the lines `failed` say why", file=sys.stderr)
+        return 1
     return 0
 
 
 def _score(
     run: Run, pipeline: Pipeline, documents: list[Document], arguments: Namespace
 ) -> ResultFile:
-    scored = run.documents("scored", pipeline.score, documents, Scored, arguments.chunk)
+    if arguments.ray.workers is None:
+        scored = run.documents("scored", pipeline.score, documents, Scored, arguments.chunk)
+    else:
+        config = run.config["pipeline"]
+        on_ray = OnRay(_pipeline, config, run.output, arguments.ray.workers, arguments.ray.address)
+        scored = run.chunks("scored", on_ray, documents, Scored, arguments.chunk)
     k = arguments.k or expected_claims(scored)
     write_jsonl(run.output / "scored.jsonl", scored)
     found = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
     return run.finish(found, k=k)
+
+
+def _pipeline(config: dict) -> Pipeline:
+    """The pipeline that a configuration describes, for whoever scores beside this process."""
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(Pipeline, "pipeline")
+    return parser.instantiate(parser.parse_object({"pipeline": config})).pipeline
 
 
 def _read_scored(path: Path) -> list[Scored]:

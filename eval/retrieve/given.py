@@ -10,6 +10,8 @@ from records import Claim, Document, Passage
 class Given:
     """Use each document's own ``passages``; a claim without ``contexts`` may use all of them."""
 
+    reads_own_passages = True
+
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:

@@ -34,6 +34,8 @@ class PagesOfTitles:
         UserError: ``k`` below 1.
     """
 
+    reads_own_passages = True
+
     def __init__(
         self,
         path: str,

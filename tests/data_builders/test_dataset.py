@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 import yaml
 from huggingface_hub import DatasetCard
 
 from data_builders.__main__ import BUILDERS, main
+from data_builders.builder import Builder, Made
 from data_builders.dataset import Card, write_dataset
 from data_builders.kb.server import open_client
-from records import UnliPair, read_records, sha256_file
+from records import UnliPair, UserError, read_records, sha256_file
 from records.errors import run_door
 
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
@@ -25,6 +27,7 @@ def _write(folder, clients=(), pairs=PAIRS):
     return write_dataset(
         folder,
         {"unli/train.jsonl": pairs[:3], "unli/dev.jsonl": pairs[3:]},
+        builder="pairs",
         configs=CONFIGS,
         card=CARD,
         clients=clients,
@@ -68,7 +71,7 @@ def test_a_broken_rewrite_leaves_no_manifest(tmp_path):
         write_dataset(
             tmp_path,
             {"unli/train.jsonl": broken(), "unli/dev.jsonl": []},
-            configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
+            builder="pairs", configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
     assert not (tmp_path / "manifest.json").exists()
     assert len(read_records(tmp_path / "unli/train.jsonl", UnliPair)) == 3
@@ -78,7 +81,7 @@ def test_a_file_that_no_config_names_is_a_defect(tmp_path):
     with pytest.raises(ValueError, match=r"unli/test\.jsonl"):
         write_dataset(
             tmp_path, {"unli/test.jsonl": PAIRS},
-            configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
+            builder="pairs", configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
         )  # fmt: skip
     assert not list(tmp_path.iterdir())
 
@@ -86,7 +89,7 @@ def test_a_file_that_no_config_names_is_a_defect(tmp_path):
 def test_the_card_names_the_files_that_have_rows(tmp_path):
     files = {"unli/train.jsonl": iter(PAIRS), "unli/dev.jsonl": [], "odd.jsonl": [{"a": 1}]}
     write_dataset(
-        tmp_path, files, configs=CONFIGS | {"": {"odd": "odd.jsonl"}},
+        tmp_path, files, builder="pairs", configs=CONFIGS | {"": {"odd": "odd.jsonl"}},
         card=CARD, clients=[], dropped={}, config={}, seed=7,
     )  # fmt: skip
     card = DatasetCard.load(tmp_path / "README.md")
@@ -112,20 +115,25 @@ def test_same_bytes_with_and_without_the_cache(tmp_path):
     assert b"127.0.0.1" not in manifests[0]
 
 
-class Tiny:
-    """Writes a number to a file."""
+@dataclass
+class Tiny(Builder):
+    """Writes a number to a file.
 
-    def __init__(self, output: str, number: int = 3):
-        """
-        Args:
-            output: the file.
-            number: what to write.
-        """
-        self.output, self.number = output, number
+    Args:
+        output: folder of the dataset.
+        number: what to write.
+        limit: of nothing.
+        seed: of nothing.
+    """
 
-    def build(self) -> None:
-        with open(self.output, "w", encoding="utf-8") as file:
-            file.write(str(self.number))
+    number: int = 3
+
+    def files(self):
+        return {"numbers": {"train": "numbers.jsonl"}}
+
+    def make(self, work):
+        work.dropped["odd"] += 2
+        return Made({"numbers.jsonl": [{"number": self.number}]}, CARD)
 
 
 @pytest.fixture
@@ -134,13 +142,33 @@ def tiny(monkeypatch):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_door_builds_from_a_config_with_overrides(tmp_path):
+def test_door_builds_from_a_config_with_overrides_and_says_what(tmp_path, capsys):
     config = tmp_path / "tiny.yaml"
-    config.write_text(f"output: {tmp_path / 'out.txt'}\nnumber: 4\n")
+    config.write_text(f"output: {tmp_path / 'out'}\nnumber: 4\n")
+    written = tmp_path / "out/numbers.jsonl"
     assert main(["tiny", "--config", str(config)]) == 0
-    assert (tmp_path / "out.txt").read_text() == "4"
+    assert json.loads(written.read_text()) == {"number": 4}
+    assert capsys.readouterr().out == (
+        f"tiny: 1 record(s) in 1 file(s) of {tmp_path}/out (2 left out); card: "
+        f"{tmp_path}/out/README.md\n"
+    )
     assert main(["tiny", "--config", str(config), "--number", "5"]) == 0
-    assert (tmp_path / "out.txt").read_text() == "5"
+    assert json.loads(written.read_text()) == {"number": 5}
+
+
+@pytest.mark.usefixtures("tiny")
+def test_door_keeps_another_builders_dataset(tmp_path):
+    path = tmp_path / "out/manifest.json"
+    assert main(["tiny", "--output", str(path.parent)]) == 0
+    manifest = json.loads(path.read_text())
+    assert manifest.pop("builder") == "test_dataset", "a builder is called as its file"
+    path.write_text(json.dumps({"builder": "kb_pairs", **manifest}))
+    before = {one: one.read_bytes() for one in path.parent.iterdir()}
+    with pytest.raises(UserError, match="holds a dataset of kb_pairs, whose card and manifest"):
+        main(["tiny", "--output", str(path.parent), "--number", "5"])
+    assert {one: one.read_bytes() for one in path.parent.iterdir()} == before
+    path.write_text(json.dumps(manifest))
+    assert main(["tiny", "--output", str(path.parent)]) == 0, "once manifests named no builder"
 
 
 @pytest.mark.usefixtures("tiny")

@@ -28,7 +28,7 @@ assert not loaded, loaded
         ["experiment", "--help"],
         ["experiment", "robustness", "--help"],
         ["experiment", "lss_generation", "--help"],
-        *([command, "--help"] for command in ("score", "core", "component")),
+        *([command, "--help"] for command in ("score", "core", "component", "doctor")),
         ["score", "--pipeline.verify.help", "eval.verify.nli.NLI"],
         ["score", "--pipeline.decompose.help", "eval.decompose.prompted.Prompted"],
     ],
@@ -46,4 +46,4 @@ def test_help_imports_no_library_that_it_does_not_show(arguments):
 def test_an_unknown_command_is_told_the_known_ones():
     with pytest.raises(UserError, match="no command 'scores'; give one of: score, core"):
         main(["scores"])
-    assert set(COMMANDS) == {"score", "core", "component", "experiment", "report"}
+    assert set(COMMANDS) == {"score", "core", "component", "experiment", "report", "doctor"}

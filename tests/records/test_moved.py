@@ -47,7 +47,8 @@ def test_a_config_is_answered_too_however_deep_the_class_stands(tmp_path, capsys
         "          init_args: {prompt: logprobs}\n"
     )
     main = import_module("eval.__main__").main
-    arguments = ["score", "--config", str(config), "--documents", "x", "--output", "y"]
+    # The file of documents is looked for before the config is read.
+    arguments = ["score", "--config", str(config), "--documents", str(config), "--output", "y"]
     with pytest.raises(SystemExit):
         run_door(partial(main, arguments))
     said = capsys.readouterr().err

@@ -1,0 +1,40 @@
+"""What can be said of a command line before stages are imported, which takes seconds."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from records import UserError
+
+
+def check_file(argv: Sequence[str], option: str) -> None:
+    """See that the data file of an option is there; where none is named the parser complains.
+
+    Args:
+        argv: the command line.
+        option: without dashes; a configuration may name the file, too.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument(f"--{option}", dest="path")
+    parser.add_argument("--config", action="append", default=[])
+    given, _ = parser.parse_known_args(argv)
+    path = given.path or next(filter(None, (_said(c, option) for c in given.config[::-1])), None)
+    if path and not Path(path).is_file():
+        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
+
+
+def _said(config: str, option: str) -> str | None:
+    """What a configuration gives an option; of one that cannot be read the parser tells more."""
+    try:
+        found = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+    value = found.get(option) if isinstance(found, dict) else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,84 @@
+"""What a user should know of scored documents beside their scores."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from eval.metrics.document import Scored, named
+from eval.pipeline import Pipeline
+from eval.run.held import held
+from records import Document, Passage
+
+MOST_REASONS = 3
+
+
+def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
+    """Whether documents were judged by other passages than a user would think; a line each.
+
+    Nothing is said of passages that the documents bring along and the retriever reads, as its
+    attribute ``reads_own_passages`` says.
+    """
+    parts = held(pipeline.retrieve)
+    if any(getattr(part, "reads_own_passages", False) for part in parts):
+        return []
+    found = []
+    bring = sum(bool(one.document.passages) for one in scored)
+    if bring:
+        found.append(
+            f"{bring:,} of {len(scored):,} documents bring `passages`, which "
+            f"{type(pipeline.retrieve).__name__} does not read; give --pipeline.retrieve null to "
+            "judge by them"
+        )
+    strange = [one for one in scored if _strange(one.document, one.passages)]
+    if strange:
+        first = strange[0]
+        found.append(
+            f"{len(strange):,} of {len(scored):,} documents were judged by passages of which no "
+            f"title fits the topic, e.g. {first.document.topic!r} by {first.passages[0].title!r}; "
+            "their claims are judged by what is said of others"
+        )
+    return found
+
+
+def reasons(scored: Sequence[Scored]) -> list[str]:
+    """The most frequent reasons why claims have no verdict, or sentences no claims; a line each."""
+    times = Counter(
+        (named(verdict.assessor, verdict.name), verdict.reason or "no reason given")
+        for one in scored
+        for verdict in one.verdicts
+        if verdict.label == "failed"
+    )
+    times.update(
+        ("decompose", claim.failed) for one in scored for claim in one.claims if claim.failed
+    )
+    lines = [f"failed {n:,} x {who}: {_short(why)}" for (who, why), n in times.most_common()]
+    left = sum(n for _, n in times.most_common()[MOST_REASONS:])
+    return lines[:MOST_REASONS] + ([f"failed {left:,} x for other reasons"] if left else [])
+
+
+def nothing_judged(scored: Sequence[Scored]) -> bool:
+    """Whether there were claims to judge, and not one could be."""
+    scores = [score for one in scored for score in one.scores]
+    return any(score.failed for score in scores) and not any(
+        score.judged or score.irrelevant for score in scores
+    )
+
+
+def _strange(document: Document, passages: Sequence[Passage]) -> bool:
+    """Whether no titled passage is about the topic: neither name is a part of the other."""
+    topic = _words(document.topic)
+    titles = [_words(passage.title) for passage in passages if passage.title]
+    return bool(topic and titles) and not any(t <= topic or topic <= t for t in titles)
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name, without what stands in brackets to tell it from others."""
+    plain = re.sub(r"\(.*?\)", " ", name.replace("_", " "))
+    return set(re.findall(r"\w+", plain.casefold()))
+
+
+def _short(reason: str) -> str:
+    line = " ".join(reason.split())
+    return line if len(line) <= 120 else f"{line[:119]}…"

@@ -1,0 +1,107 @@
+"""The doctor says what is there and what makes the rest, and never what a key is."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from jsonargparse import ArgumentError
+
+from clients.serper import SerperClient
+from eval.commands.doctor import EXTRAS, KEYS, main
+from eval.models.openai_server import OpenAIServer
+
+ROOT = Path(__file__).parents[2]
+CONFIG = """\
+# python -m eval score --config configs/eval/small/mine.yaml
+pipeline:
+  retrieve:
+    class_path: eval.retrieve.bm25.BM25
+    init_args: {passages: data/kb/passages.jsonl}
+  verify:
+    - class_path: eval.verify.nli.NLI
+      init_args:
+        entailment:
+          class_path: eval.models.encoder.Entailment
+          init_args: {checkpoint: checkpoints/small/relation}
+        writer: {api_key_env: MY_LAB_KEY}
+"""
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A root with a config to score, one to train, and one that is no YAML."""
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "eval/small/mine.yaml": CONFIG,
+        "train/small/pages.yaml": "name: small/pages\nexport_to: checkpoints/small/relation\n",
+        "eval/small/torn.yaml": "pipeline: {",
+    }
+    for name, text in texts.items():
+        path = tmp_path / "configs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "data/kb").mkdir(parents=True)
+    return tmp_path
+
+
+def said(capsys):
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return lines, {line.strip().split()[0]: line.strip() for line in lines}
+
+
+def test_it_names_what_is_missing_and_what_makes_it(repository, capsys):
+    lines, _ = said(capsys)
+    place = lines.index("  configs/eval/small/mine.yaml")
+    assert [line.strip() for line in lines[place + 1 : place + 3]] == [
+        "missing checkpoints/small/relation: `python -m train fit --config "
+        "configs/train/small/pages.yaml`",
+        "missing data/kb/passages.jsonl: the first lines of the file may say where it is from",
+    ]
+    assert lines[place + 3] == "  configs/eval/small/torn.yaml"
+    assert lines[place + 4].strip().startswith("no YAML: while parsing")
+    assert lines[place + 5] == "  configs/train/small/pages.yaml: nothing missing"
+
+
+def test_what_is_there_is_not_missing(repository, capsys):
+    (repository / "data/kb/passages.jsonl").write_text("")
+    (repository / "checkpoints/small/relation").mkdir(parents=True)
+    (repository / "checkpoints/small/relation/component.json").write_text("{}")
+    lines, _ = said(capsys)
+    assert "  configs/eval/small/mine.yaml: nothing missing" in lines
+    assert lines[lines.index("checkpoints") + 1] == "  checkpoints/small/relation"
+
+
+def test_a_key_is_set_or_not_and_never_shown(repository, capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("MY_LAB_KEY", "also-secret")
+    monkeypatch.delenv("SERPER_API_KEY", raising=False)
+    lines, by_name = said(capsys)
+    assert "secret" not in "\n".join(lines)
+    assert by_name["OPENAI_API_KEY"].startswith("OPENAI_API_KEY        set (")
+    assert by_name["MY_LAB_KEY"].startswith("MY_LAB_KEY            set (")
+    assert by_name["SERPER_API_KEY"].startswith("SERPER_API_KEY        not set (")
+
+
+def test_it_knows_the_keys_and_extras_of_the_repository(repository, capsys):
+    read = [inspect.signature(c).parameters["api_key_env"] for c in (OpenAIServer, SerperClient)]
+    assert {one.default for one in read} <= set(KEYS)
+    (repository / "requirements.txt").write_text("jsonargparse[signatures]==0.0.1\nnosuch==1\n")
+    _, by_name = said(capsys)
+    assert "jsonargparse " in by_name["requirements.txt"]
+    assert "nosuch absent where 1 is pinned: `make setup`" in by_name["requirements.txt"]
+    assert set(EXTRAS) <= set(by_name)
+    assert by_name["pytest"] == "pytest                installed (tests)"
+    assert by_name["python"].startswith("python                3.")
+
+
+def test_it_takes_no_option():
+    with pytest.raises(ArgumentError, match="unrecognized"):
+        main(["--fast"])
+
+
+def test_it_runs_in_the_repository(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    lines, _ = said(capsys)
+    configs = {str(p.relative_to(ROOT)) for p in (ROOT / "configs").rglob("*.yaml")}
+    assert {line.strip().split(":")[0] for line in lines} >= configs

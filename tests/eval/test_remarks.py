@@ -1,0 +1,125 @@
+"""What `score` says beside the scores: other passages than meant, and why claims failed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.commands.core import main as core_main
+from eval.commands.score import main as score_main
+from records import Claim, Document, Passage, UserError, read_results, write_jsonl
+
+BM25 = "eval.retrieve.bm25.BM25"
+OWN = Passage(id="own", title="Marie Curie", text="Marie Curie was a physicist, born in Warsaw.")
+SHELF = [
+    Passage(id="1", title="Mary Ward (scientist)", text="Mary Ward was a physicist."),
+    Passage(id="2", title="Ann Lee", text="Ann Lee was a painter."),
+]
+
+
+@pytest.fixture
+def score(tmp_path, monkeypatch, capsys):
+    """Scores documents with the labels of their claims; gives exit code, output and complaints."""
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    write_jsonl("shelf.jsonl", SHELF)
+
+    def run(documents, *more, output="out"):
+        write_jsonl("documents.jsonl", documents)
+        files = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", output]
+        code = score_main([*files, *more])
+        said = capsys.readouterr()
+        return code, said.out.splitlines(), said.err.splitlines()
+
+    return run
+
+
+def document(topic, label="S", **more):
+    claims = [Claim(id="c", text=f"{topic} was a physicist.", label=label)]
+    return Document(id=topic, topic=topic, text=f"{topic} was a physicist.", claims=claims, **more)
+
+
+def shelf(*more):
+    return ["--pipeline.retrieve", BM25, "--pipeline.retrieve.passages", "shelf.jsonl", *more]
+
+
+def test_passages_that_are_not_read_or_not_of_the_topic_are_told(score):
+    documents = [document("Marie Curie", passages=[OWN]), document("Ann_Lee")]
+    code, before, said = score(documents, *shelf())
+    assert code == 0
+    assert said == [
+        "warning: 1 of 2 documents bring `passages`, which BM25 does not read; give "
+        "--pipeline.retrieve null to judge by them",
+        "warning: 1 of 2 documents were judged by passages of which no title fits the topic, e.g. "
+        "'Marie Curie' by 'Mary Ward (scientist)'; their claims are judged by what is said of "
+        "others",
+    ]
+    again = score(documents, *shelf())
+    assert again == (0, before, said), "a finished run says the same"
+
+
+def test_passages_that_are_read_are_no_doubt(score):
+    own = document("Marie Curie", passages=[OWN.model_copy(update={"title": "Radium"})])
+    assert score([own])[2] == []
+    wrapped = ["--pipeline.retrieve", "eval.retrieve.cut.Cut"]
+    wrapped += ["--pipeline.retrieve.retrieve", "eval.retrieve.given.Given"]
+    assert score([own], *wrapped, output="wrapped")[2] == []
+    assert score([document("Ann Lee (painter)")], *shelf(), output="shelf")[2] == []
+
+
+def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
+    documents = [document("Ann Lee"), document("Marie Curie", label="NS")]
+    assert score(documents, "--limit", "1")[0] == 0
+    (row,) = [r for r in read_results("out/results.json").results if r.metric == "claims"]
+    assert (row.n, len(Path("out/scored.jsonl").read_text().splitlines())) == (1, 1)
+    with pytest.raises(UserError, match="results of another configuration"):
+        score(documents)
+    with pytest.raises(UserError, match=r"limit.*at least 1"):
+        score(documents, "--limit", "0", output="none")
+
+
+def test_why_claims_failed_is_told_with_counts(score):
+    documents = [document("Ann Lee"), document("B", None), document("C", None)]
+    code, told, said = score(documents)
+    assert (code, said) == (0, [])
+    assert "failed 2 x labels: no label given" in told
+
+
+def test_claims_of_which_none_could_be_judged_are_no_success(score):
+    code, told, said = score([document("B", None), document("C", None)])
+    assert code == 1
+    assert told[1:] == [
+        "failed 2 x labels: no label given",
+        "out/scored.jsonl",
+        "out/results.json",
+    ]
+    assert said == ["error: no claim could be judged; the lines `failed` say why"]
+    assert score([document("D", "IR")], output="irrelevant")[0] == 0
+    refusal = Document(id="r", topic="R", text="I'm sorry, I don't know who that is.", claims=[])
+    assert score([refusal], output="refusal")[0] == 0
+
+
+def test_a_wrong_path_is_told_before_torch_is_loaded(tmp_path):
+    (tmp_path / "config.yaml").write_text("documents: nowhere.jsonl\n")
+    code = (
+        "import sys\nfrom eval.commands.score import main\nfrom records import UserError\n"
+        "try:\n    main(sys.argv[1:])\nexcept UserError as error:\n    print(error)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    stages = ["--pipeline.retrieve", "eval.retrieve.dense.Dense", "--output", "out"]
+    for arguments in (
+        ["--documents", "nowhere.jsonl"],
+        ["--documents=nowhere.jsonl"],
+        ["--config", str(tmp_path / "config.yaml")],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *stages, *arguments], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("nowhere.jsonl: no such file; give the path of a JSONL")
+    with pytest.raises(UserError, match="nowhere: no such file"):
+        core_main(["--claims", "nowhere"])

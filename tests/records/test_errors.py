@@ -1,0 +1,170 @@
+"""A user's mistake is one line that says where it is and what was probably meant."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from records.errors import IN_DEMO, UserError, made_by, run_door
+
+ROOT = Path(__file__).parents[2]
+GIVEN = "  decompose: {class_path: eval.decompose.given.Given}\n"
+LABELS = "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+NLI = """\
+  verify:
+    - class_path: eval.verify.nli.NLI
+      init_args:
+        entailment:
+          class_path: eval.models.encoder.Entailment
+          init_args: {checkpoint: x, %s}
+"""
+
+
+def complaint(arguments, monkeypatch, capsys, door="eval"):
+    """The line on standard error of a door that exits with 2."""
+    monkeypatch.setattr(sys, "argv", [door, *arguments])
+    with pytest.raises(SystemExit) as left:
+        run_door(import_module(f"{door}.__main__").main)
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("stages", "said"),
+    [
+        (
+            GIVEN + LABELS + "  select: {class_path: eval.select.core.Coree}\n",
+            "{file}:4: eval.select.core.Coree: module 'eval.select.core' has no attribute "
+            "'Coree'; did you mean eval.select.core.Core?",
+        ),
+        (
+            "  decompose: {class_path: eval.decompose.sentenses.Sentences}\n" + LABELS,
+            "{file}:2: eval.decompose.sentenses.Sentences: module 'eval.decompose' has no "
+            "attribute 'sentenses'; did you mean eval.decompose.sentences.Sentences?",
+        ),
+        (
+            GIVEN + "  retrieve: {class_path: eval.retrieve.bm25.BM25, init_args: {kk: 2}}\n",
+            "{file}:3: eval.retrieve.bm25.BM25 has no option 'kk'; did you mean k?",
+        ),
+        (
+            GIVEN + NLI % "bach_size: 2",
+            "{file}:8: eval.models.encoder.Entailment has no option 'bach_size'; did you mean "
+            "batch_size?",
+        ),
+        (
+            GIVEN + NLI % "batch_size: many",
+            '{file}:8: eval.models.encoder.Entailment: Parser key "batch_size": Expected a '
+            "<class 'int'>. Got value: many",
+        ),
+        (
+            GIVEN + LABELS + "  gama: 3\n",
+            "{file}:4: no option 'pipeline.gama'; did you mean pipeline.gamma?",
+        ),
+        (
+            GIVEN + LABELS + "  select: {class_path: eval.verify.labels.Labels}\n",
+            '{file}:4: Parser key "pipeline.select": Import path eval.verify.labels.Labels does '
+            "not implement protocol Selector",
+        ),
+        (
+            "  decompose: {class_path: eval.decompose.given.Given\n" + LABELS,
+            "{file}:3: no YAML: expected ',' or '}}', but got ':' while parsing a flow mapping of "
+            "line 2; mend the line",
+        ),
+    ],
+)
+def test_a_mistake_in_a_config_is_told_with_its_line(stages, said, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "my.yaml"
+    file.write_text(f"pipeline:\n{stages}")
+    (tmp_path / "documents.jsonl").write_text('{"id": "a", "topic": "t", "text": "x."}\n')
+    arguments = ["score", "--config", str(file), "--output", str(tmp_path / "out")]
+    arguments += ["--documents", str(tmp_path / "documents.jsonl")]
+    line = complaint(arguments, monkeypatch, capsys)
+    assert line == f"error: {said.format(file=file)}"
+
+
+def test_a_module_that_lacks_a_package_is_told_what_it_lacks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("lab").mkdir()
+    Path("lab/stages.py").write_text("import nosuch_package\n")
+    Path("my.yaml").write_text(f"pipeline:\n  decompose: {{class_path: lab.stages.Own}}\n{LABELS}")
+    arguments = ["score", "--config", "my.yaml", "--documents", "my.yaml", "--output", "out"]
+    line = complaint(arguments, monkeypatch, capsys)
+    assert line == "error: my.yaml:2: lab.stages.Own: No module named 'nosuch_package'"
+    Path("my.yaml").write_bytes(b"pipeline: \x00\n")
+    line = complaint(arguments, monkeypatch, capsys)
+    assert line.startswith("error: my.yaml: no YAML: ")
+
+
+def test_a_wrong_option_on_the_command_line_is_told_the_right_one(monkeypatch, capsys):
+    line = complaint(["kb_pairs", "--sed", "3"], monkeypatch, capsys, "data_builders")
+    assert line == "error: unrecognized arguments: --sed 3; did you mean --seed?"
+    line = complaint(["score", "--config", "/nowhere.yaml"], monkeypatch, capsys)
+    assert line.startswith("error: /nowhere.yaml: no such file; give the path of a YAML")
+
+
+TRAIN, BUILD = "python -m train fit --config configs/train", "python -m data_builders"
+
+
+@pytest.mark.parametrize(
+    ("missing", "tier", "command"),
+    [
+        ("checkpoints/small/relation", "", "make demo"),
+        ("checkpoints/small/untrained/unli", "", "make demo"),
+        ("checkpoints/small/relation_pages/", "", f"{TRAIN}/small/relation_pages.yaml"),
+        ("data/kb/passages.jsonl", "", "make demo"),
+        ("data/lss/lss_dev.jsonl", "", f"{BUILD} lss --config configs/data/paper/lss.yaml"),
+        ("data/pairs/x", "laptop", f"{BUILD} pairs --config configs/data/laptop/pairs.yaml"),
+        ("data/pairs/x", "paper", f"{BUILD} pairs --config configs/data/paper/pairs.yaml"),
+        ("runs/train/small/unli", "small", "make demo"),
+        ("data/kb2/passages.jsonl", "", None),
+        ("downloads/mine.jsonl", "", None),
+    ],
+)
+def test_what_is_missing_is_made_by_a_command(missing, tier, command, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert made_by(missing, tier) == made_by(ROOT / missing, tier) == command
+
+
+def test_the_demo_makes_what_is_said_to_be_made_by_it():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    trained = re.search(r"^TRAINED := (.*)$", text, re.MULTILINE)[1].split()
+    built = re.findall(r"configs/data/small/(\w+)\.yaml", text)
+    assert set(trained) | set(built) == IN_DEMO
+
+
+def test_a_door_names_the_command_that_makes_a_missing_checkpoint(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["eval"])
+
+    def main():
+        raise UserError("checkpoints/laptop/unli: no component.json; give a folder")
+
+    with pytest.raises(SystemExit):
+        run_door(main)
+    assert capsys.readouterr().err == (
+        "error: checkpoints/laptop/unli: no component.json; give a folder; `python -m train fit "
+        "--config configs/train/laptop/unli.yaml` makes it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tier", "command"), [("small", "make demo"), ("paper", "python -m data_builders generations")]
+)
+def test_the_tier_of_the_config_that_lacks_a_file_says_what_makes_it(
+    tier, command, monkeypatch, capsys
+):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["eval", f"--config=configs/data/{tier}/corruption.yaml"])
+
+    def main():
+        raise UserError("adversarial: data/generations/x.jsonl: no such file; give one")
+
+    with pytest.raises(SystemExit):
+        run_door(main)
+    assert f"give one; `{command}" in capsys.readouterr().err

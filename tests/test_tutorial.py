@@ -1,0 +1,97 @@
+"""`docs/tutorial.md` and the README's first score: every command runs, in the page's order."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from components.checkpoint import read_component
+from tests.eval.conftest import make_checkpoint, relation, unli
+
+__all__ = ["make_checkpoint", "relation", "unli"]  # fixtures
+
+ROOT = Path(__file__).parents[1]
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FILE = r"^`(my[\w.]+)`:\n\n```\w*\n(.*?)^```$"
+COMMANDS = r"^```\n(python .*?)^```$"
+
+
+@pytest.fixture
+def root(tmp_path, relation, unli):
+    """A root as after `make demo`, but with tiny random checkpoints."""
+    (tmp_path / "checkpoints/small").mkdir(parents=True)
+    (tmp_path / "checkpoints/small/relation").symlink_to(relation)
+    (tmp_path / "checkpoints/small/unli").symlink_to(unli)
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    (tmp_path / "eval/select").mkdir(parents=True)
+    (tmp_path / "eval/select/bleached").symlink_to(ROOT / "eval/select/bleached")
+    return tmp_path
+
+
+def write_files(page, folder):
+    for name, text in re.findall(FILE, page, re.DOTALL | re.MULTILINE):
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def run(command, folder):
+    bin_first = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": bin_first, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def scored(run_folder):
+    return list(map(json.loads, (run_folder / "scored.jsonl").read_text().splitlines()))
+
+
+def verdicts(run_folder):
+    rows = scored(run_folder)
+    return {row["document"]["id"]: [v["label"] for v in row["verdicts"]] for row in rows}
+
+
+def weights(run_folder):
+    return [chosen["weight"] for row in scored(run_folder) for chosen in row["selections"]]
+
+
+@pytest.mark.slow
+def test_every_command_of_the_tutorial_runs(root):
+    write_files(TUTORIAL, root)
+    blocks = re.findall(COMMANDS, TUTORIAL, re.DOTALL | re.MULTILINE)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) == 7
+    for command in commands:
+        done = run(command, root)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert "warning" not in done.stderr
+    assert read_component(root / "checkpoints/bridges/unli", "unli").data[0].rows > 0
+    before, after = (weights(root / "runs" / name) for name in ("before", "after"))
+    assert len(before) == len(after) == 4
+    assert before != after
+    assert verdicts(root / "runs/mine") == {
+        "plain": ["supported"] * 2,
+        "padded": ["not_supported"] * 3,
+    }
+    assert (root / "data/insisted/insisted.jsonl").read_text().count("Indeed it is so that") >= 2
+
+
+@pytest.mark.parametrize("name", ["my_builder.py", "my_stages.py", "my_attacks.py"])
+def test_what_is_to_be_added_is_short(name):
+    (text,) = [text for file, text in re.findall(FILE, TUTORIAL, re.DOTALL | re.M) if file == name]
+    classes = re.split(r"^(?=@dataclass|class )", text, flags=re.MULTILINE)
+    assert max(len(one.splitlines()) for one in classes) <= 30
+    assert len(text.splitlines()) <= 35
+
+
+def test_the_readmes_first_score_is_of_ones_own_file(root):
+    write_files(README, root)
+    (command,) = [line for line in README.splitlines() if " --documents my.jsonl " in line]
+    done = run(command, root)
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    assert [len(labels) for labels in verdicts(root / "runs/my").values()] == [2, 2, 2]
