@@ -18,19 +18,24 @@ is the processor's, taken in another run without it.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import csr_array
 
 from components.encoding import Pair
 from eval.select.core import Core
 from records import Claim, Document
 
 GROUP, GAPS = 10, 0.1
+# Of more claims not all N² pairs are looked up for the column "with asking".
+ASKED = 1000
 # A dense matrix beyond this is not tried.
 LARGEST = 2 * 2**30
 
@@ -64,7 +69,7 @@ class Known:
 
 def _number(text: str) -> int | None:
     head, _, number = text.rstrip(".").rpartition(" ")
-    return int(number) if head == "Claim" else None
+    return int(number) if head.lower() == "claim" else None
 
 
 def graph(shape: str, number: int, per_claim: int, rng: random.Random) -> set[tuple[int, int]]:
@@ -115,17 +120,25 @@ def main() -> None:
     """Print a line for each size and shape."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="250 500 1000 2000", help="claims, separated by blanks")
+    parser.add_argument("--shapes", default="paraphrases random one", help="of the graph")
     parser.add_argument("--pairs_per_claim", type=int, default=1, help="of the random graph")
+    parser.add_argument("--json", type=Path, default=None, help="also write the figures there")
     options = parser.parse_args()
+    rows = []
     print(
         f"{'claims':>7} {'shape':12} {'pairs':>8} {'selection':>16} {'with asking':>16} dense rows"
     )
     for size in map(int, options.sizes.split()):
-        for shape in ("paraphrases", "random", "one"):
-            print(_line(size, shape, options.pairs_per_claim), flush=True)
+        for shape in options.shapes.split():
+            line, row = _line(size, shape, options.pairs_per_claim)
+            print(line, flush=True)
+            rows.append(row)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def _line(number: int, shape: str, per_claim: int) -> str:
+def _line(number: int, shape: str, per_claim: int) -> tuple[str, dict[str, object]]:
+    """A size and shape for the terminal, and its figures."""
     rng = random.Random(0)
     pairs = graph(shape, number, per_claim, rng)
     model = Known(pairs, rng, number)
@@ -137,20 +150,28 @@ def _line(number: int, shape: str, per_claim: int) -> str:
     view = core._view(document, claims)
     core._judge_coherence([view])
     core._weigh([view], core._judge_cap([view]))
-    core._judge_exclusion([view])
+    place = {_number(text): node for node, text in enumerate(view.texts)}
+    i, j = np.array([(place[i], place[j]) for i, j in pairs]).T
+    both = (np.append(i, j), np.append(j, i))
+    view.exclusion = csr_array((np.ones(2 * len(i), bool), both), shape=view.exclusion.shape)
     selections, seconds, peak = measured(lambda: core._select(view))
     weight = sum(s.weight for s in selections if s.selected)
-    _, asking, asking_peak = measured(lambda: core([document], [claims]))
     line = f"{number:7} {shape:12} {len(pairs):8} {seconds:7.2f} s {peak:5.0f} MB"
-    line += f" {asking:7.2f} s {asking_peak:5.0f} MB"
+    row = {"claims": number, "shape": shape, "pairs": len(pairs), "seconds": seconds, "mb": peak}
+    if number <= ASKED:
+        _, asking, asking_peak = measured(lambda: core([document], [claims]))
+        line += f" {asking:7.2f} s {asking_peak:5.0f} MB"
+    else:
+        line += f"{'not asked':>19}"
     if len(pairs) * number * 4 > LARGEST:
-        return f"{line}  not tried ({len(pairs) * number * 4 / 2**30:.0f} GB)"
+        return f"{line}  not tried ({len(pairs) * number * 4 / 2**30:.0f} GB)", row
     by_number = np.zeros(number)
     for index, selection in enumerate(selections):
         by_number[index] = selection.weight
     total, dense_seconds, dense_peak = measured(lambda: baseline(by_number, pairs))
     same = "same weight" if abs(total - weight) < 1e-3 else f"weight {total:.4f} for {weight:.4f}"
-    return f"{line} {dense_seconds:7.2f} s {dense_peak:5.0f} MB  {same}"
+    row |= {"dense_seconds": dense_seconds, "dense_mb": dense_peak}
+    return f"{line} {dense_seconds:7.2f} s {dense_peak:5.0f} MB  {same}", row
 
 
 if __name__ == "__main__":

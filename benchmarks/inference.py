@@ -26,8 +26,10 @@ bootstrap interval.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -181,8 +183,10 @@ def main() -> None:
     parser.add_argument("--sharp", type=float, default=0.5, help="least probability of a relation")
     parser.add_argument("--sweeps", type=int, default=3000, help="of the reference")
     parser.add_argument("--reference_width", type=int, default=20, help="exact up to here")
+    parser.add_argument("--json", type=Path, default=None, help="also write the figures there")
     parser.add_argument("--matching", action="store_true", help="also wmb with moment matching")
     options = parser.parse_args()
+    found = []
     for text in options.sizes.split():
         atoms, contexts, density = text.split("x")
         rows = list(rows_of((int(atoms), int(contexts), float(density)), options))
@@ -193,6 +197,14 @@ def main() -> None:
             means = bootstrap(
                 lambda i, v=values: {k: float(v[k][i].mean()) for k in ("error", "labels")},
                 range(len(kept)),
+            )
+            found.append(
+                {
+                    **{"size": text, "method": name, "networks": len(kept)},
+                    "ms": float(np.median(values["ms"])),
+                    "error": means["error"]["value"],
+                    "equal_labels": means["labels"]["value"],
+                }
             )
             spans = {
                 name: "{:.4f} [{:.4f}, {:.4f}]".format(mean["value"], *mean["ci95"])
@@ -207,6 +219,8 @@ def main() -> None:
                 f"labels {spans['labels']} ref {max(r['ref'] for r in kept):.4f}",
                 flush=True,
             )
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ class Engine(CountsPairs):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: ``float32``, or ``bfloat16`` by autocast.
+        dtype: of the weights and of what is computed with them.
     """
 
     # What decides the answers; and the model, loaded when first needed.
@@ -151,8 +151,7 @@ class Engine(CountsPairs):
                 name: torch.tensor([row.features[name] for row in chosen], device=self.device)
                 for name in chosen[0].features
             }
-            with torch.autocast(self.device.type, torch.bfloat16, self.dtype == "bfloat16"):
-                logits = self._model(**features).logits
+            logits = self._model(**features).logits
             answers = self._read(logits.double().cpu().numpy(), chosen)
             yield {inputs[i]: a for i, a in zip(batch, answers, strict=True)}
 
@@ -184,9 +183,8 @@ class Encoder(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: ``bfloat16`` (autocast) is 1.4 to 2 times as fast where the processor computes in it.
-            Measured with MiniLM-L6 it moves a relation's probabilities by 0.002 in the mean and by
-            up to 0.045, and changed the predicted class of 2 in 600 pairs of atomic facts.
+        dtype: ``bfloat16`` (weights too) is about twice as fast where the processor computes in it;
+            ``benchmarks/entailment.py`` says how far it moves the answers.
 
     Raises:
         UserError: not a checkpoint of the expected component.
@@ -229,9 +227,10 @@ class Encoder(Engine):
         return model
 
     def _load(self) -> PreTrainedModel:
+        dtype = getattr(torch, self.dtype)
         try:
             model, info = self.auto_model.from_pretrained(
-                self.checkpoint, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+                self.checkpoint, use_safetensors=True, dtype=dtype, output_loading_info=True
             )
         except (OSError, SafetensorError) as error:
             reason = str(error).splitlines()[0]
