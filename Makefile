@@ -26,7 +26,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet demo demo-steps bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruptio
 
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
+
+bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## speeds against baselines, in ten minutes: runs/bench
+	@$(PY) benchmarks/bench.py --output runs/bench
 
 test: $(READY) ## run the tests, but for those against real servers and the slow ones
 	$(PY) -m pytest -n 2 -m 'not integration and not slow'

@@ -1,0 +1,142 @@
+"""All speeds that need no GPU and no server, small: ``make bench``, at most ten minutes.
+
+    python benchmarks/bench.py --output runs/bench
+
+Runs the benchmarks beside it one after the other, each with its baseline in the same process or on
+the same threads, and writes ``bench.json`` (figures by name at its top level; ``parts`` has what
+each benchmark wrote) and ``bench.html``. What the sizes here are too small for is in the
+benchmarks' own options. Other work on the machine disturbs every figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from html import escape
+from pathlib import Path
+
+from records import write_json, write_text
+
+HERE = Path(__file__).parent
+KB = Path("data/kb")
+CURVES = ["--adversarial", f"[{KB}/generations_test.jsonl, {KB}/generations_dev.jsonl]"]
+
+
+def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]]:
+    """Name to command of each part."""
+    curves = folder / "corruption/curve_uninformative.jsonl"
+    return {
+        "entailment": [
+            *("entailment.py", "--checkpoint", checkpoint, "--curves", str(curves)),
+            *("--short", "8000", "--long", "200", "--threads", str(threads)),
+        ],
+        "core_gate": [
+            *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),
+            *("--checkpoint", checkpoint, "--claims", "300", "--documents", "1"),
+            *("--together", "12", "--shares", "0.2", "0.4", "--cosines", "0.5"),
+        ],
+        "core_selection": [
+            *("core_selection.py", "--sizes", "100 500 1000 5000"),
+            *("--shapes", "paraphrases random"),
+        ],
+        "inference": ["inference.py", "--sizes", "31x60x0.03 31x60x0.1", "--seeds", "1"],
+        "training": [
+            *("training.py", "--data", f"{KB}/relation_train.jsonl"),
+            *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "24", "--max_length", "128"),
+            *("--threads", str(threads)),
+        ],
+        "gpu": ["gpu.py"],
+    }
+
+
+def run(command: list[str], file: Path, threads: int) -> tuple[object, float]:
+    """What one benchmark wrote, and the seconds that it took; it prints to the terminal."""
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, str(HERE / command[0]), *command[1:], "--json", str(file)],
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+    )
+    return json.loads(file.read_text(encoding="utf-8")), time.perf_counter() - start
+
+
+def figures(parts: dict[str, object]) -> dict[str, object]:
+    """The ratios and times that a reader looks for, by name."""
+    short, long = parts["entailment"]["short"], parts["entailment"]["long"]
+    gates = [row for row in parts["core_gate"] if row["score"] == "stems"]
+    largest = [row for row in parts["core_selection"] if row["claims"] == 5000]
+    precision = parts["training"][-1]["precision"]
+    seconds = {r["method"]: r["seconds"] for r in parts["training"] if r["precision"] == precision}
+    return {
+        "entailment_speedup": short["bfloat16_speedup"],
+        "entailment_equal_labels": short["bfloat16_equal_labels"],
+        "entailment_moved_mean": short["bfloat16_moved_mean"],
+        "entailment_moved_most": short["bfloat16_moved_most"],
+        "entailment_of_limit": short["bfloat16_of_limit"],
+        "entailment_speedup_float32": short["float32_speedup"],
+        "entailment_speedup_long": long["bfloat16_speedup"],
+        "pairs_saved": gates[-1]["pairs_saved"],
+        "pairs_saved_precision_moved": gates[-1]["precision_moved"],
+        "training_speedup": seconds["grouped"] / seconds["fit"],
+        "training_speedup_plain": seconds["plain"] / seconds["fit"],
+        "core_seconds_at_5000": max(row["seconds"] for row in largest),
+        "inference": parts["inference"],
+    }
+
+
+def page(found: dict[str, object], seconds: dict[str, float]) -> str:
+    """The figures as a small page of its own."""
+    plain = {name: value for name, value in found.items() if isinstance(value, int | float)}
+    rows = [f"<tr><td>{escape(n)}</td><td>{v:.3f}</td></tr>" for n, v in plain.items()]
+    solved = [
+        f"<tr><td>{escape(row['size'])}, {escape(row['method'])}</td><td>{row['ms']:.0f} ms</td>"
+        f"<td>{row['error']:.4f}</td><td>{row['equal_labels']:.3f}</td></tr>"
+        for row in found["inference"]
+    ]
+    took = [f"<tr><td>{escape(n)}</td><td>{s:.0f} s</td></tr>" for n, s in seconds.items()]
+    style = "body{font:16px sans-serif;margin:2em}td,th{padding:.2em 1em;text-align:left}"
+    return "\n".join(
+        [
+            "<!doctype html><html lang='en'><meta charset='utf-8'><title>Benchmarks</title>",
+            f"<style>{style}</style><h1>Benchmarks</h1>",
+            "<p>Speed-ups are against the baseline of the same run; see benchmarks/README.md.</p>",
+            "<table><tr><th>figure</th><th>value</th></tr>",
+            *rows,
+            "</table><h2>FactReasoner's inference</h2><table><tr><th>network, method</th>"
+            "<th>median time</th><th>mean |ΔP|</th><th>equal labels</th></tr>",
+            *solved,
+            "</table><h2>Time taken</h2><table>",
+            *took,
+            "</table></html>\n",
+        ]
+    )
+
+
+def main() -> None:
+    """Run all parts and write the files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", default="checkpoints/small/relation")
+    parser.add_argument("--output", type=Path, default=Path("runs/bench"))
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    folder = options.output
+    folder.mkdir(parents=True, exist_ok=True)
+    builder = ["data_builders", "corruption", "--config", "configs/data/small/corruption.yaml"]
+    own = ["--kinds", "[uninformative]", "--output", str(folder / "corruption")]
+    subprocess.run([sys.executable, "-m", *builder, *CURVES, *own], check=True)
+    parts, seconds = {}, {}
+    for name, command in commands(options.checkpoint, folder, options.threads).items():
+        print(f"\n{name}", flush=True)
+        parts[name], seconds[name] = run(command, folder / f"{name}.json", options.threads)
+    found = figures(parts)
+    write_json(folder / "bench.json", {**found, "seconds": seconds, "parts": parts})
+    write_text(folder / "bench.html", page(found, seconds))
+    print(f"\n{folder / 'bench.json'}\n{folder / 'bench.html'}")
+
+
+if __name__ == "__main__":
+    main()
