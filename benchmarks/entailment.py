@@ -38,7 +38,7 @@ from records import Document, Passage, read_records
 
 DEFENCES = 2
 TEXTS = ("profiles", "padded", "generations_test", "generations_dev")
-ROWS = 32
+ROWS = 64  # of a batch, as many as the engine's
 
 
 def short_pairs(data: Path, curves: Path, most: int) -> list[Pair]:

@@ -63,7 +63,8 @@ class _PackedLinear(torch.nn.Module):
     """A linear layer whose weights are laid out for oneDNN, for inference on a CPU.
 
     The same numbers as ``torch.nn.Linear`` up to rounding. Where PyTorch hands float32 to MKL,
-    which leaves AVX-512 unused on AMD, this computes 2.3 times as fast.
+    which leaves AVX-512 unused on AMD, this computes up to 2.3 times as fast; bfloat16, which is
+    oneDNN's already, gains some 8 % of a whole model's time.
     """
 
     def __init__(self, linear: torch.nn.Linear):
@@ -76,7 +77,7 @@ class _PackedLinear(torch.nn.Module):
 
 
 def pack_linears(module: torch.nn.Module) -> None:
-    """Replace the linear layers of a float32 model on a CPU by packed ones."""
+    """Replace the linear layers of a model on a CPU by packed ones."""
     for name, child in module.named_children():
         if type(child) is torch.nn.Linear and torch.backends.mkldnn.is_available():
             setattr(module, name, _PackedLinear(child))
@@ -241,7 +242,7 @@ class Encoder(Engine):
                 "export the checkpoint again"
             )
         model.eval().to(self.device)
-        if self.dtype == "float32" and self.device.type == "cpu":
+        if self.device.type == "cpu":
             pack_linears(model)
         return model
 
