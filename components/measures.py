@@ -32,6 +32,8 @@ from records import LssExample
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
 
+SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
+
 
 def _of_both(
     statistics: Callable[[np.ndarray, np.ndarray], dict[str, float]],

@@ -17,6 +17,7 @@ COMMANDS = {
     "component": ("eval.commands.component", "judge one trained component on held-out data"),
     "experiment": ("eval.commands.experiment", "run one of the papers' experiments"),
     "report": ("eval.commands.report", "write a run's HTML report"),
+    "runs": ("eval.commands.runs", "list the runs below a folder, or set two side by side"),
     "doctor": ("eval.commands.doctor", "say what is installed, and what each config here lacks"),
 }
 

@@ -5,7 +5,14 @@ Imports nothing else of this repository.
 
 from records.errors import BadInput, UserError
 from records.reading import first_fault, iter_rows, read_json, read_records
-from records.result import RESULT_SCHEMA_VERSION, Result, ResultFile, read_results, write_results
+from records.result import (
+    RESULT_SCHEMA_VERSION,
+    Result,
+    ResultFile,
+    read_frame,
+    read_results,
+    write_results,
+)
 from records.types import (
     Annotation,
     Claim,
@@ -54,6 +61,7 @@ __all__ = [
     "group_of",
     "iter_rows",
     "json_line",
+    "read_frame",
     "read_json",
     "read_records",
     "read_results",

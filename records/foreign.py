@@ -133,5 +133,5 @@ def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
         return found if isinstance(found, list) else [found]
     except KeyError as error:
         raise ValueError(f"{error.args[0]}: field required") from None
-    except (AttributeError, IndexError, TypeError) as error:
+    except (AttributeError, IndexError, OverflowError, RecursionError, TypeError) as error:
         raise ValueError(f"record: not as its project writes it ({error})") from None

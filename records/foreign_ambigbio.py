@@ -45,7 +45,7 @@ def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
         found = _NAME_LINE.fullmatch(line.rstrip("\r\n"))
         try:
             listed = ast.literal_eval(found[2]) if found else None
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, MemoryError, RecursionError):  # of deep nesting
             listed = None
         if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], str):
             yield number, "name: expected a prompt, a tab and a list with one name, as ['Ada Lee']"
@@ -88,6 +88,11 @@ def _cited_texts(log: list) -> list[dict]:
         for field in fields:
             if not isinstance(entry, dict) or field not in entry:
                 raise ValueError(f"autoais_log[{place}].{field}: field required")
+        for field in ("question", "claim"):
+            if not isinstance(entry[field], str):
+                raise ValueError(f"autoais_log[{place}].{field}: expected a text")
+        if not isinstance(entry["qid"], int | str):
+            raise ValueError(f"autoais_log[{place}].qid: expected a number or a text")
         own = texts.setdefault(
             entry["qid"],
             {

@@ -347,7 +347,7 @@ def expertqa(row: dict, number: int) -> list[dict] | None:
         own = {"id": f"d{number}.{model}", "topic": row["question"], "generator": model}
         own |= {"text": answer.get("answer_string") or " ".join(c["text"] for c in claims)}
         found.append(own | {"claims": claims, "passages": passages})
-    return found
+    return found or None
 
 
 LABELLED: dict[str, Callable[[dict, int], dict | list[dict] | None]] = {

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from records.errors import BadInput, UserError
 from records.foreign import adapt
@@ -30,15 +31,46 @@ MAX_FAULTS = 10
 _BLANK = re.compile(r"\s*")
 _TABLES = {".csv", ".tsv"}
 _JSON = {".json", ".score"}  # ALCE's scores are JSON
+_DAMAGED = (OSError, EOFError, UnicodeDecodeError, zlib.error)  # files and their .gz
 
 
-def _has_halves(row: dict) -> bool:
-    """Whether a text of a row of JSON has half a character, which could not be written again."""
+# What JSON's reader raises: of what is none, of a number of thousands of digits, of deep nesting.
+_NOT_JSON = (ValueError, RecursionError)
+
+
+def _not_json(error: Exception, what: str) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        reason = error.msg.removesuffix(" at")
+        return f"json: {reason} at column {error.colno}; is the {what} whole?"
+    return f"json: cannot be read ({error})"
+
+
+def _unwritable(row: object) -> str | None:
+    """Why a row could not be written again as JSON; ``None`` where it could."""
     try:
-        json.dumps(row, ensure_ascii=False, default=str).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+        to_json(row, fallback=str)
+    except ValueError as error:
+        if "UnicodeEncodeError" in str(error):
+            return "json: half a character (a \\ud8… escape without its other half); take it out"
+        return f"row: cannot be kept as JSON ({error})"
+    return None
+
+
+def _not_utf8(path: Path) -> tuple[int, str]:
+    """The first line that is not UTF-8; a decoder, which reads ahead, does not know its number."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    number = 0
+    try:
+        with opener(path, "rb") as file:
+            for number, raw in enumerate(file, 1):
+                try:
+                    raw.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    byte = f"byte {error.start + 1} of the line is 0x{raw[error.start]:02x}"
+                    return number, f"file: not UTF-8 ({byte}); save it as UTF-8"
+    except _DAMAGED as error:
+        return number + 1, f"file: cannot be read ({error})"
+    return 1, "file: changed while it was read"
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
@@ -50,14 +82,14 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
                     continue
                 try:
                     row = json.loads(line)
-                except json.JSONDecodeError as error:
-                    yield number, f"json: {error.msg} at column {error.colno}; is the line whole?"
+                except _NOT_JSON as error:
+                    yield number, _not_json(error, "line")
                     continue
                 if not isinstance(row, dict):
                     row = "json: expected an object a line; a list goes into a file named .json"
                 yield number, row
-    except UnicodeDecodeError as error:
-        yield number + 1, f"json: not UTF-8 ({error.reason})"
+    except UnicodeDecodeError:
+        yield _not_utf8(path)
     except (OSError, EOFError, zlib.error) as error:  # a damaged .gz
         yield number + 1, f"file: cannot be read ({error})"
 
@@ -71,15 +103,18 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (UnicodeDecodeError, OSError) as error:
+    except UnicodeDecodeError:
+        yield _not_utf8(path)
+        return
+    except OSError as error:
         yield 1, f"json: cannot be read ({error})"
         return
     decoder, place, number = json.JSONDecoder(), 0, 0
     while (place := _BLANK.match(text, place).end()) < len(text):
         try:
             found, end = decoder.raw_decode(text, place)
-        except json.JSONDecodeError as error:
-            yield error.lineno, f"json: {error.msg} at column {error.colno}; is the file whole?"
+        except _NOT_JSON as error:
+            yield getattr(error, "lineno", number + 1), _not_json(error, "file")
             return
         rows = found if isinstance(found, list) else [found]
         if isinstance(found, dict) and isinstance(found.get("per_prompt_data"), list):
@@ -114,17 +149,26 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
         UserError: no such file.
         BadInput: a row that cannot be read, as ``file:line: what is wrong``.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
-    suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
-    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
-    whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
-    read = _name_rows if suffix in _TABLES and _has_names(path) else readers.get(suffix, whole)
-    for number, row in read(path):
+    for number, row in _rows(Path(path)):
         if isinstance(row, str):
             raise BadInput([f"{path}:{number}: {row}"])
         yield number, row
+
+
+def _suffix(path: Path) -> str:
+    """What a file's name says of its format, behind a ``.gz`` the suffix before it."""
+    return next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    """The rows of a file by the format that its name tells, or what is wrong with one."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
+    suffix = _suffix(path)
+    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
+    whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
+    read = _name_rows if suffix in _TABLES and _has_names(path) else readers.get(suffix, whole)
+    return read(path)
 
 
 def _open_text(path: Path) -> TextIO:
@@ -134,17 +178,20 @@ def _open_text(path: Path) -> TextIO:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    separator = "\t" if ".tsv" in path.suffixes else ","
+    separator = "\t" if _suffix(path) == ".tsv" else ","
     csv.field_size_limit(1 << 30)  # a page's text is longer than the default
     with _open_text(path) as file:
-        reader = csv.DictReader(file, delimiter=separator)
+        # Strict: a quotation mark that nobody closes would swallow the lines behind it.
+        reader = csv.DictReader(file, delimiter=separator, strict=True)
         try:
             for row in reader:
                 if None in row or None in row.values():
                     yield reader.line_num, "row: not as many cells as the header has"
                 else:
                     yield reader.line_num, row
-        except (csv.Error, OSError, EOFError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError:
+            yield _not_utf8(path)
+        except (csv.Error, *_DAMAGED) as error:
             yield reader.line_num + 1, f"file: cannot be read ({error})"
 
 
@@ -153,13 +200,18 @@ def _has_names(path: Path) -> bool:
     try:
         with _open_text(path) as file:
             return is_name_line(file.readline())
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+    except _DAMAGED:
         return False  # the reader of tables says what is wrong
 
 
 def _name_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    with _open_text(path) as file:
-        yield from name_rows(file)
+    number = 0
+    try:
+        with _open_text(path) as file:
+            for number, row in name_rows(file):
+                yield number, row
+    except _DAMAGED as error:
+        yield number + 1, f"file: cannot be read ({error})"
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
@@ -171,46 +223,24 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
             for row in batch.to_pylist():
                 number += 1
                 yield number, row
-    except (pyarrow.ArrowException, OSError) as error:
-        yield number + 1, f"file: cannot be read ({str(error).splitlines()[0]})"
-
-
-def _frame_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    import pandas
-
-    table = path.suffix.lower() in {".csv", ".tsv"}
-    try:
-        if table:
-            separator = "\t" if path.suffix.lower() == ".tsv" else ","
-            # Kept as text: "NA" is a fine hypothesis, and pydantic turns "0.5" into a number.
-            frame = pandas.read_csv(path, sep=separator, dtype=str, keep_default_na=False)
-        else:
-            frame = pandas.read_parquet(path)
-    except Exception as error:  # pandas and pyarrow raise many kinds for a broken file
-        yield 1, f"file: cannot be read ({str(error).splitlines()[0]})"
-        return
-    for index, row in enumerate(frame.to_dict(orient="records")):
-        # Line 1 of a CSV is its header; a Parquet file has rows, counted from 1.
-        yield (
-            index + (2 if table else 1),
-            {k: _plain(v, table) for k, v in row.items() if _there(v)},
-        )
+    # Its own errors, and Python's for a value that it cannot hold.
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        yield number + 1, f"file: cannot be read ({str(error).partition(chr(10))[0]})"
 
 
 def _there(value: object) -> bool:
     return not (value is None or value == "" or (isinstance(value, float) and math.isnan(value)))
 
 
-def _plain(value: object, table: bool) -> object:
-    """Turn numpy values into Python's and JSON in a CSV cell (lists, objects) into values."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if table and isinstance(value, str) and value[:1] in "[{":
+def _plain(cell: object) -> object:
+    """Turn JSON in a CSV cell (lists, objects) into values."""
+    if isinstance(cell, str) and cell[:1] in ("[", "{"):
         try:
-            return json.loads(value)
-        except json.JSONDecodeError:
-            return value
-    return value
+            found = json.loads(cell)
+        except _NOT_JSON:
+            return cell
+        return cell if _unwritable(found) else found
+    return cell
 
 
 def _faults(where: str, error: ValidationError) -> list[str]:
@@ -243,22 +273,18 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
         UserError: no such file, or a file without a single row.
         BadInput: up to ten faults as ``file:line: field: message``.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
-    frame = path.suffix.lower() in {".csv", ".tsv", ".parquet"}
-    whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
-    named = path.suffix.lower() in _TABLES and _has_names(path)
-    rows = _name_rows(path) if named else _frame_rows(path) if frame else whole(path)
+    suffix = _suffix(Path(path))
     records: list[R] = []
     faults: list[str] = []
-    for number, row in rows:
+    for number, row in _rows(Path(path)):
         where = f"{path}:{number}"
-        if not isinstance(row, str) and _has_halves(row):
-            row = "json: half a character (a \\ud8… escape without its other half); take it out"
+        row = row if isinstance(row, str) else _unwritable(row) or row
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
+        if suffix in {*_TABLES, ".parquet"}:
+            cells = {name: cell for name, cell in row.items() if _there(cell)}
+            row = {n: _plain(c) for n, c in cells.items()} if suffix in _TABLES else cells
         try:
             records.extend(kind.model_validate(found) for found in adapt(row, kind, number))
         except ValidationError as error:
@@ -292,8 +318,21 @@ def read_json(path: str | Path, kind: type[M]) -> M:
         UserError: the file is not JSON, or a field is wrong; the first one is named.
     """
     try:
-        return kind.model_validate(json.loads(Path(path).read_text(encoding="utf-8")))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+        return kind.model_validate(whole_json(path))
     except ValidationError as error:
         raise first_fault(path, error) from None
+
+
+def whole_json(path: str | Path) -> object:
+    """What a JSON file holds.
+
+    Raises:
+        FileNotFoundError: no such file.
+        UserError: the file is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except _NOT_JSON as error:
+        raise UserError(f"{path}: not JSON: {error}") from None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from records.errors import UserError
-from records.reading import first_fault
+from records.reading import first_fault, whole_json
 from records.result_1 import in_schema_2
 from records.writing import write_json
+
+if TYPE_CHECKING:
+    import pandas as pd  # half a second to import, for the one function that needs it
 
 RESULT_SCHEMA_VERSION = 2
 
@@ -76,6 +78,11 @@ class ResultFile(BaseModel):
     provenance: dict
     results: list[Result]
 
+    @property
+    def command(self) -> str:
+        """What wrote it: ``score``, or ``experiment NAME``."""
+        return "score" if self.experiment == "score" else f"experiment {self.experiment}"
+
 
 def write_results(path: str | Path, file: ResultFile) -> None:
     """Write ``file`` atomically as JSON."""
@@ -89,11 +96,41 @@ def read_results(path: str | Path) -> ResultFile:
         UserError: the file is missing, is not JSON, or does not follow the schema.
     """
     try:
-        given = json.loads(Path(path).read_text(encoding="utf-8"))
-        return ResultFile.model_validate(in_schema_2(given))
+        return ResultFile.model_validate(in_schema_2(whole_json(path)))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the experiment first") from None
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except ValidationError as error:
         raise first_fault(path, error) from None
+
+
+def read_frame(path: str | Path) -> pd.DataFrame:
+    """Results as a pandas frame, to be grouped, pivoted and drawn.
+
+    Args:
+        path: a ``results.json``, or a folder: every ``results.json`` in it and below.
+
+    Returns:
+        A row a result: ``run`` (the folder of its file), ``command`` (``score``, ``experiment
+        NAME``), the fields of :class:`Result`, ``config_hash`` among them, and instead of ``ci95``
+        its ends ``low`` and ``high``; NaN for no value and for no interval.
+
+    Raises:
+        UserError: there is no such file, none in the folder, or one does not follow the schema.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    files = sorted(path.rglob("results.json")) if path.is_dir() else [path]
+    if not files:
+        raise UserError(f"{path}: no results.json in it or below; give the folder of a run")
+    rows = []
+    for one in files:
+        file = read_results(one)
+        for row in file.results:
+            low, high = row.ci95 or (None, None)
+            fields = row.model_dump(exclude={"ci95"})
+            run = {"run": str(one.parent), "command": file.command}
+            rows.append(run | fields | {"low": low, "high": high})
+    columns = ["run", "command", *(name for name in Result.model_fields if name != "ci95")]
+    numbers = dict.fromkeys(("value", "low", "high"), float)
+    return pd.DataFrame(rows, columns=[*columns, "low", "high"]).astype(numbers)

@@ -6,6 +6,8 @@ file that grows in place is a :class:`JsonlAppender`'s, which repairs a torn las
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +21,31 @@ from pydantic import BaseModel
 
 from records.errors import UserError
 
+# What a file system refuses and the user can mend: space, rights, a path that leads below a file.
+_REFUSED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
+}
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """What the file system refuses while the block writes to ``path``, in a line for the user.
+
+    Raises:
+        UserError: no space, no right to write, or a path below a file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _REFUSED:
+            raise
+        raise UserError(
+            f"{error.filename or path}: cannot be written ({error.strerror}); free some space, or "
+            "give a folder that you may write to"
+        ) from None
+
 
 def json_line(record: BaseModel | dict) -> str:
     """One line of JSON with sorted-as-declared keys, without absent optional fields."""
@@ -29,12 +56,17 @@ def json_line(record: BaseModel | dict) -> str:
 
 @contextmanager
 def atomic_file(path: str | Path) -> Iterator[TextIO]:
-    """A text file to write to that takes its place when the block ends without an error."""
+    """A text file to write to that takes its place when the block ends without an error.
+
+    Raises:
+        UserError: the file system refuses it (:func:`writing`).
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with writing(path), os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -93,46 +125,75 @@ class JsonlAppender:
     """A JSONL file that a killed run can go on with.
 
     Each ``append`` writes whole lines and flushes them to disk. On opening, a torn last line
-    (killed in the middle of a write) is cut off, and ``done`` holds the rows that are safe.
+    (killed in the middle of a write) is cut off, and ``done`` holds the rows that are safe. Until
+    it is closed, the file is nobody else's.
 
     Args:
         path: the file; made with its folder when absent.
         key: the field that identifies a row; ``done`` is keyed by it.
+
+    Raises:
+        UserError: another process has it open, or the file system refuses it (:func:`writing`); so
+            does ``append``.
     """
 
     def __init__(self, path: str | Path, key: str):
         self.path = Path(path)
         self.key = key
         self.done: dict[object, dict] = {}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self.path, "ab")  # noqa: SIM115 (kept open until close)
+        try:
+            self._lock()
+            whole = self._read()
+            with writing(self.path):
+                self._file.truncate(whole)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{self.path}: another process writes it; wait for it, or give another output"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+
+    def _read(self) -> int:
+        """Fill ``done``; returns how many bytes of the file are whole rows."""
         whole = 0
-        if self.path.exists():
-            with open(self.path, "rb") as file:
-                for raw in file:
-                    if not raw.endswith(b"\n"):
-                        break
-                    try:
-                        row = json.loads(raw)
-                    except ValueError:
-                        break
-                    self.done[row[key]] = row
-                    whole += len(raw)
-        self._file = open(self.path, "ab")  # noqa: SIM115 (kept open until close)
-        self._file.truncate(whole)
+        with open(self.path, "rb") as file:
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    break
+                try:
+                    row = json.loads(raw)
+                except ValueError:
+                    break
+                self.done[row[self.key]] = row
+                whole += len(raw)
+        return whole
 
     def append(self, rows: Iterable[BaseModel | dict]) -> None:
         """Write rows and make them durable before returning."""
         for row in rows:
             line = json_line(row)
-            self._file.write(line.encode("utf-8") + b"\n")
+            with writing(self.path):
+                self._file.write(line.encode("utf-8") + b"\n")
             row = json.loads(line)
             self.done[row[self.key]] = row
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with writing(self.path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; what was appended is on disk already."""
-        self._file.close()
+        with writing(self.path):  # what a full disk did not take is tried again
+            self._file.close()
 
     def __enter__(self) -> JsonlAppender:
         return self

@@ -23,13 +23,12 @@ from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmu
 
 from components.base import load_tokenizer
 from components.encoding import pad
-from components.measures import Measures
+from components.measures import SMALLER_IS_BETTER, Measures
 from records import UserError, write_jsonl
 from records.types import Record
 from train.checks import MACRO, broken_loss, broken_outputs, check_monitor
 from train.distributed import clip_by_norm, gather, plain_name
 
-SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
 _UNDECAYED = re.compile(r"bias$|(norm|\bln_\w+)\.weight$", re.IGNORECASE)
 
 

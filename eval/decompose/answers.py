@@ -231,15 +231,23 @@ def _json_items(text: str) -> list[str] | Failed | None:
     raw = text[start.start() :].strip()
     try:
         value, _ = json.JSONDecoder().raw_decode(raw)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         try:
             value = ast.literal_eval(raw)
-        except (ValueError, SyntaxError, MemoryError):
-            value = [json.loads(f'"{m}"', strict=False) for m in _JSON_TEXT.findall(raw)] or None
-            if raw.startswith("{") or value is None:
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            value = [_unescaped(text) for text in _JSON_TEXT.findall(raw)]
+            if raw.startswith("{") or not value:
                 return Failed("broken JSON")
     found = _texts(value)
     return Failed("JSON without a list of claims") if found is None else found
+
+
+def _unescaped(text: str) -> str:
+    """What stands between the quotation marks of a JSON text; as it is where that is no JSON."""
+    try:
+        return json.loads(f'"{text}"', strict=False)
+    except json.JSONDecodeError:
+        return text
 
 
 def _texts(value: object) -> list[str] | None:

@@ -3,6 +3,10 @@
 The key is a SHA-256 over everything that changes an answer: the engine, the checkpoint's weights,
 tokenizer and configuration, the precision, and the input texts. A checkpoint that is trained again
 under the same name, or a new temperature, therefore never meets an old answer.
+
+Behind each answer stands a CRC-32 of its key and itself. An entry whose checksum is wrong is
+unknown: it is taken out, and asked for again. Files from before the checksums had another table; it
+is left alone, and what it holds is asked for again.
 """
 
 from __future__ import annotations
@@ -11,13 +15,16 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from records import UserError, sha256_file
+from records.writing import writing
 
 if TYPE_CHECKING:  # it brings PyTorch, which a model behind a server does not need
     from components.checkpoint import Component
@@ -29,6 +36,15 @@ _MODEL_FILES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
 _KEYS_PER_QUERY = 10_000
 # Seconds to wait for another process that writes.
 _LOCKED = 60.0
+# What helps against an error of SQLite's; a file that may not grow is one of input and output.
+_MEND = {
+    sqlite3.SQLITE_FULL: "free some space",
+    sqlite3.SQLITE_IOERR_WRITE: "free some space",
+    sqlite3.SQLITE_BUSY: "wait for the process that writes it",
+}
+_CRC_BYTES = 4
+# Bytes, also where an entry was made a text.
+_VALUE = "CAST(value AS BLOB)"
 
 
 def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> bytes:
@@ -61,6 +77,17 @@ def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
     return digest.digest()
 
 
+def _sealed(key: bytes, raw: bytes) -> bytes:
+    """An answer with the checksum behind."""
+    return raw + zlib.crc32(key + raw).to_bytes(_CRC_BYTES, "little")
+
+
+def _opened(key: bytes, value: bytes) -> bytes | None:
+    """An answer without its checksum; ``None`` where that is wrong."""
+    raw = value[:-_CRC_BYTES]
+    return raw if _sealed(key, raw) == value else None
+
+
 # The file of the answers that a run keeps in its folder.
 ANSWERS = ".answers.sqlite"
 
@@ -75,13 +102,15 @@ class AnswerCache:
         path: the file; made with its folder when absent.
 
     Raises:
-        UserError: the file is there but is no such cache.
+        UserError: the file is there but is no such cache, or it cannot be written; so do the
+            methods, where the file is damaged or the disk is full.
     """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._told():
             # A notebook's language model answers from another thread, one answer at a time.
             self._table = sqlite3.connect(
                 self.path, timeout=_LOCKED, isolation_level=None, check_same_thread=False
@@ -90,13 +119,19 @@ class AnswerCache:
             # After a power cut the last batches may be gone, but the file stays whole.
             self._table.execute("PRAGMA synchronous=NORMAL")
             self._table.execute(
-                "CREATE TABLE IF NOT EXISTS answers "
+                "CREATE TABLE IF NOT EXISTS checked_answers "
                 "(key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
             )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What SQLite cannot do, in a line for the user."""
+        try:
+            yield
         except sqlite3.Error as error:
-            raise UserError(
-                f"{self.path}: cannot be used as a cache ({error}); delete it or give another file"
-            ) from None
+            code = getattr(error, "sqlite_errorcode", None)
+            mend = _MEND.get(code, "delete it or give another file")
+            raise UserError(f"{self.path}: cannot be used as a cache ({error}); {mend}") from None
 
     def _write_ahead(self) -> None:
         """Turn the file to write-ahead; SQLite does not wait for another process that does so."""
@@ -112,25 +147,40 @@ class AnswerCache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The known answers among ``keys``, each a float64 array of shape (values,)."""
-        found = {}
+        found, damaged = {}, []
         for start in range(0, len(keys), _KEYS_PER_QUERY):
             part = list(keys[start : start + _KEYS_PER_QUERY])
             marks = ",".join("?" * len(part))
-            rows = self._table.execute(
-                f"SELECT key, value FROM answers WHERE key IN ({marks})", part
-            )
-            found.update((bytes(key), self._unpack(value)) for key, value in rows)
+            with self._told():
+                rows = self._table.execute(
+                    f"SELECT key, {_VALUE} FROM checked_answers WHERE key IN ({marks})", part
+                ).fetchall()
+            for key, value in rows:
+                raw = _opened(key, value)
+                if raw is None:
+                    damaged.append((key, value))
+                else:
+                    found[key] = self._unpack(raw)
+        self._take_out(damaged)
         return found
+
+    def _take_out(self, damaged: Iterable[tuple[bytes, bytes]]) -> None:
+        """Delete entries, unless another process has mended them since they were read."""
+        with self._told():
+            for entry in damaged:
+                self._table.execute(
+                    f"DELETE FROM checked_answers WHERE key = ? AND {_VALUE} = ?", entry
+                )
 
     def put(self, answers: Mapping[bytes, np.ndarray]) -> None:
         """Keep answers, each of shape (values,), as float64.
 
         One that is already there stays, so that nobody sees it change.
         """
-        rows = [(key, self._pack(value)) for key, value in answers.items()]
-        self._table.execute("BEGIN IMMEDIATE")
-        self._table.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?)", rows)
-        self._table.execute("COMMIT")
+        rows = [(key, _sealed(key, self._pack(value))) for key, value in answers.items()]
+        with self._told(), self._table:  # rolls back what could not be written
+            self._table.execute("BEGIN IMMEDIATE")
+            self._table.executemany("INSERT OR IGNORE INTO checked_answers VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Close the file; the cache cannot be used any more."""

@@ -152,7 +152,7 @@ def _mention(
 def _without_lead(text: str) -> str:
     words = text.split(" ")
     for size in range(len(words) - 1, 0, -1):
-        if _LEAD.search(" ".join(words[:size])):
+        if _LEAD.search(" ".join(words[max(0, size - 2) : size])):  # it has two words at most
             return " ".join(words[size:])
     return text
 

@@ -187,6 +187,13 @@ def write_comparison(page: Page, file: ResultFile, folder: Path, other: Path) ->
     return place / "report.html"
 
 
+def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTable]) -> None:
+    """Write a page of tables that are of no single run."""
+    shown = {"question": question, "note": note, "sections": _sections(tables)}
+    shown |= {"left_out": {}, "drawings": {}, "others": [], "script": None}
+    write_text(path, _environment().get_template("report/runs.html.j2").render(shown))
+
+
 def _sections(tables: Sequence[TextTable]) -> list[tuple[TextTable, list[TextTable]]]:
     """Tables with those that are within them."""
     found: list[tuple[TextTable, list[TextTable]]] = []

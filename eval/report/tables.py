@@ -34,6 +34,7 @@ class Cell:
     Attributes:
         mark: a word on the value, e.g. ``gamed``.
         good: how a page colours the mark: good, bad, or neither.
+        link: where a page leads from the value.
     """
 
     value: str
@@ -41,6 +42,7 @@ class Cell:
     note: str = ""
     mark: str = ""
     good: bool | None = None
+    link: str = ""
 
     def __str__(self) -> str:
         note = self.note and f"({self.note})"

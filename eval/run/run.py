@@ -35,6 +35,7 @@ from records import (
     sha256_text,
     write_results,
 )
+from records.writing import writing
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -77,11 +78,12 @@ class Run:
         """Take the folder.
 
         Raises:
-            UserError: another process runs in it, or it holds another configuration's results,
-                whole or begun.
+            UserError: another process runs in it, it holds another configuration's results, whole
+                or begun, or it cannot be written to.
         """
-        self.output.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.output / ".lock")
+        with writing(self.output):
+            self.output.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.output / ".lock")
         try:
             self._guard()
         except BaseException:

@@ -28,7 +28,9 @@ _LABELS: dict[str, VerdictLabel] = {
     "not supported": "not_supported",
     "unverifiable": "undecided",
 }
-_NUMBERED = re.compile(r"^\W*(?:claims?\W+)?(\d+)\b(?!\W*\d)\W*?((?:\[|\b[a-z]).*)$", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d)\W*?((?:\[|\b[a-z]).*)$", re.IGNORECASE
+)
 # Where a list in one line, as of JSON, has its next item.
 _NEXT = re.compile(
     r"[,{]\s*(?=\"\d+\"\s*:|\"?claim\W{1,4}\d+)|(?<=\])[,;]?\s+(?=\d+[.):])", re.IGNORECASE

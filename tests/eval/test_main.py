@@ -46,4 +46,4 @@ def test_help_imports_no_library_that_it_does_not_show(arguments):
 def test_an_unknown_command_is_told_the_known_ones():
     with pytest.raises(UserError, match="no command 'scores'; give one of: score, core"):
         main(["scores"])
-    assert set(COMMANDS) == {"score", "core", "component", "experiment", "report", "doctor"}
+    assert set(COMMANDS) == {"score", "core", "component", "experiment", "report", "doctor", "runs"}

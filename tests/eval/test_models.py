@@ -108,8 +108,8 @@ def test_cached_answers_are_used_for_the_same_engine_only(relation, tmp_path):
     table = AnswerCache(cache)
     key = answer_key(engine._fingerprint, PAIRS[0])
     assert list(table.get([key])) == [key]
-    marked = np.asarray([0.25, 0.5, 0.25]).tobytes()
-    table._table.execute("UPDATE answers SET value = ? WHERE key = ?", (marked, key))
+    table._table.execute("DELETE FROM checked_answers WHERE key = ?", (key,))
+    table.put({key: np.asarray([0.25, 0.5, 0.25])})
     again = engine.relations(PAIRS)
     assert again[0].tolist() == [0.25, 0.5, 0.25]
     np.testing.assert_array_equal(again[1:], first[1:])

@@ -164,13 +164,10 @@ def _unli(row: dict, target: Target) -> list[Found]:
 
 def _foreign(row: dict, target: Target) -> list[Found]:
     """WiCE's claims and AmbigBio's citations, as ``records/foreign.py`` reads them."""
-    try:
-        pairs = adapt(row, RelationPair, 0)
-    except ValueError as error:
-        raise WrongRow(str(error)) from None
+    pairs = adapt(row, RelationPair, 0)
     # The lines of the evidence are kept: they are sentences, or passages.
     return [
-        Found(str(p["premise"]).strip(), str(p["hypothesis"]).strip(), p["label"], p["group"])
+        Found(p["premise"].strip(), p["hypothesis"].strip(), _label(p, "label", "ours"), p["group"])
         for p in pairs
     ]
 
@@ -180,15 +177,10 @@ def _lss(row: dict, target: Target) -> list[Found]:
 
     What the reference supports of a claim is entailed; the claim is, where most kept all of it.
     """
-    try:
-        (given,) = adapt(row, LssExample, 0)
-        reference, claim = given["reference"].strip(), " ".join(given["claim"].split())
-        kept = [" ".join(str(a["lss"]).split()) for a in given["annotations"]]
-        group = str(given.get("group") or reference)
-    except KeyError as error:
-        raise WrongRow(f"{error.args[0]}: field required") from None
-    except (AttributeError, TypeError, ValueError) as error:
-        raise WrongRow(str(error)) from None
+    (given,) = adapt(row, LssExample, 0)
+    reference, claim = given["reference"].strip(), " ".join(given["claim"].split())
+    kept = [" ".join(str(a["lss"]).split()) for a in given["annotations"]]
+    group = str(given.get("group") or reference)
     whole = sum(lss == claim for lss in kept)
     label = ENTAILMENT if 2 * whole > len(kept) else "not_entailment"
     if 2 * whole == len(kept):
@@ -205,25 +197,20 @@ def _atoms(row: dict, target: Target) -> list[Found]:
     not entailed by any title, but for the one that supports it where it is judged by itself.
     """
     row = {"citations": [], "atoms_independent": [], "atoms_grouped": []} | row
-    try:
-        (document,) = adapt(row, Document, 0)
-        alone = {(a["atom"], a["supporting_topic"]) for a in row["atoms_independent"] or []}
-        titles: dict[str, list[str]] = {}
-        for passage in document["passages"]:
-            titles.setdefault(passage["title"], []).append(passage["text"])
-        found = []
-        for atom in row["atoms_grouped"] or []:
-            text, supporting = atom["atom"], atom["supporting_topic"]
-            label = _label(atom, "is_supported", "atoms")
-            for title, texts in titles.items():
-                entailed = label == ENTAILMENT
-                if title == supporting if entailed else (text, title) not in alone:
-                    premise = f"{title}. " + "\n".join(texts)
-                    found.append(Found(premise, text.strip(), label, str(row["name"])))
-    except KeyError as error:
-        raise WrongRow(f"{error.args[0]}: field required") from None
-    except (TypeError, ValueError) as error:
-        raise WrongRow(str(error)) from None
+    (document,) = adapt(row, Document, 0)
+    alone = {(a["atom"], a["supporting_topic"]) for a in row["atoms_independent"] or []}
+    titles: dict[str, list[str]] = {}
+    for passage in document["passages"]:
+        titles.setdefault(passage["title"], []).append(passage["text"])
+    found = []
+    for atom in row["atoms_grouped"] or []:
+        text, supporting = atom["atom"], atom["supporting_topic"]
+        label = _label(atom, "is_supported", "atoms")
+        for title, texts in titles.items():
+            entailed = label == ENTAILMENT
+            if title == supporting if entailed else (text, title) not in alone:
+                premise = f"{title}. " + "\n".join(texts)
+                found.append(Found(premise, text.strip(), label, str(row["name"])))
     return found
 
 
@@ -236,30 +223,23 @@ def _evidence(format: str) -> Reader:
     """
 
     def read(row: dict, target: Target) -> list[Found]:
-        try:
-            document = READERS[format](row, 0)
-            if document is None:
-                raise WrongRow(f"row: not as {format} writes it")
-            claim, passages = document["text"].strip(), document["passages"]
-            if format == "averitec":
-                texts = "\n".join(p["text"] for p in passages)
-                return [Found(texts, claim, _label(document, "claim_label", format), claim)]
-            return [
-                Found(
-                    f"{p['title']}. {p['text']}",
-                    claim,
-                    _label(p, "evidence_label", format),
-                    claim,
-                    (p["title"],),
-                )
-                for p in passages
-            ]
-        except KeyError as error:
-            raise WrongRow(f"{error.args[0]}: field required") from None
-        except WrongRow:
-            raise
-        except (TypeError, ValueError) as error:
-            raise WrongRow(str(error)) from None
+        document = READERS[format](row, 0)
+        if document is None:
+            raise WrongRow(f"row: not as {format} writes it")
+        claim, passages = document["text"].strip(), document["passages"]
+        if format == "averitec":
+            texts = "\n".join(p["text"] for p in passages)
+            return [Found(texts, claim, _label(document, "claim_label", format), claim)]
+        return [
+            Found(
+                f"{p['title']}. {p['text']}",
+                claim,
+                _label(p, "evidence_label", format),
+                claim,
+                (p["title"],),
+            )
+            for p in passages
+        ]
 
     return read
 
@@ -284,26 +264,19 @@ def _factcheck_bench(row: dict, target: Target) -> list[Found]:
         evidence, claim = _text(row, "evidence"), _text(row, "claim")
         return [Found(evidence, claim, _label(row, "stance", "factcheck_bench"), claim)]
     group, found = _text(row, "prompt"), []
-    try:
-        for sentence in row["sentences"].values():
-            told = zip(
-                sentence["claims"],
-                sentence["auto_evidence"],
-                sentence["stance_claim_autoEvid"],
-                strict=True,
-            )
-            for claim, texts, stances in told:
-                # A few claims have evidence and no stance to it.
-                own = stances if len(stances) == len(texts) else [None] * len(texts)
-                for text, stance in zip(texts, own, strict=True):
-                    label = _label({"stance": stance}, "stance", "factcheck_bench")
-                    found.append(Found(" ".join(text.split()), claim.strip(), label, group))
-    except KeyError as error:
-        raise WrongRow(f"{error.args[0]}: field required") from None
-    except WrongRow:
-        raise
-    except (AttributeError, TypeError, ValueError) as error:
-        raise WrongRow(f"sentences: not as factcheck_bench writes it ({error})") from None
+    for sentence in row["sentences"].values():
+        told = zip(
+            sentence["claims"],
+            sentence["auto_evidence"],
+            sentence["stance_claim_autoEvid"],
+            strict=True,
+        )
+        for claim, texts, stances in told:
+            # A few claims have evidence and no stance to it.
+            own = stances if len(stances) == len(texts) else [None] * len(texts)
+            for text, stance in zip(texts, own, strict=True):
+                label = _label({"stance": stance}, "stance", "factcheck_bench")
+                found.append(Found(" ".join(text.split()), claim.strip(), label, group))
     return found
 
 
@@ -333,6 +306,33 @@ FORMATS: dict[str, Reader] = {
 }
 
 
+def pairs_of(row: dict, format: str, target: Target) -> list[Found]:
+    """The pairs of a foreign row.
+
+    Args:
+        row: of the foreign file.
+        format: of ``FORMATS``.
+        target: whether relations or probabilities are asked for.
+
+    Raises:
+        WrongRow: it is not as its format has it.
+    """
+    try:
+        found = FORMATS[format](row, target)
+        for one in found:
+            for text in (*one[:2], one.group, *one.documents):
+                text.encode()
+    except UnicodeEncodeError:
+        raise WrongRow("row: half a character (a \\ud8… escape without its other half)") from None
+    except KeyError as error:
+        raise WrongRow(f"{error.args[0]}: field required") from None
+    except ValueError as error:
+        raise WrongRow(str(error)) from None
+    except (AttributeError, IndexError, OverflowError, TypeError) as error:
+        raise WrongRow(f"row: not as {format} writes it ({error})") from None
+    return found
+
+
 def detect(row: dict, target: Target) -> str | None:
     """The format that a row's field names tell, or ``None``."""
     fields = set(row)
@@ -357,7 +357,7 @@ def detect(row: dict, target: Target) -> str | None:
     if {"claim", "evidence", "stance"} <= fields or {"response", "sentences"} <= fields:
         return "factcheck_bench"
     if {"claim", "evidence"} <= fields:
-        return "wice" if row.get("label") in WICE_LABELS else "vitaminc"
+        return "wice" if str(row.get("label")) in WICE_LABELS else "vitaminc"
     if not {"premise", "hypothesis"} <= fields:
         return None
     if "fever_gold_label" in fields:

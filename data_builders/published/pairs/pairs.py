@@ -20,7 +20,15 @@ from components.nearness import nearness, shown_nearness
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.evenness import even_weights, overlaps
-from data_builders.published.pairs.formats import FORMATS, LABELS, Found, Target, WrongRow, detect
+from data_builders.published.pairs.formats import (
+    FORMATS,
+    LABELS,
+    Found,
+    Target,
+    WrongRow,
+    detect,
+    pairs_of,
+)
 from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
@@ -266,7 +274,7 @@ class _Reader:
             if self.texts_only and self.format == "unli":
                 row = {"premise": row.get("premise"), "hypothesis": row.get("hypothesis")}
             try:
-                yield from FORMATS[self.format](row, self.target)
+                yield from pairs_of(row, self.format, self.target)
             except WrongRow as error:
                 raise BadInput([f"{where}: {error}"]) from None
         if not told:

@@ -148,7 +148,7 @@ def _from_json(text: str, known: set[str]) -> list[list[str]] | None:
     fence = _FENCE.search(text)
     try:
         found = json.loads(fence[1] if fence else text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # none, or one of absurd numbers or depth
         return None
     while isinstance(found, dict):
         values = list(found.values())

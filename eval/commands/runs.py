@@ -1,0 +1,242 @@
+"""``python -m eval runs``: the runs below a folder, one a line, or two of them side by side.
+
+What is told is read from the runs' folders, and nothing is written but the page that is asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+from jsonargparse import ArgumentParser
+
+from components.measures import SMALLER_IS_BETTER
+from eval.report.page import write_tables
+from eval.report.runs import ListedRun, printable, runs_table, side_by_side
+from eval.report.tables import TextTable, plain_table
+from records import UserError, read_results
+
+FIELDS = ("command", "domain", "metric", "state")
+# A line each is a document, of ``score`` and some experiments, and a text, of the others.
+_TEXTS = ("scored.jsonl", "texts.jsonl")
+
+
+def runs_below(folder: str | Path) -> list[ListedRun]:
+    """All runs in a folder and below, the last written last.
+
+    A run is a folder with ``results.json``, with the journal of a run without them, or with the
+    ``config.yaml`` of ``python -m train fit``.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; give one that holds runs, e.g. runs")
+    found = []
+    for place, below, files in os.walk(folder):
+        below[:] = [name for name in below if name != "wandb" and not name.startswith(".")]
+        here = Path(place)
+        journals = [here / name for name in files if _is_journal(name)]
+        if "results.json" in files:
+            found.append(_finished(here))
+        elif journals:
+            found += _unfinished(here, journals)
+        elif "config.yaml" in files:
+            found += _training(here)
+    return sorted(found, key=lambda run: (run.written, str(run.folder)))
+
+
+def picks(given: Sequence[str]) -> dict[str, str]:
+    """What ``--where`` asks for: field to value.
+
+    Raises:
+        UserError: no field and value, or no such field.
+    """
+    found = {}
+    for one in given:
+        field, equals, value = one.partition("=")
+        if not (equals and value and field in FIELDS):
+            raise UserError(f"where: {one!r}; give KEY=VALUE, KEY one of: {', '.join(FIELDS)}")
+        found[field] = value
+    return found
+
+
+def fits(run: ListedRun, picked: dict[str, str]) -> bool:
+    """Whether a run is what was asked for; of a command its first words are enough."""
+    results = run.file.results if run.file else []
+    of_run = {
+        "domain": {row.domain for row in results},
+        "metric": {row.metric for row in results} | {run.measure},
+        "state": {run.state},
+    }
+    command = picked.get("command", "")
+    if command and not f"{run.command} ".startswith(f"{command} "):
+        return False
+    if "metric" in picked and "domain" in picked:
+        both = (picked["metric"], picked["domain"])
+        if not any((row.metric, row.domain) == both for row in results):
+            return False
+    return all(value in of_run[field] for field, value in picked.items() if field in of_run)
+
+
+def _is_journal(name: str) -> bool:
+    return name.startswith(".") and name.endswith(".partial.jsonl")
+
+
+def _finished(folder: Path) -> ListedRun:
+    path = folder / "results.json"
+    written = path.stat().st_mtime
+    try:
+        file = read_results(path)
+    except (UserError, UnicodeDecodeError, OSError) as error:
+        return ListedRun(folder, "", written, "unreadable", figure=str(error))
+    texts = next((_lines(folder / name) for name in _TEXTS if (folder / name).is_file()), None)
+    return ListedRun(folder, file.command, written, "finished", texts, file=file)
+
+
+def _unfinished(folder: Path, journals: Sequence[Path]) -> list[ListedRun]:
+    try:
+        done = {name for path in journals for name in _done(path)}
+        written = max(path.stat().st_mtime for path in journals)
+    except FileNotFoundError:  # it finished just now
+        return [_finished(folder)] if (folder / "results.json").is_file() else []
+    return [ListedRun(folder, "", written, "unfinished", len(done))]
+
+
+def _done(journal: Path) -> Iterator[str]:
+    """Ids of the documents that a journal holds whole."""
+    with open(journal, encoding="utf-8") as file:
+        for line in file:
+            try:
+                yield from json.loads(line).get("documents", [])
+            except ValueError:  # torn: the process was killed while it wrote
+                return
+
+
+def _training(folder: Path) -> list[ListedRun]:
+    """A training's run; none where ``config.yaml`` is another program's.
+
+    It is finished when its checkpoint folder was written after it began.
+    """
+    path = folder / "config.yaml"
+    began = path.stat().st_mtime
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return []
+    if not (isinstance(config, dict) and {"name", "model", "trainer"} <= config.keys()):
+        return []
+    exported = Path(config.get("export_to") or f"checkpoints/{config['name']}") / "component.json"
+    done = exported.is_file() and exported.stat().st_mtime >= began
+    curves = folder / "metrics.csv"
+    measure, figure = _best(curves, config) if curves.is_file() else (None, "")
+    return [
+        ListedRun(
+            folder,
+            f"train fit {config['name']}",
+            curves.stat().st_mtime if curves.is_file() else began,
+            "finished" if done else "unfinished",
+            figure=figure,
+            measure=measure,
+        )
+    ]
+
+
+def _best(curves: Path, config: dict) -> tuple[str | None, str]:
+    """The monitored measure, and its best value with its step; nothing before it was measured."""
+    with open(curves, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    options = (config["model"] or {}).get("init_args") or {}
+    measure = str(options.get("monitor"))
+    # Of dev data from one source, training monitors that source's.
+    for name in (measure, measure.replace("/macro/", "/")):
+        points = [(float(row[name]), row["step"]) for row in rows if row.get(name)]
+        points = [point for point in points if not math.isnan(point[0])]
+        if points:
+            smaller = name.rpartition("/")[2] in SMALLER_IS_BETTER
+            value, step = (min if smaller else max)(points, key=lambda point: point[0])
+            return name, f"{name} {value:.3f} at step {step}"
+    return None, ""
+
+
+def _lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)
+
+
+def _told(table: TextTable) -> str:
+    """A table for the terminal."""
+    lines = plain_table(table.head, table.rows).split("\n") if table.rows else []
+    return "\n".join([*map(printable, lines), *([""] if lines else []), table.note])
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = ArgumentParser(
+        prog="python -m eval runs",
+        description="List the runs below a folder, the last written last, or set two side by side.",
+        exit_on_error=False,
+    )
+    parser.add_argument("folder", type=str, nargs="?", default="runs", help="where to look")
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="only runs of this command (its first words are enough), domain, metric or state "
+        "(finished, unfinished, unreadable); metric and domain also say which figures are told; "
+        "may be given several times",
+    )
+    parser.add_argument("--html", type=str | None, default=None, help="also write a page here")
+    parser.add_argument(
+        "--against",
+        nargs=2,
+        metavar=("A", "B"),
+        default=None,
+        help="two runs' folders: their results side by side, and which configuration keys differ",
+    )
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    arguments = build_parser().parse_args(argv)
+    page = Path(arguments.html) if arguments.html else None
+    if page is not None and page.is_dir():
+        raise UserError(f"html: {page} is a folder; give a file's name")
+    if arguments.against and arguments.where:
+        raise UserError("where: narrows the list of runs; leave it out with --against")
+    if arguments.against:
+        question, note, tables = _two(*arguments.against)
+    else:
+        picked = picks(arguments.where)
+        runs = [run for run in runs_below(arguments.folder) if fits(run, picked)]
+        tables = [runs_table(runs, picked, page)]
+        question, note = "Which runs are there?", f"Below {arguments.folder}"
+        note = ", ".join([note, *(f"{field} {value}" for field, value in picked.items())])
+    for table in tables:
+        print(_told(table))
+    if page is not None:
+        write_tables(page, question, printable(note), tables)
+        print(page)
+    return 0
+
+
+def _two(one: str, other: str) -> tuple[str, str, list[TextTable]]:
+    """Question, note and tables of two runs.
+
+    Raises:
+        UserError: one of them has no results.
+    """
+    files = [read_results(Path(folder) / "results.json") for folder in (one, other)]
+    note = "; ".join(
+        f"{name}: {folder} ({file.command})"
+        for name, folder, file in zip("AB", (one, other), files, strict=True)
+    )
+    return "How do two runs differ?", note, side_by_side(*files)

@@ -1,0 +1,240 @@
+"""Kill a door at random moments and start it again: it must end in the bytes of a calm run.
+
+    python tests/faults/kills.py --door score --times 20 --seed 0
+
+Models are tiny and made on the spot; nothing is asked of a network. Exit code 1 where a byte
+differs. The moments are drawn between the first sign of the output and the end of the calm run,
+since before that a process only imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from records import write_json, write_jsonl  # noqa: E402 (not installed)
+from tests.integration.kill import same_bytes  # noqa: E402
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+WORDS = [
+    "Ann",
+    "Bob",
+    "was",
+    "is",
+    "born",
+    "in",
+    "London",
+    "Paris",
+    "a",
+    "poet",
+    "wrote",
+    "not",
+    ".",
+]
+# The output, in the folder that a run is started in: so that its path is the same in all.
+OUT = "out"
+LABELS = ["entailment", "neutral", "contradiction"]
+
+
+def sentences(number: int, seed: int) -> list[str]:
+    """Sentences of random words, no two of them likely the same."""
+    draw = random.Random(seed)
+    return [f"Ann {' '.join(draw.choices(WORDS, k=8))} {n}." for n in range(number)]
+
+
+def make_base(folder: Path) -> None:
+    """A random two-layer encoder of whole words."""
+    tokenizer = Tokenizer(
+        models.WordLevel({word: n for n, word in enumerate([*SPECIAL, *WORDS])}, unk_token="[UNK]")
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    known = {"vocab_size": len(SPECIAL) + len(WORDS), "intermediate_size": 64}
+    BertModel(BertConfig(**sizes, **known)).save_pretrained(folder)
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+
+
+def builder(work: Path) -> list[str]:
+    """Claims over several facts of the embedded snapshot."""
+    config = ROOT / "configs/data/small/kb_multihop.yaml"
+    return ["data_builders", "kb_multihop", "--config", str(config), "--output", OUT]
+
+
+def train(work: Path) -> list[str]:
+    """A relation model from the tiny encoder."""
+    rows = [
+        {"premise": one, "hypothesis": other, "label": LABELS[n % 3]}
+        for n, (one, other) in enumerate(zip(sentences(600, 1), sentences(600, 2), strict=True))
+    ]
+    write_jsonl(work / "train.jsonl", rows)
+    write_jsonl(work / "dev.jsonl", rows[::10])
+    options = {
+        "--model": "train.relation.Relation",
+        "--model.base": str(work / "base"),
+        "--model.max_length": "48",
+        "--data": "train.data.RecordData",
+        "--data.train": str(work / "train.jsonl"),
+        "--data.dev": str(work / "dev.jsonl"),
+        "--data.batch_size": "8",
+        "--runs": "runs",
+        "--name": "run",
+        "--export_to": OUT,
+        "--save_every": "10",
+        "--ckpt_path": "last",
+        "--trainer.accelerator": "cpu",
+        "--trainer.max_steps": "120",
+        "--trainer.val_check_interval": "40",
+        "--trainer.check_val_every_n_epoch": "null",
+    }
+    return ["train", "fit", *(part for pair in options.items() for part in pair)]
+
+
+def score(work: Path) -> list[str]:
+    """Sentences judged by a tiny relation model, four texts a chunk."""
+    passages = [{"id": str(n), "title": "Ann", "text": t} for n, t in enumerate(sentences(8, 3))]
+    write_jsonl(
+        work / "texts.jsonl",
+        [
+            {"id": str(n), "topic": "Ann", "text": " ".join(sentences(8, n)), "passages": passages}
+            for n in range(10, 130)
+        ],
+    )
+    nli = {"class_path": "eval.verify.nli.NLI", "init_args": {"entailment": _relation(work)}}
+    pipeline = {
+        "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
+        "verify": [nli],
+    }
+    write_json(work / "score.yaml", {"pipeline": pipeline, "chunk": 4})
+    paths = ["--config", work / "score.yaml", "--documents", work / "texts.jsonl"]
+    return ["eval", "score", *map(str, paths), "--output", OUT]
+
+
+def experiment(work: Path) -> list[str]:
+    """The relation model's ROC curves."""
+    factor = str(ROOT / "configs/experiments/small/relation_model_factor.jsonl")
+    config = {"experiment": {"factor": {"own": factor}, "relations": {"tiny": _relation(work)}}}
+    write_json(work / "experiment.yaml", config)
+    given = ["--config", str(work / "experiment.yaml"), "--output", OUT]
+    return ["eval", "experiment", "relation_model", *given]
+
+
+def _relation(work: Path) -> dict:
+    given = {"checkpoint": str(work / "relation" / OUT), "batch_size": 8}
+    return {"class_path": "eval.models.encoder.Entailment", "init_args": given}
+
+
+@dataclass(frozen=True)
+class Door:
+    """A door that is killed.
+
+    Attributes:
+        command: what follows ``python -m``, by the folder of what all runs share.
+        sign: the first path that its work makes.
+        needs_relation: whether it reads the relation model that ``train`` makes.
+    """
+
+    command: Callable[[Path], list[str]]
+    sign: str = OUT
+    needs_relation: bool = False
+
+
+DOORS = {
+    "builder": Door(builder),
+    "train": Door(train, sign="runs/run"),
+    "score": Door(score, needs_relation=True),
+    "experiment": Door(experiment, needs_relation=True),
+}
+
+
+def run(door: Door, work: Path, folder: str, kill_after: float | None = None) -> float | None:
+    """Run a door; kill -9 its process group so many seconds after the first sign of its work.
+
+    Args:
+        door: which.
+        work: the folder of what all runs share.
+        folder: in it; where this run is started.
+        kill_after: seconds; ``None`` lets it end.
+
+    Returns:
+        Seconds from the sign to the end; ``None`` where it was killed.
+
+    Raises:
+        RuntimeError: it ended on its own, and badly; with what it said.
+    """
+    cwd = work / folder
+    cwd.mkdir(exist_ok=True)
+    more = {"WANDB_MODE": "disabled", "PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *door.command(work)],
+            cwd=cwd,
+            env=os.environ | more,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        while process.poll() is None and not (cwd / door.sign).exists():
+            time.sleep(0.005)
+        begun = time.monotonic()
+        try:
+            process.wait(kill_after)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return None
+        if process.returncode:
+            said.seek(0)
+            tail = said.read().decode(errors="replace")[-2000:]
+            raise RuntimeError(f"exit code {process.returncode}: {tail}")
+        return time.monotonic() - begun
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--door", choices=DOORS, required=True)
+    parser.add_argument("--times", type=int, default=20, help="kills")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        make_base(work / "base")
+        door = DOORS[given.door]
+        if door.needs_relation:
+            run(DOORS["train"], work, "relation")
+        seconds = run(door, work, "calm")
+        draw = random.Random(f"{given.seed}:kills")
+        moments = [draw.uniform(0, seconds) for _ in range(given.times)]
+        killed = sum(run(door, work, "rough", moment) is None for moment in moments)
+        run(door, work, "rough")
+        differing = same_bytes(work / "calm" / OUT, work / "rough" / OUT)
+    told = {"door": given.door, "calm_s": round(seconds, 1), "killed": killed}
+    print(json.dumps(told | {"differing": differing}))
+    return int(bool(differing))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

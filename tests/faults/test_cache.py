@@ -1,0 +1,95 @@
+"""Damage to the file of kept answers: what is wrong is asked for again, and nothing is misread."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.models.cache import ANSWERS, AnswerCache, TextCache
+from eval.models.openai_server import OpenAIServer
+from records import UserError
+from tests.model_server import ModelServer, prompt_of
+
+KEYS = [bytes([n]) * 32 for n in range(3)]
+DAMAGES = {
+    "a bit": "UPDATE checked_answers SET value = CAST(? || substr(value, 2) AS BLOB) WHERE key = ?",
+    "another's answer": "UPDATE checked_answers SET value = "
+    "(SELECT value FROM checked_answers WHERE key <> ?2 AND ?1 = ?1) WHERE key = ?2",
+    "cut": "UPDATE checked_answers SET value = substr(value, 1, 5 + 0 * length(?)) WHERE key = ?",
+    "nothing": "UPDATE checked_answers SET value = substr(?, 2) WHERE key = ?",
+    "a text": "UPDATE checked_answers SET value = ? || 'more' WHERE key = ?",
+}
+
+
+def damage(path: Path, how: str, key: bytes) -> None:
+    table = sqlite3.connect(path)
+    with table:
+        assert table.execute(how, (b"\x01", key)).rowcount == 1
+    table.close()
+
+
+@pytest.mark.parametrize("how", DAMAGES.values(), ids=DAMAGES)
+def test_an_entry_with_a_wrong_checksum_is_unknown_and_can_be_kept_again(tmp_path, how):
+    path = tmp_path / "answers.sqlite"
+    cache = AnswerCache(path)
+    answers = {key: np.array([n, 0.5]) for n, key in enumerate(KEYS)}
+    cache.put(answers)
+    damage(path, how, KEYS[1])
+    assert list(cache.get(KEYS)) == [KEYS[0], KEYS[2]]
+    cache.put(answers)
+    assert [cache.get(KEYS)[key].tolist() for key in KEYS] == [[0, 0.5], [1, 0.5], [2, 0.5]]
+    cache.close()
+
+
+def test_a_model_is_asked_again_for_a_poisoned_answer_alone(tmp_path):
+    asked = [[{"role": "user", "content": f"Say {n}."}] for n in range(3)]
+
+    def answers(folder: Path) -> list[str]:
+        writer = OpenAIServer("m", server.url, retries=0, timeout_s=5, cache=folder / ANSWERS)
+        return [answer.text for (answer,) in writer.answer(asked, temperature=0.0)]
+
+    with ModelServer(prompt_of) as server:
+        first = answers(tmp_path)
+        table = sqlite3.connect(tmp_path / ANSWERS)
+        with table:
+            table.execute(
+                "UPDATE checked_answers SET value = CAST(replace(CAST(value AS TEXT), "
+                "'Say 1.', 'Say 9.') AS BLOB)"
+            )
+        table.close()
+        assert answers(tmp_path) == first
+        assert [prompt_of(body) for body in server.answered[3:]] == ["Say 1."]
+
+
+def test_a_file_from_before_the_checksums_is_kept_and_not_read(tmp_path):
+    path = tmp_path / "answers.sqlite"
+    old = sqlite3.connect(path)
+    with old:
+        old.execute("CREATE TABLE answers (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
+        old.execute("INSERT INTO answers VALUES (?, ?)", (KEYS[0], json.dumps({"a": 1}).encode()))
+    cache = TextCache(path)
+    assert cache.get(KEYS) == {}
+    cache.put({KEYS[0]: {"a": 2}})
+    assert cache.get(KEYS) == {KEYS[0]: {"a": 2}}
+    cache.close()
+    assert old.execute("SELECT count(*) FROM answers").fetchone() == (1,)
+    old.close()
+
+
+def test_a_file_with_damaged_pages_is_one_line(tmp_path):
+    path = tmp_path / "answers.sqlite"
+    cache = AnswerCache(path)
+    keys = [n.to_bytes(32, "big") for n in range(2000)]
+    cache.put({key: np.zeros(4) for key in keys})
+    cache.close()
+    raw = bytearray(path.read_bytes())
+    raw[4096 * 2 : 4096 * 20] = b"\xa5" * (4096 * 18)
+    path.write_bytes(raw)
+    with pytest.raises(
+        UserError, match=r"answers\.sqlite: cannot be used as a cache .*; delete it"
+    ):
+        AnswerCache(path).get(keys)

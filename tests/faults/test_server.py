@@ -1,0 +1,114 @@
+"""``eval score`` with a language-model server that misbehaves: no failure becomes a score.
+
+Each fault by itself, without the pipeline: ``tests/eval/test_chat.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval.models import openai_server
+from tests.faults.conftest import Door
+from tests.model_server import ModelServer, prompt_of
+
+CLAIMS = [{"id": str(n), "text": f"Ann sold {n} birds.", "sentence": 0} for n in range(6)]
+DOCUMENT = {"id": "d", "topic": "Ann Lee", "text": "Ann sold birds.", "claims": CLAIMS}
+
+
+def judge(body: dict) -> str:
+    return "True" if any(f"sold {n} birds" in prompt_of(body) for n in (0, 2, 4)) else "False"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    with ModelServer(judge) as running:
+        # Whoever gives up a slow answer hangs up on the server, which would say so.
+        running._server.handle_error = lambda *_: None
+        yield running
+
+
+@pytest.fixture
+def arguments(server: ModelServer, tmp_path: Path) -> list[object]:
+    """Of the door, up to the output."""
+    options = {"model": "m", "base_url": server.url, "timeout_s": 0.5, "retries": 2}
+    writer = {
+        "class_path": "eval.models.openai_server.OpenAIServer",
+        "init_args": options | {"concurrency": 1},
+    }
+    factscore = {
+        "class_path": "eval.verify.factscore.FActScore",
+        "init_args": {"writer": writer, "retrieval": False},
+    }
+    given = {"class_path": "eval.decompose.given.Given"}
+    config, documents = tmp_path / "score.yaml", tmp_path / "documents.jsonl"
+    config.write_text(json.dumps({"pipeline": {"decompose": given, "verify": [factscore]}}))
+    documents.write_text(json.dumps(DOCUMENT) + "\n")
+    return ["--config", config, "--documents", documents, "--output"]
+
+
+def labels(folder: Path) -> list[str]:
+    (row,) = map(json.loads, (folder / "scored.jsonl").read_text().splitlines())
+    return [verdict["label"] for verdict in row["verdicts"]]
+
+
+@pytest.mark.parametrize(
+    "faults", [["429", "cut"], ["slow", "503"], ["retry-after 0.01", "short"], ["drop", "html"]]
+)
+def test_what_passes_changes_no_byte(score: Door, arguments, server, tmp_path, faults):
+    assert score(*arguments, tmp_path / "calm") == (0, [])
+    server.faults.extend([None, *faults])
+    assert score(*arguments, tmp_path / "rough") == (0, [])
+    assert not server.faults
+    for name in ("results.json", "scored.jsonl"):
+        assert (tmp_path / "rough" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
+
+
+@pytest.mark.parametrize("fault", ["429", "503", "slow", "cut", "short", "drop"])
+def test_what_lasts_ends_the_run_in_one_line_and_the_next_one_goes_on(
+    score: Door, arguments, server, tmp_path, fault
+):
+    server.faults.extend([None, None, *[fault] * 3])
+    code, said = score(*arguments, tmp_path / "out")
+    assert (code, len(said)) == (2, 1), said
+    assert "no answer in 3 tries" in said[0]
+    assert [path.name for path in (tmp_path / "out").glob("[!.]*")] == []
+    assert score(*arguments, tmp_path / "out") == (0, [])
+    assert labels(tmp_path / "out") == ["supported", "not_supported"] * 3
+    assert len(server.answered) == len(CLAIMS), "nothing was answered twice"
+
+
+def test_a_server_that_is_down_ends_the_run_in_one_line(score: Door, arguments, server, tmp_path):
+    server.die()
+    code, said = score(*arguments, tmp_path / "out")
+    assert (code, len(said)) == (2, 1), said
+    assert "see to the server" in said[0] or "no answer in 3 tries" in said[0]
+
+
+@pytest.mark.parametrize("fault", ["empty", "refusal", "filter"])
+def test_a_reply_without_an_answer_is_one_failed_verdict(
+    score: Door, arguments, server, tmp_path, fault
+):
+    server.faults.extend([None, fault])
+    assert score(*arguments, tmp_path / "out") == (0, [])
+    assert labels(tmp_path / "out") == ["supported", "failed", *["supported", "not_supported"] * 2]
+    results = json.loads((tmp_path / "out/results.json").read_text())["results"]
+    found = [row for row in results if row["metric"] == "factual_precision"]
+    assert {(row["value"], row["failed"]) for row in found} == {(0.6, 1)}
+
+
+@pytest.mark.parametrize("text", ["", " \n", "I cannot say."])
+def test_answers_that_say_nothing_are_failures_and_no_score(
+    score: Door, arguments, server, tmp_path, text
+):
+    server.reply = lambda body: text
+    code, said = score(*arguments, tmp_path / "out")
+    assert (code, len(said)) == (1, 1), said
+    assert "no claim could be judged" in said[0]
+    assert labels(tmp_path / "out") == ["failed"] * len(CLAIMS)
+    results = json.loads((tmp_path / "out/results.json").read_text())["results"]
+    assert {row["value"] for row in results if row["metric"] == "factual_precision"} == {None}

@@ -1,0 +1,220 @@
+"""Whatever a model answers: its reading is a result, or the reader's own "failed".
+
+``pytest tests/fuzz --hypothesis-profile million`` tries a million answers of each kind.
+"""
+
+import math
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from data_builders.written.adversarial import paragraph
+from data_builders.written.attacks.times import coarser, dates_in, follows, written_otherwise
+from data_builders.written.attacks.validity import details, moment
+from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
+from eval.decompose.answers import claims_in, restarts, statement_in
+from eval.decompose.by_sentence import Failed
+from eval.decompose.ud.tree import read_conllu
+from eval.models.chat import Answer, Token, as_answer
+from eval.prompting.labels_in_answers import (
+    read_code_block,
+    read_label,
+    true_or_false,
+    yes_or_no,
+)
+from eval.prompting.prompted_lss import read_answer
+from eval.prompting.prompted_relations import label_probability
+from eval.revise.rewrite import read_between_marks
+from eval.verify.dfactscore.prompted_groups import read_groups
+from eval.verify.factreasoner.uai import read_mar, read_uai
+from eval.verify.whole_response import labels_by_number
+from records import UserError
+from tests.fuzz.odd import rewritten, texts, written
+
+# The labels of SAFE's relevance and ratings, of FactVerify, and of Rel.
+LABELS = (
+    {"foo": "relevant", "not foo": "irrelevant"},
+    {"supported": "supported", "not supported": "not_supported", "unsupported": "not_supported"},
+    {"supported": "supported", "contradicted": "contradicted", "unverifiable": "undecided"},
+    {"yes": "1", "no": "0"},
+)
+SENTENCE = "Ann Lee, a painter, was born in 1815 in London."
+FACTS = ("Ann Lee paints.", "Ann Lee was born in 1815.", "Ann Lee paints.")
+CHANGE = ToChange("k", "Ann Lee", "Ann Lee was born in 1815.")
+ANSWERS = (
+    "[Supported]",
+    "Final answer: **not supported**.",
+    "It says so.\n###Contradicted###",
+    "Therefore, the answer is $\\boxed{\\text{Supported}}$.",
+    "[Foo] or [Not Foo]",
+    "Yes, it is.",
+    "True or False? False.",
+    "1. [Supported]\n2) not supported\nClaim 3: Unverifiable, since",
+    '{"1": "Supported", "2": "Unverifiable", "3": "Supported"}',
+    "Facts:\n- Ann Lee is a painter.\n- Ann Lee was born in 1815.",
+    "1. Ann Lee is a painter. 2. Ann Lee was born in 1815.",
+    '```json\n["Ann Lee is a painter.", "Ann Lee was born in 1815."]\n```',
+    '{"claims": [{"claim": "Ann Lee is a painter.", "n": 1}]}',
+    "['Ann Lee is a painter.', 'Ann Lee was",
+    "There are no verifiable claims.",
+    "I'm sorry, I cannot help.",
+    "Input: x\nOutput: Ann Lee is a painter.",
+    "#### Ann Lee is a painter. ####",
+    "- Ann Lee paints.\n- Ann Lee paints.\n===\nPerson 2:\n- Ann Lee was born in 1815.",
+    '[["Ann Lee paints."], ["Ann Lee was born in 1815."]]',
+    "Output: **Ann Lee was born in London**",
+    "NONE",
+    "relationship: [neutral]",
+    "entailment",
+    "<think>Ann</think> Ann Lee was born in 1851.",
+    "Ann Lee was born between 1810 and 1820, in the 1810s, on 3 May 1815, in the 19th century.",
+)
+# What holds neither a word nor a number.
+NOTHING = st.text(" \n\t\r-*•.#`[]{}()\"':,;=|>_\\$!?\x00\ufeff\u202e", max_size=30)
+answers = rewritten(ANSWERS) | written | st.sampled_from(ANSWERS)
+
+
+@example('["a \\q b", "c d')
+@example("[{[]: 1}]")
+@example("[" * 5000)
+@example('["a", ' + "1" * 5000 + "]")
+@example("```json\n" + "[" * 50_000)
+@given(answers)
+def test_claims_are_a_list_or_a_failure(answer):
+    found = claims_in(answer, SENTENCE, frozenset({"facts"}))
+    assert isinstance(found, Failed | list)
+    if isinstance(found, list):
+        assert len({claim.casefold() for claim in found}) == len(found)
+        assert all(claim.strip() and "\n" not in claim for claim in found)
+    restarts([{"role": "user", "content": answer}])
+
+
+@given(answers, st.sampled_from(LABELS))
+def test_a_label_is_one_that_the_answer_names(answer, labels):
+    found = read_label(answer, labels)
+    letters = re.sub("[^a-z]", "", answer.lower())
+    ends = [key.split()[-1] for key, label in labels.items() if label == found]
+    assert found is None or any(end in letters for end in ends)
+    assert true_or_false(answer) is None or "true" in letters or "false" in letters
+    assert yes_or_no(answer) is None or "yes" in letters or "no" in letters
+
+
+@example("9" * 5000 + ". Supported", 3)
+@example("1. [Supported]\n²: [Supported]", 1)
+@given(answers, st.integers(1, 3))
+def test_labels_of_several_claims(answer, count):
+    found = labels_by_number(answer, count)
+    assert found is None or len(found) == count
+    for label, line in found or ():
+        assert label in {"supported", "not_supported", "contradicted", "undecided"}
+        assert re.search("supported|contradicted|unverifiable", re.sub("[^a-z]", "", line.lower()))
+
+
+@example("[" * 50_000, FACTS)
+@example("[[" + "1" * 5000 + "]]", FACTS)
+@given(answers, st.lists(st.sampled_from(FACTS) | written, min_size=1, max_size=3))
+def test_groups_are_of_all_facts(answer, facts):
+    found = read_groups(answer, facts)
+    assert found is None or (len(found) == len(facts) and min(found) >= 0)
+
+
+@given(answers, written | st.just(SENTENCE))
+def test_texts_in_answers_are_texts(answer, claim):
+    for found in (read_code_block(answer), read_between_marks(answer), statement_in(answer)):
+        assert found is None or (found.strip() and "\n" not in found)
+    found = read_answer(answer, claim)
+    assert not found or any(map(str.isalnum, found))
+    assert all(line.strip() for line in paragraph_lines(answer))
+    assert paragraph(answer) == " ".join(paragraph(answer).split())
+
+
+@given(answers, st.lists(st.tuples(written, st.floats(-20, 0)).map(lambda t: Token(*t))))
+def test_a_probability_is_of_the_label(answer, tokens):
+    for own in (tokens, [*tokens, Token(answer, -0.1)], [Token(c, -0.1) for c in answer[:300]]):
+        found = label_probability(answer, own)
+        if not isinstance(found, str):
+            label, p = found
+            assert label in {"entailment", "neutral", "contradiction"}
+            assert 1 / 3 <= p <= 1
+
+
+@given(answers)
+def test_a_changed_claim_or_why_there_is_none(answer):
+    change = read_change(CHANGE, Answer(answer))
+    assert (change.text is None) != (change.reason is None)
+    assert change.text is None or "Lee" in change.text or "Ann" in change.text.title()
+
+
+@given(texts | answers, st.booleans(), st.sampled_from(["fail", "sentence"]))
+def test_a_models_text_is_an_answer_that_can_be_written(text, cut, when_cut):
+    found = as_answer(text, cut, when_cut)
+    found.text.encode()
+    assert found.failed or found.text.strip()
+
+
+@given(answers, answers)
+def test_times_and_details_of_any_text(text, other):
+    for date in dates_in(text):
+        assert all(isinstance(said, str) for said in coarser(date))
+    assert written_otherwise(written_otherwise(text)) is not None
+    assert follows(text, text)
+    follows(text, other)
+    assert moment(text) is None or all(map(math.isfinite, moment(text)))
+    details(text)
+
+
+@given(NOTHING)
+def test_nothing_comes_out_of_an_empty_answer(answer):
+    assert all(read_label(answer, labels) is None for labels in LABELS)
+    assert true_or_false(answer) is None
+    assert yes_or_no(answer) is None
+    assert labels_by_number(answer, 1) is None
+    assert read_groups(answer, FACTS) is None
+    assert read_answer(answer, SENTENCE) is None
+    assert isinstance(label_probability(answer, [Token(answer, -0.1)]), str)
+    assert read_change(CHANGE, Answer(answer)).text is None
+    found = claims_in(answer, SENTENCE)
+    assert isinstance(found, Failed) or found == []
+
+
+CONLLU = "# text = Ann paints .\n" + "".join(
+    f"{number}\t{word}\t_\t{pos}\t_\t_\t{head}\t{role}\t_\t_\n"
+    for number, word, pos, head, role in (
+        (1, "Ann", "PROPN", 2, "nsubj"),
+        (2, "paints", "VERB", 0, "root"),
+        (3, ".", "PUNCT", 2, "punct"),
+    )
+)
+UAI = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n\n2 .3 .7\n4\n .9 .1\n .2 .8\n"
+MAR = "MAR\n2 2 0.3 0.7 2 0.5 0.5\n"
+CELLS = ["9" * 5000, "1e999", "nan", "-1", "0", "²", "\ufeff", "\x00", "\t", "\n", "_", "1-2", " "]
+
+
+@example(b"MARKOV\n9999999\n2", read_uai)
+@example(CONLLU.encode() + b"\xff", read_conllu)
+@given(
+    rewritten([CONLLU, UAI, MAR, *CELLS]).map(str.encode) | st.binary(max_size=40),
+    st.sampled_from([read_uai, read_mar, lambda path: list(read_conllu(path))]),
+)
+def test_files_of_trees_and_networks(folder, content, read):
+    path = folder / "answer.txt"
+    path.write_bytes(content)
+    try:
+        read(path)
+        said = str(path)
+    except UserError as error:
+        said = str(error)
+    assert said.startswith(str(path))
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_answers_are_read_by_someone(answer):
+    readings = (
+        *(read_label(answer, labels) for labels in LABELS),
+        *(true_or_false(answer), yes_or_no(answer), labels_by_number(answer, 3)),
+        *(read_groups(answer, FACTS), read_between_marks(answer), read_answer(answer, SENTENCE)),
+    )
+    assert any(reading is not None for reading in readings)

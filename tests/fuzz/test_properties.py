@@ -1,0 +1,169 @@
+"""What holds of every input: of Core's program, constrained LSS and FactReasoner's posteriors.
+
+``pytest tests/fuzz --hypothesis-profile million`` tries a million inputs of each kind.
+"""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from components.subsequence import ClaimAutomaton, Spelling
+from components.words import (
+    align,
+    is_subsequence,
+    join_words,
+    keep_targets,
+    project,
+    split_words,
+)
+from eval.prompting.prompted_lss import read_answer
+from eval.select.program import solve as select
+from eval.verify.factreasoner.inference import solve as infer
+from eval.verify.factreasoner.network import Factor, Network
+from records import LssExample, UserError
+from tests.components.test_subsequence import KINDS, make
+from tests.eval.test_core_program import by_enumeration
+from tests.fuzz.odd import written
+
+# Weights that tie, that nearly do, that are nothing, and the largest.
+WEIGHTS = st.sampled_from(
+    [0.0, -1e-7, 4e-7, 1e-6, 0.1, 0.2, 0.3, 1 / 3, 1.0, 1 + 1e-6, 100.0, -100]
+)
+SHARES = st.sampled_from([0.0, 1e-4, 0.1, 0.3, 1 / 3, 0.5, 0.7, 2 / 3, 0.9999, 1.0])
+
+
+@st.composite
+def programs(draw, most=10):
+    """Weights, entailment, coherence, p, strictness and texts of Eq. 1."""
+    n = draw(st.integers(1, most))
+    texts = draw(st.lists(st.sampled_from("abcdefghij"), min_size=n, max_size=n))
+    pairs = draw(st.lists(st.tuples(*[st.integers(0, n - 1)] * 2), max_size=2 * n))
+    # What is equal as a text is equal to the models that judge it.
+    entails = np.zeros((n, n), bool)
+    same = [[i for i in range(n) if texts[i] == text] for text in texts]
+    for i, j in pairs:
+        entails[np.ix_(same[i], same[j])] = True
+    of_text = {text: (draw(WEIGHTS), draw(st.booleans())) for text in dict.fromkeys(texts)}
+    weights = np.array([of_text[text][0] for text in texts], float)
+    coherent = np.array([of_text[text][1] for text in texts], bool)
+    return weights, entails, coherent, draw(SHARES), draw(st.booleans()), texts
+
+
+@given(programs())
+def test_the_selection_is_feasible_and_the_best(program):
+    weights, entails, coherent, p, strict, texts = program
+    found = select(*program)
+    kept = np.flatnonzero(found)
+    assert not any(entails[i, j] for i in kept for j in kept if i != j)
+    assert len({texts[i] for i in kept}) == len(kept)
+    assert p * len(kept) <= coherent[kept].sum() + 1e-6
+    best = by_enumeration(weights, entails, coherent, p, strict, texts)
+    assert sorted(texts[i] for i in kept) == best
+
+
+@given(programs(), st.data())
+def test_copies_and_another_order_change_nothing(program, data):
+    weights, entails, coherent, p, strict, texts = program
+    n = len(texts)
+    order = data.draw(st.permutations([*range(n), *data.draw(st.lists(st.integers(0, n - 1)))]))
+    turned = np.array(order)
+    again = select(
+        weights[turned],
+        entails[np.ix_(turned, turned)],
+        coherent[turned],
+        p,
+        strict,
+        [texts[i] for i in order],
+    )
+    found = {texts[i] for i in np.flatnonzero(select(*program))}
+    assert sorted(texts[order[i]] for i in np.flatnonzero(again)) == sorted(found)
+
+
+@cache
+def spelling(kind):
+    return Spelling(make(kind))
+
+
+@example("wordpiece", "don't 'e 5 % \u0301", [0, 1, 2])
+@given(
+    st.sampled_from(KINDS),
+    st.lists(written.filter(lambda text: len(text) < 100), max_size=5).map(" ".join),
+    st.lists(st.integers(0, 10_000), max_size=12),
+)
+def test_whatever_is_allowed_writes_a_subsequence(kind, claim, choices):
+    automaton, ids = ClaimAutomaton(spelling(kind), claim), []
+    for choice in choices:
+        tokens, may_end = automaton.allowed(ids)
+        assert tokens or may_end
+        if not tokens:
+            break
+        ids.append(tokens[choice % len(tokens)])
+    words = split_words(claim)
+    text = join_words(claim, words, automaton.keep(ids))
+    assert is_subsequence(text, claim)
+
+
+@given(written, written, st.lists(st.booleans(), max_size=4))
+def test_an_alignment_is_of_the_claims_words(lss, claim, keep):
+    claim, lss = claim[:200], lss[:200]
+    words = split_words(claim)
+    assert all(claim[word.start : word.end] == word.text for word in words)
+    strict, loose = align(lss, words, strict=True), align(lss, words)
+    assert strict is None or loose == strict
+    assert len(project(lss, words)) == len(words)
+    assert is_subsequence(claim, claim)
+    assert is_subsequence(join_words(claim, words, project(lss, words)), claim)
+    answer = read_answer(lss, claim)
+    assert answer is None or isinstance(align(answer, words), list | None)
+    if claim:
+        row = {"reference": "x", "claim": claim, "annotations": [{"lss": lss}], "keep": keep}
+        own, kept, lost = keep_targets(LssExample.model_validate_json(json.dumps(row)))
+        assert len(kept) + lost == 1
+        assert all(len(one) == len(own) for one in kept)
+
+
+ENTRIES = st.sampled_from([0.0, 1e-300, 1e-12, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0, 1e300])
+
+
+@st.composite
+def networks(draw):
+    """Up to seven variables and ten factors over up to three of them."""
+    n = draw(st.integers(1, 7))
+    scopes = st.lists(st.integers(0, n - 1), max_size=3, unique=True).map(tuple)
+    factors = []
+    for scope in draw(st.lists(scopes, max_size=10)):
+        table = draw(st.lists(ENTRIES, min_size=2 ** len(scope), max_size=2 ** len(scope)))
+        factors.append(Factor(scope, np.array(table).reshape((2,) * len(scope))))
+    return Network(n, factors)
+
+
+def posteriors(network, **options):
+    """P of each variable; ``None`` where the factors contradict each other."""
+    try:
+        return infer([network], **options)[0]
+    except UserError as error:
+        said = str(error)
+    assert "contradict each other" in said
+    return None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_width": 1, "i_bound": 1, "approximate": "wmb"}, {"max_width": 1}],
+    ids=["exact", "wmb", "annealed"],
+)
+@given(networks(), st.data())
+def test_posteriors_are_probabilities_in_any_order_of_factors(options, network, data):
+    found = posteriors(network, **options)
+    turned = network._replace(factors=data.draw(st.permutations(network.factors)))
+    again = posteriors(turned, **options)
+    assert (found is None) == (again is None)
+    if found is not None:
+        assert np.isfinite(found.p).all()
+        assert ((found.p >= 0) & (found.p <= 1)).all()
+        assert np.isfinite(found.log_z)
+        np.testing.assert_allclose(again.p, found.p, rtol=0, atol=1e-9)
