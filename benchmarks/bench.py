@@ -37,7 +37,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
         "core_gate": [
             *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),
             *("--checkpoint", checkpoint, "--claims", "300", "--documents", "1"),
-            *("--together", "12", "--shares", "0.2", "0.4", "--cosines", "0.5"),
+            *("--together", "12", "--shares", "0.2", "0.3", "--cosines", "0.5"),
         ],
         "core_selection": [
             *("core_selection.py", "--sizes", "100 500 1000 5000"),

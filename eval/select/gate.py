@@ -34,7 +34,7 @@ class Gate:
 
     def __init__(
         self,
-        skip_below: float = 0.6,
+        skip_below: float = 0.3,
         from_claims: int = 50,
         encoder: SentenceEncoder | None = None,
     ):
