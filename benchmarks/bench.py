@@ -32,7 +32,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
     return {
         "entailment": [
             *("entailment.py", "--checkpoint", checkpoint, "--curves", str(curves)),
-            *("--short", "8000", "--long", "200", "--threads", str(threads)),
+            *("--short", "5000", "--long", "100", "--threads", str(threads)),
         ],
         "core_gate": [
             *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),
@@ -46,7 +46,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
         "inference": ["inference.py", "--sizes", "31x60x0.03 31x60x0.1", "--seeds", "1"],
         "training": [
             *("training.py", "--data", f"{KB}/relation_train.jsonl"),
-            *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "24", "--max_length", "128"),
+            *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "16", "--max_length", "128"),
             *("--threads", str(threads)),
         ],
         "gpu": ["gpu.py"],
