@@ -16,10 +16,11 @@ import os
 import subprocess
 import sys
 import time
-from html import escape
 from pathlib import Path
 
-from records import write_json, write_text
+from eval.report.page import write_tables
+from eval.report.tables import TextTable
+from records import write_json
 
 HERE = Path(__file__).parent
 KB = Path("data/kb")
@@ -88,32 +89,26 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
     }
 
 
-def page(found: dict[str, object], seconds: dict[str, float]) -> str:
-    """The figures as a small page of its own."""
+def tables(found: dict[str, object], seconds: dict[str, float]) -> list[TextTable]:
+    """The figures as tables of a page."""
     plain = {name: value for name, value in found.items() if isinstance(value, int | float)}
-    rows = [f"<tr><td>{escape(n)}</td><td>{v:.3f}</td></tr>" for n, v in plain.items()]
+    head = ("network, method", "median time", "mean |ΔP|", "equal labels")
     solved = [
-        f"<tr><td>{escape(row['size'])}, {escape(row['method'])}</td><td>{row['ms']:.0f} ms</td>"
-        f"<td>{row['error']:.4f}</td><td>{row['equal_labels']:.3f}</td></tr>"
+        (
+            f"{row['size']}, {row['method']}",
+            f"{row['ms']:.0f} ms",
+            f"{row['error']:.4f}",
+            f"{row['equal_labels']:.3f}",
+        )
         for row in found["inference"]
     ]
-    took = [f"<tr><td>{escape(n)}</td><td>{s:.0f} s</td></tr>" for n, s in seconds.items()]
-    style = "body{font:16px sans-serif;margin:2em}td,th{padding:.2em 1em;text-align:left}"
-    return "\n".join(
-        [
-            "<!doctype html><html lang='en'><meta charset='utf-8'><title>Benchmarks</title>",
-            f"<style>{style}</style><h1>Benchmarks</h1>",
-            "<p>Speed-ups are against the baseline of the same run; see benchmarks/README.md.</p>",
-            "<table><tr><th>figure</th><th>value</th></tr>",
-            *rows,
-            "</table><h2>FactReasoner's inference</h2><table><tr><th>network, method</th>"
-            "<th>median time</th><th>mean |ΔP|</th><th>equal labels</th></tr>",
-            *solved,
-            "</table><h2>Time taken</h2><table>",
-            *took,
-            "</table></html>\n",
-        ]
-    )
+    rows = [(name, f"{value:.3f}") for name, value in plain.items()]
+    took = [(name, f"{value:.0f} s") for name, value in seconds.items()]
+    return [
+        TextTable("Figures", head=("figure", "value"), rows=rows),
+        TextTable("FactReasoner's inference", head=head, rows=solved),
+        TextTable("Time taken", head=("benchmark", "time"), rows=took),
+    ]
 
 
 def main() -> None:
@@ -134,7 +129,8 @@ def main() -> None:
         parts[name], seconds[name] = run(command, folder / f"{name}.json", options.threads)
     found = figures(parts)
     write_json(folder / "bench.json", {**found, "seconds": seconds, "parts": parts})
-    write_text(folder / "bench.html", page(found, seconds))
+    note = "Speed-ups are against the baseline of the same run; see benchmarks/README.md."
+    write_tables(folder / "bench.html", "How fast?", note, tables(found, seconds))
     print(f"\n{folder / 'bench.json'}\n{folder / 'bench.html'}")
 
 

@@ -24,6 +24,7 @@ from tqdm import tqdm
 from transformers.utils import logging
 
 from components.base import resolve_base
+from components.overlap import stem_shares
 from eval.models.encoder import pick_device
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
@@ -134,6 +135,19 @@ def directions(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
         return np.zeros((0, 1))
     vectors = np.asarray(encoder.encode(texts), dtype=float)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def relatedness(texts: Sequence[str], encoder: SentenceEncoder | None) -> np.ndarray:
+    """How much any two of some texts have to do with each other.
+
+    Returns:
+        Shape (n, n): cosines of the encoder's vectors; without one, at [i, j] the share of text j's
+        weighted stems that text i has (:func:`components.overlap.stem_shares`).
+    """
+    if encoder is None:
+        return stem_shares(texts)
+    units = directions(encoder, texts)
+    return units @ units.T
 
 
 class PassageFile(Sequence[Passage]):

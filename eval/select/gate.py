@@ -12,8 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from components.overlap import stem_shares
-from eval.retrieve.dense import SentenceEncoder, directions
+from eval.retrieve.dense import SentenceEncoder, relatedness
 from records import UserError
 
 
@@ -53,12 +52,7 @@ class Gate:
         if len(texts) < self.from_claims:
             yield from combinations(range(len(texts)), 2)
             return
-        if self.encoder is None:
-            shares = stem_shares(texts)
-            scores = np.maximum(shares, shares.T)
-        else:
-            units = directions(self.encoder, texts)
-            scores = units @ units.T
+        scores = relatedness(texts, self.encoder)
         # Sums of a few weights may miss their bound by the last bits.
-        near = np.triu(scores >= self.skip_below - 1e-9, 1)
+        near = np.triu(np.maximum(scores, scores.T) >= self.skip_below - 1e-9, 1)
         yield from zip(*(places.tolist() for places in np.nonzero(near)), strict=True)

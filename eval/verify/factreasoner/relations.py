@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
-from components.overlap import stem_shares
-from eval.retrieve.dense import SentenceEncoder, directions
+from eval.retrieve.dense import SentenceEncoder, relatedness
 from eval.stages import EntailmentModel, called
 from records import Claim
 
@@ -160,20 +159,37 @@ def _collapsed(
     return list(found.values()), list(found)
 
 
-class Score(Protocol):
-    """How much two texts of a document have to do with each other, by their places."""
+class Score:
+    """How much two texts of a document have to do with each other, by their places.
+
+    Args:
+        scores: shares of stems or cosines (:func:`eval.retrieve.dense.relatedness`) of the claims
+            and the contexts behind them, shape (claims + contexts, the same).
+        claims: how many claims there are.
+    """
+
+    def __init__(self, scores: np.ndarray, claims: int):
+        self._scores = scores
+        self._first = claims
 
     def of_claim(self, context: int, claim: int) -> float:
-        """Of a context and a claim."""
+        """Of a context and a claim: how much of the claim the context has."""
+        return float(self._scores[self._first + context, claim])
 
     def of_contexts(self, one: int, other: int) -> float:
-        """Of two contexts."""
+        """Of two contexts: how much one has of the other, the larger."""
+        return max(self._both(self._first + one, self._first + other))
 
     def of_claims(self, one: int, other: int) -> float:
-        """Of two claims."""
+        """Of two claims: how much one has of the other, the larger."""
+        return max(self._both(one, other))
 
     def alike(self, one: int, other: int) -> float:
-        """Whether two contexts are one: 1 where they are."""
+        """Whether two contexts are one: how much one has of the other, the smaller."""
+        return min(self._both(self._first + one, self._first + other))
+
+    def _both(self, one: int, other: int) -> tuple[float, float]:
+        return float(self._scores[one, other]), float(self._scores[other, one])
 
 
 @dataclass(frozen=True)
@@ -201,61 +217,7 @@ class Pruning:
 
     def score(self, claims: Sequence[str], contexts: Sequence[str]) -> Score:
         """The scores of one document's texts."""
-        if self.encoder is None:
-            return _Overlap(claims, contexts)
-        return _Cosine(self.encoder, claims, contexts)
-
-
-class _Overlap:
-    """Shares of weighted stems, see :func:`components.overlap.stem_shares`."""
-
-    def __init__(self, claims: Sequence[str], contexts: Sequence[str]):
-        self._shares = stem_shares([*claims, *contexts])  # (claims + contexts, the same)
-        self._first = len(claims)
-
-    def of_claim(self, context: int, claim: int) -> float:
-        """Share of the claim that the context has."""
-        return float(self._shares[self._first + context, claim])
-
-    def of_contexts(self, one: int, other: int) -> float:
-        """The larger share of one that the other has."""
-        return max(self._both(self._first + one, self._first + other))
-
-    def of_claims(self, one: int, other: int) -> float:
-        """The larger share of one that the other has."""
-        return max(self._both(one, other))
-
-    def alike(self, one: int, other: int) -> float:
-        """The smaller share of one that the other has."""
-        return min(self._both(self._first + one, self._first + other))
-
-    def _both(self, one: int, other: int) -> tuple[float, float]:
-        return float(self._shares[one, other]), float(self._shares[other, one])
-
-
-class _Cosine:
-    """Cosines of a sentence encoder's vectors, as FactReasoner's code of version 0.8."""
-
-    def __init__(self, encoder: SentenceEncoder, claims: Sequence[str], contexts: Sequence[str]):
-        vectors = directions(encoder, [*claims, *contexts])
-        self._cosines = vectors @ vectors.T  # (claims + contexts, the same)
-        self._first = len(claims)
-
-    def of_claim(self, context: int, claim: int) -> float:
-        """The cosine."""
-        return float(self._cosines[self._first + context, claim])
-
-    def of_contexts(self, one: int, other: int) -> float:
-        """The cosine."""
-        return float(self._cosines[self._first + one, self._first + other])
-
-    def of_claims(self, one: int, other: int) -> float:
-        """The cosine."""
-        return float(self._cosines[one, other])
-
-    def alike(self, one: int, other: int) -> float:
-        """The cosine."""
-        return self.of_contexts(one, other)
+        return Score(relatedness([*claims, *contexts], self.encoder), len(claims))
 
 
 def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer | None]:
