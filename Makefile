@@ -19,6 +19,9 @@ LOGS := runs/demo/logs
 SMALL := checkpoints/small
 TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
+# What configs/eval/small and configs/experiments/small need beside the demo's.
+MORE := relation_pages relation_conflicts
+AGAINST := preference preference_core
 SOURCES := $(wildcard records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -26,7 +29,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet demo demo-steps small small-steps bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,7 +63,7 @@ data/kb/manifest.json: $(READY) configs/data/small/kb_pairs.yaml $(BUILDERS) $(S
 	@$(PY) -m data_builders kb_pairs --config configs/data/small/kb_pairs.yaml > $(LOGS)/kb_pairs.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/kb_pairs.log; exit 1; }
 
-$(TRAINED:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
+$(TRAINED:%=$(SMALL)/%/component.json) $(MORE:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
 	@$(PY) -m train fit --config $< --ckpt_path last > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
@@ -88,6 +91,42 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruptio
 
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
+
+small: $(READY) ## all that configs/*/small need to run, in about two hours
+	@$(MAKE) --no-print-directory -j2 small-steps
+
+small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json
+
+data/kb_conflicts/manifest.json: $(READY) configs/data/small/kb_conflicts.yaml $(BUILDERS) $(SOURCES)
+	@mkdir -p $(LOGS); echo "building  data/kb_conflicts (log: $(LOGS)/kb_conflicts.log)"
+	@$(PY) -m data_builders kb_conflicts --config configs/data/small/kb_conflicts.yaml > $(LOGS)/kb_conflicts.log 2>&1 \
+	  || { tail -n 20 $(LOGS)/kb_conflicts.log; exit 1; }
+
+$(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
+
+# Adversaries trained against the metric, without Core and with it. Both orders are of the same texts:
+# the second finds them in the cache of the first.
+data/preferences/manifest.json: WITH := --selection none
+data/preferences_core/manifest.json: WITH := --selection core
+data/preferences_core/manifest.json: data/preferences/manifest.json
+
+data/preferences/manifest.json data/preferences_core/manifest.json: data/%/manifest.json: configs/data/small/preferences.yaml configs/eval/small/in_sentences.yaml $(SMALL)/relation/component.json $(SMALL)/unli/component.json $(BUILDERS) $(EVAL)
+	@mkdir -p $(LOGS); echo "sampling  $(@D) (log: $(LOGS)/$*.log)"
+	@$(PY) -m data_builders preferences --config $< $(WITH) --output $(@D) > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+
+$(SMALL)/preference/component.json: DATA := data/preferences
+$(SMALL)/preference_core/component.json: DATA := data/preferences_core
+$(SMALL)/preference/component.json: data/preferences/manifest.json
+$(SMALL)/preference_core/component.json: data/preferences_core/manifest.json
+
+$(AGAINST:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/preference.yaml $(TRAINERS)
+	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
+	@$(PY) -m train fit --config $< --ckpt_path last --name small/$* --export_to $(@D) --data.train $(DATA)/preferences_train.jsonl \
+	  --data.dev $(DATA)/preferences_dev.jsonl > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+
+data/generations_steps/manifest.json: configs/data/small/generations_steps.yaml $(AGAINST:%=$(SMALL)/%/component.json) $(BUILDERS) $(EVAL)
+	@mkdir -p $(LOGS); echo "sampling  data/generations_steps (log: $(LOGS)/generations_steps.log)"
+	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations_steps.log 2>&1 || { tail -n 20 $(LOGS)/generations_steps.log; exit 1; }
 
 bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## speeds against baselines, in ten minutes: runs/bench
 	@$(PY) benchmarks/bench.py --output runs/bench
@@ -117,5 +156,5 @@ format: $(READY) ## let ruff mend what it can
 	$(PY) -m ruff format .
 
 clean: ## remove what the commands made, but not .venv
-	rm -rf runs/demo runs/train data/kb data/generations data/corruption $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/preferences data/preferences_core data/generations_steps $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from data_builders import __main__ as data_builders
-from eval.commands import component, core, experiment, report, score
+from eval.commands import core, experiment, runs, score
 from train import __main__ as train
 from train import convert
 
@@ -108,8 +108,7 @@ def parses(words: list[str]) -> None:
     elif name == "experiment":
         experiment.build_parser(rest[0]).parse_args(rest[1:])
     else:
-        command = {"score": score, "core": core, "component": component, "report": report}[name]
-        command.build_parser().parse_args(rest)
+        {"score": score, "core": core, "runs": runs}[name].build_parser().parse_args(rest)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

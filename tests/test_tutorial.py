@@ -64,7 +64,7 @@ def test_every_command_of_the_tutorial_runs(root):
     write_files(TUTORIAL, root)
     blocks = re.findall(COMMANDS, TUTORIAL, re.DOTALL | re.MULTILINE)
     commands = [line for block in blocks for line in block.splitlines()]
-    assert len(commands) == 7
+    assert len(commands) == 9
     for command in commands:
         done = run(command, root)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -77,6 +77,9 @@ def test_every_command_of_the_tutorial_runs(root):
         "plain": ["supported"] * 2,
         "padded": ["not_supported"] * 3,
     }
+    bleached = (root / "data/bridges_bleached/bleached.txt").read_text(encoding="utf-8")
+    assert "{topic} is a bridge.\n{topic} lies in some country." in bleached
+    assert not (root / "data/bridges_of_italy").exists()
     assert (root / "data/insisted/insisted.jsonl").read_text().count("Indeed it is so that") >= 2
 
 
