@@ -126,7 +126,8 @@ class PoliteClient:
         sleep: called with each wait in seconds.
 
     Raises:
-        UserError: no http(s) URL, or a remote endpoint without ``user_agent``.
+        UserError: no http(s) URL, one that holds a password, or a remote endpoint without
+            ``user_agent``.
     """
 
     def __init__(
@@ -142,6 +143,11 @@ class PoliteClient:
         keep_days: float = 30,
         sleep: Sleep = time.sleep,
     ):
+        if "@" in endpoint.partition("?")[0]:
+            raise UserError(
+                "endpoint: holds a user or a password, which would stand in the manifest; give the "
+                "URL without it (what ~/.netrc says of a remote host is sent)"
+            )
         if urlsplit(endpoint).scheme not in {"http", "https"}:
             raise UserError(f"endpoint: {endpoint!r} is no http(s) URL of a service")
         if not user_agent and not is_local(endpoint):

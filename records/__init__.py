@@ -30,6 +30,7 @@ from records.types import (
 from records.writing import (
     JsonlAppender,
     atomic_file,
+    in_markdown,
     json_line,
     sha256_file,
     sha256_text,
@@ -59,6 +60,7 @@ __all__ = [
     "atomic_file",
     "first_fault",
     "group_of",
+    "in_markdown",
     "iter_rows",
     "json_line",
     "read_frame",

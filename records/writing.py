@@ -6,27 +6,20 @@ file that grows in place is a :class:`JsonlAppender`'s, which repairs a torn las
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from pydantic import BaseModel
 
-from records.errors import UserError
-
-# What a file system refuses and the user can mend: space, rights, a path that leads below a file.
-_REFUSED = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-    *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
-}
+from records.errors import REFUSED, UserError
 
 
 @contextmanager
@@ -39,12 +32,63 @@ def writing(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _REFUSED:
+        if error.errno not in REFUSED:
             raise
         raise UserError(
             f"{error.filename or path}: cannot be written ({error.strerror}); free some space, or "
             "give a folder that you may write to"
         ) from None
+
+
+@contextmanager
+def alone_in(folder: str | Path, option: str = "--output") -> Iterator[None]:
+    """A folder that is nobody else's while the block runs; made where it is not there.
+
+    The lock goes with the process: what a killed one left of it keeps nobody out.
+
+    Args:
+        folder: the folder.
+        option: by which the user gives another one.
+
+    Raises:
+        UserError: another process is in it, or it cannot be made (:func:`writing`).
+    """
+    path = Path(folder) / ".lock"
+    with writing(folder):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = _locked(path, option)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _locked(path: Path, option: str) -> int:
+    """The descriptor of a file that no other process has locked."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise UserError(
+                f"{path.parent}: another process runs in this folder; wait for it, or give another "
+                f"{option}"
+            ) from None
+        except OSError:  # a file system without locks
+            return lock
+        # Whoever had it may have deleted the file, and a third have made a new one.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(path)):
+                return lock
+        os.close(lock)
+
+
+def in_markdown(text: str) -> str:
+    """A text that Markdown shows as it is, in one line: no cell's end, no HTML, link or picture."""
+    text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def json_line(record: BaseModel | dict) -> str:
@@ -61,12 +105,21 @@ def atomic_file(path: str | Path) -> Iterator[TextIO]:
     Raises:
         UserError: the file system refuses it (:func:`writing`).
     """
+    with atomic_bytes(path) as raw:
+        file = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
+        yield file
+        file.flush()
+
+
+@contextmanager
+def atomic_bytes(path: str | Path) -> Iterator[BinaryIO]:
+    """As :func:`atomic_file`, of bytes."""
     path = Path(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with writing(path), os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with writing(path), os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

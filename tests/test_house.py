@@ -223,6 +223,15 @@ def test_what_is_pinned_is_imported_and_what_is_imported_is_pinned():
     assert pins("requirements.txt") & pins("requirements-dev.txt") == set()
 
 
+def test_the_lock_file_has_the_versions_that_are_pinned():
+    locked = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    for file in ("requirements.txt", "requirements-dev.txt"):
+        for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
+            name, _, version = re.sub(r"\[.*?\]", "", line).partition("==")
+            if version and not name.startswith("#") and name != "torch":
+                assert f"\n{name}=={version} " in locked, f"{file}: {line}; see CONTRIBUTING.md"
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_every_module_imports(path):
     module = importlib.import_module(module_of(path))
@@ -347,3 +356,17 @@ def test_a_door_shows_its_commands_without_loading_what_they_need(door):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize("folder", [*PACKAGES, "tests", "benchmarks"])
+def test_servers_listen_on_loopback_only(folder):
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Constant):
+                assert node.value != "0.0" + ".0.0", f"{name_of(path)}:{node.lineno}"
+            if isinstance(node, ast.Call) and re.search(
+                r"(Server|\.bind|_server)$", ast.unparse(node.func)
+            ):
+                addresses = [part for part in node.args if isinstance(part, ast.Tuple)]
+                hosts = {ast.unparse(address.elts[0]) for address in addresses}
+                assert hosts <= {"'127.0.0.1'"}, f"{name_of(path)}:{node.lineno}"

@@ -23,6 +23,7 @@ from components.calibration import expected_calibration_error, reliability_bins
 from components.checkpoint import Component
 from components.measures import Measures
 from components.nearness import shown_nearness
+from records import in_markdown
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
 
@@ -106,7 +107,7 @@ def write_card(folder: Path, place: Path, component: Component, training: Traini
         component: what ``component.json`` says.
         training: the rest.
     """
-    parts = [f"# {place.name}", training.intended]
+    parts = [f"# {in_markdown(place.name)}", training.intended]
     if training.limits:
         parts += ["## Limits", training.limits]
     parts += ["## Use", _usage(component, place), "## Training", _training(component, training)]
@@ -219,7 +220,8 @@ def _measures(training: Training) -> str:
         low_high = measure["ci95"]
         between = f" {low_high[0]:.4f} to {low_high[1]:.4f} |" if low_high else " |"
         count = training.rows.get(name.rpartition("/")[0], total)
-        lines.append(f"| {name} | {measure['value']:.4f} |{between if intervals else ''} {count} |")
+        rest = f"{between if intervals else ''} {count} |"
+        lines.append(f"| {in_markdown(name)} | {measure['value']:.4f} |{rest}")
     return "\n".join(lines)
 
 
@@ -246,7 +248,9 @@ def _is_fitted(training: Training) -> bool:
 
 
 def _data(component: Component) -> str:
-    rows = [f"| {d.split} | {d.path} | {d.rows} | `{d.sha256}` |" for d in component.data]
+    rows = [
+        f"| {d.split} | {in_markdown(d.path)} | {d.rows} | `{d.sha256}` |" for d in component.data
+    ]
     table = "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
     near = shown_nearness(component.nearness)
     return (

@@ -72,7 +72,8 @@ def push(folder: Path, repo_id: str, private: bool = False) -> str:
             commit_message=f"{component.component} checkpoint",
         )
     except (HfHubHTTPError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1]
+        # A server may repeat what it was sent.
+        reason = str(error).strip().splitlines()[-1].replace(huggingface_hub.get_token(), "***")
         raise UserError(f"push to {repo_id} failed: {reason}") from None
     return str(found)
 

@@ -148,13 +148,13 @@ class OpenAIServer(CachedWriter):
         _run(self._ask_all(requests, sampling, keep))
 
     async def _ask_all(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
-        key = os.environ.get(self.api_key_env) or "none"
+        key = os.environ.get(self.api_key_env, "")
         bar = tqdm(total=len(requests), desc=self.model, unit="text", disable=None)
         places = iter(range(len(requests)))
         self._not_before = 0.0
         # Retries are ours: the client knows neither cut JSON nor that all should wait.
         async with AsyncOpenAI(
-            api_key=key, base_url=self.base_url, timeout=self.timeout_s, max_retries=0
+            api_key=key or "none", base_url=self.base_url, timeout=self.timeout_s, max_retries=0
         ) as client:
 
             async def work() -> None:
@@ -216,7 +216,7 @@ class OpenAIServer(CachedWriter):
         Raises:
             UserError: another try would not help, or was the last.
         """
-        reason = _reason(error).replace(key, "***")
+        reason = _reason(error).replace(key, "***") if key else _reason(error)
         wait = _asked_wait(error)
         if not _worth_retrying(error):
             mend = self._mend(error)

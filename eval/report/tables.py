@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
-from records import Result
+from records import Result, in_markdown
 
 # How values are read: a share in per cent, totals, and means of so many digits.
 _DIGITS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
@@ -25,6 +25,10 @@ _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
 _NAMES = ("metric", "assessor", "variant", "against")
 # Between a number and what belongs to it: its spread, or the other end of its interval.
 _WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d+)?\])")
+
+# What a spreadsheet computes, also behind blanks, and what begins like it.
+_FORMULA = re.compile(r"[\t\n]|\s*[=+@＝＋－＠-]")
+_NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,7 @@ def markdown(tables: Iterable[TextTable], first: str) -> str:
     """Tables one below the other, ``first`` above them."""
     parts = [f"{first}\n"]
     for table in tables:
-        text = [f"##{'#' * table.within} {plain(table.title)}", table.note]
+        text = [f"##{'#' * table.within} {in_markdown(table.title)}", in_markdown(table.note)]
         if table.head:
             text.append(markdown_table(table.head, table.rows))
         parts.append("\n\n".join(filter(None, text)) + ("" if table.head else "\n"))
@@ -177,14 +181,8 @@ def markdown(tables: Iterable[TextTable], first: str) -> str:
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
     """A table, its cells made plain."""
-    lines = [f"| {' | '.join(plain(str(part)) for part in line)} |" for line in (head, *rows)]
+    lines = [f"| {' | '.join(in_markdown(str(part)) for part in line)} |" for line in (head, *rows)]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:], ""])
-
-
-def plain(text: str) -> str:
-    """A text in one line that is neither the end of a cell nor a piece of HTML."""
-    text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def results_csv(results: Sequence[Result]) -> str:
@@ -202,13 +200,24 @@ def _counts(row: Result) -> dict:
 
 
 def as_csv(rows: Sequence[Mapping]) -> str:
-    """Rows with a column a name that any of them has; nothing for ``None``."""
+    """Rows with a column a name that any of them has; nothing for ``None``.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it, and a carriage
+    return, which begins a row without quotation marks around it, is a line feed.
+    """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     out = StringIO()
-    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(_no_formula, columns))
+    writer.writerows([_no_formula(row.get(name, "")) for name in columns] for row in rows)
     return out.getvalue()
+
+
+def _no_formula(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from io import StringIO
 
 import pytest
 
@@ -11,7 +12,7 @@ from eval.metrics.document import score_document
 from eval.pipeline import Scored
 from eval.report.comparison import TextScores, compare, comparison_tables, summary
 from eval.report.table_files import latex_table, named_apart, table_csv
-from eval.report.tables import Cell, TextTable, plain_table
+from eval.report.tables import Cell, TextTable, as_csv, plain_table
 from eval.stages import Selection
 from records import (
     Claim,
@@ -251,6 +252,17 @@ def test_a_table_as_csv_latex_and_for_a_terminal():
         "long  1",
         "s",
     ]
+
+
+def test_no_text_is_a_formula_and_numbers_stay_numbers():
+    acts = ["=1+1", "+A1", "-cmd", "@SUM(1)", "\tx", "\nx", " =1", "＝1"]
+    texts = [*acts, "x\n=1", "-0.5", "+3.1 %", "-1e-05", "–", "a=b", ""]
+    written = as_csv([{"=head": text, "b": -0.5} for text in texts])
+    assert as_csv([{"a": "x\r=1"}]) == 'a\n"x\n=1"\n'
+    head, *rows = csv.reader(StringIO(written, newline=""))
+    assert head == ["'=head", "b"]
+    assert [text for text, _ in rows] == [f"'{text}" for text in acts] + texts[len(acts) :]
+    assert {number for _, number in rows} == {"-0.5"}
 
 
 def test_names_of_files_are_plain_and_told_apart():

@@ -10,6 +10,7 @@ from records import (
     Result,
     ResultFile,
     UserError,
+    in_markdown,
     read_results,
     sha256_file,
     write_json,
@@ -71,3 +72,9 @@ def test_results_survive_the_trip_and_bad_ones_are_refused(tmp_path):
         read_results(path)
     with pytest.raises(UserError, match="no such file"):
         read_results(tmp_path / "absent.json")
+
+
+def test_markdown_shows_a_text_as_it_is():
+    assert in_markdown("a | b\nc \\ d") == r"a \| b c \\ d"
+    assert in_markdown("<img src=x> & ![a](b)") == r"&lt;img src=x&gt; &amp; ![a]\(b)"
+    assert in_markdown("0.5 [0.4, 0.6] (n = 2)") == "0.5 [0.4, 0.6] (n = 2)"

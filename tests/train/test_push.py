@@ -59,8 +59,8 @@ class _Hub(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.asked.append(self.path)
-        if self.headers.get("Authorization") != self.authorized:
-            return self._answer(401, {"error": "Invalid credentials"})
+        if (given := self.headers.get("Authorization")) != self.authorized:
+            return self._answer(401, {"error": f"Invalid credentials: {given}"})
         if self.path.endswith("/preupload/main"):
             files = [file["path"] for file in json.loads(body)["files"]]
             modes = [{"path": p, "uploadMode": "regular", "shouldIgnore": False} for p in files]
@@ -121,7 +121,7 @@ def test_a_push_uploads_the_files_of_the_contract(
     assert not {"diary.txt", "training_args.bin"} & set(hub.committed)
 
     hub.authorized = "Bearer another"
-    with pytest.raises(UserError, match="push to lab/unli failed: ") as refused:
+    with pytest.raises(UserError, match=r"failed: Invalid credentials: Bearer \*\*\*") as refused:
         main(["push", "--checkpoint", str(folder), "--repo_id", "lab/unli"])
     assert "hf_x" not in str(refused.value)
     with pytest.raises(UserError, match=r"no component\.json"):

@@ -35,7 +35,7 @@ from data_builders.topics import read_topics
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
 from eval.select.weights import TOPIC
-from records import UserError
+from records import UserError, in_markdown
 
 PROMPTS = Path(__file__).parents[1] / "prompts"
 DIRECT = "http://www.wikidata.org/prop/direct/"
@@ -303,7 +303,8 @@ def _in_words(kind: str, prop: str, value: str, known: dict[str, str]) -> str | 
 
 def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int) -> Card:
     rows = "\n".join(
-        f"| {claim.text} | {claim.source} | {claim.fact or ''} | {claim.count} / {claim.of} |"
+        f"| {in_markdown(claim.text)} | {in_markdown(claim.source)} | "
+        f"{in_markdown(claim.fact or '')} | {claim.count} / {claim.of} |"
         for claim in claims
     )
     return Card(

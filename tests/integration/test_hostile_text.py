@@ -1,0 +1,213 @@
+"""Texts that mean harm, in every page, picture, card and table that is written of a run.
+
+They come where a model's or a user's texts come: topics, claims, passages, verdicts, names of
+generators and kinds, configurations. A real browser opens all files; whatever of a text runs tells
+the page around it, and whatever it loads asks a server of ours.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from data_builders.dataset import Card, write_dataset
+from data_builders.kb.bleached.bleached import _card as bleached_card
+from data_builders.kb.bleached.claims import BleachedClaim
+from eval.commands import runs
+from eval.commands.report import build_comparison, build_report, page_of
+from eval.report.page import write_tables_and_figures
+from records import Verdict, read_results, write_text
+from tests.eval.html_page import in_browser
+from tests.eval.test_report import scored_document, scored_run
+from tests.eval.test_report_lss import page_of as lss_page
+from tests.eval.test_report_lss import result as lss_result
+from tests.eval.test_robustness_page import LOG, curve_rows, rows_of, text, write_run
+from tests.train.test_card import component, training
+from train.card import write_card
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on PATH"),
+]
+
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
+
+
+def harm(url: str, name: str) -> str:
+    """A text that is a formula, LaTeX, Markdown, a template and HTML, each of which would act.
+
+    Args:
+        url: of the server that is asked when something acts.
+        name: what it asks for, and what it tells the page around.
+    """
+    act = f"parent.postMessage('{name}','*');new Image().src='{url}/{name}/script'"
+    quoted = f'autofocus onfocus="{act}" onmouseover="{act}" contenteditable tabindex=1'
+    return (
+        f"=HYPERLINK(\"{url}/{name}/formula\")+cmd|'/C calc'!A0 "
+        f"$\\frac{{$ \\input{{/etc/passwd}} {{{{ 7*7 }}}}{{% raw %}} | `` "
+        f"![a]({url}/{name}/markdown) [b](javascript:{name}) "
+        f"--></title></style></script></svg><script>{act}</script>"
+        f"<svg onload=\"{act}\"></svg><script xmlns='http://www.w3.org/2000/svg'>{act}</script>"
+        f'<img src=\'{url}/{name}/img\' onerror="{act}"><input {quoted}>" {quoted} x="'
+        f"<style>@import '{url}/{name}/style';</style><iframe src='{url}/{name}/frame'></iframe>"
+        f"<object data='{url}/{name}/object'></object>]]>"
+    )
+
+
+class Elements(HTMLParser):
+    """The elements of a page, each with the names of its attributes."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.found: list[tuple[str, list[str]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, [name for name, _ in attributes]))
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[str, set[str]]]:
+    """The URL of a server on loopback, and the first part of every path that it was asked for."""
+    found: set[str] = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found.add(self.path.split("/")[1])
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", found
+    server.shutdown()
+    server.server_close()
+
+
+def score_runs(folder: Path, said: str) -> list[Path]:
+    """Two runs of ``score`` with a graph, kept words and a comparison."""
+    for name, failing in (("one", False), ("two", True)):
+        documents = [scored_document(n, said, said, said, failing and n == 1) for n in range(2)]
+        more = {"relations": [{"context": "p1", "relation": "entailment", "p": 0.9}]}
+        more |= {"kept": [[said, True]]}
+        verdicts = [Verdict(**dict(v), **more) for v in documents[0].verdicts]
+        documents[0] = documents[0].model_copy(update={"verdicts": verdicts})
+        usage = [{"model": {"model": said}, "answers": 1}]
+        given = {"usage": usage, "models": [{"model": said}], "prompts": {said: said}}
+        (folder / name).mkdir(parents=True)
+        scored_run(folder / name, documents, config={said: said}, **given)
+    return [folder / "one", folder / "two"]
+
+
+def robustness_run(folder: Path, said: str) -> Path:
+    """A run whose names, texts and training log all mean harm."""
+    results = [*rows_of(said), *curve_rows()]
+    results += [r.model_copy(update={"kind": said, "group": said}) for r in results]
+    log = LOG.replace("dev/pearson", '"dev/{}"'.format(said.replace('"', '""')))
+    texts = [text(0, said, said, said), text(1)]
+    return write_run(folder, results, texts, [("unli", log)], versions={said: said})
+
+
+def cards(folder: Path, said: str) -> None:
+    """A model card and a dataset card, without their headers, which are YAML."""
+    own = component(metrics={f"{said}/pearson": 0.5})
+    data = [own.data[0].model_copy(update={"path": said})]
+    own = own.model_copy(update={"data": data})
+    measures = {f"{said}/pearson": {"value": 0.5, "ci95": None}}
+    folder.mkdir()
+    card = write_card(folder, Path("checkpoints/x"), own, training(measures=measures))
+    write_text(folder / "model.md", card.split("\n---\n", 1)[1])
+    claim = BleachedClaim(text=said, source="model", share=0.5, count=1, of=2, fact=said)
+    made: Card = bleached_card("people", [claim], 0)
+    given = {"configs": {}, "card": made, "clients": [], "dropped": {}, "config": {}, "seed": 0}
+    write_dataset(folder / "set", {}, builder="bleached", **given)
+    card = (folder / "set/README.md").read_text(encoding="utf-8")
+    (folder / "set/README.md").write_text(card.split("\n---\n", 1)[1], encoding="utf-8")
+
+
+def write_all(folder: Path, said: str) -> None:
+    """Everything that is written of runs, below ``folder``, which is also the current one."""
+    one, two = score_runs(folder / "runs", said)
+    found = [one, two, robustness_run(folder / "runs/<img src=x onerror=parent.focus()>", said)]
+    for place in found:
+        file = read_results(place / "results.json")
+        write_tables_and_figures(page_of(file.experiment), file, place)
+        build_report(place)
+    build_comparison(one, two)
+    pair = {"reference": said, "claim": said, "engine": said, "lss": said}
+    (folder / "runs/lss").mkdir()
+    lss_page(folder / "runs/lss", "lss_metrics", [lss_result("pearson", kind=said)], [pair])
+    assert runs.main(["--html", "runs/all.html"]) == 0
+    assert runs.main(["--against", str(one), str(found[2]), "--html", "runs/against.html"]) == 0
+    cards(folder / "cards", said)
+
+
+def frames(folder: Path) -> list[Path]:
+    """The files that a browser shows; Markdown as HTML, which passes through it as it is."""
+    for path in sorted(folder.rglob("*.md")):
+        path.with_suffix(".md.html").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    return [path for ending in ("html", "svg") for path in sorted(folder.rglob(f"*.{ending}"))]
+
+
+def test_nothing_in_a_text_acts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, set[str]]
+) -> None:
+    url, found = asked
+    folder = tmp_path / "all"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    write_all(folder, harm(url, "escaped"))
+    shown = frames(folder)
+    assert {"report.html", "all.html", "against.html", "tables.md.html", "model.md.html"} <= {
+        path.name for path in shown
+    }
+    assert any(path.suffix == ".svg" for path in shown)
+    # What would act if it were not escaped: alone, and behind the policy of our pages.
+    policy = POLICY.search((folder / "runs/one/report.html").read_text(encoding="utf-8"))
+    write_text(tmp_path / "raw.html", f"<!DOCTYPE html>{harm(url, 'raw')}")
+    head = f"<!DOCTYPE html><head>{policy[0]}</head>"
+    write_text(tmp_path / "policy.html", f"{head}<body>{harm(url, 'policy')}")
+    addresses = [p.as_uri() for p in (*shown, tmp_path / "raw.html", tmp_path / "policy.html")]
+    heard = "addEventListener('message', e => document.body.append(`[heard ${e.data}]`))"
+    loaded = "document.body.append('[loaded]')"
+    inner = "".join(
+        f'<iframe src="{html.escape(a)}" onload="{loaded}"></iframe>' for a in addresses
+    )
+    write_text(tmp_path / "around.html", f"<body><script>{heard}</script>{inner}</body>")
+    dom, _ = in_browser(tmp_path / "around.html", tmp_path / "profile")
+    assert dom.count("[loaded]") >= len(addresses)
+    assert set(re.findall(r"\[heard (\w+)\]", dom)) == {"raw"}
+    assert found == {"raw"}
+
+    for path in folder.rglob("*.html"):
+        elements = Elements(path.read_text(encoding="utf-8")).found
+        # A robustness page has its texts and what shows them.
+        scripts = 2 if (path.name, "onerror" in path.parent.name) == ("report.html", True) else 0
+        assert [tag for tag, _ in elements].count("script") == scripts, path
+        assert {tag for tag, _ in elements}.isdisjoint({"img", "iframe", "object"}), path
+        assert not [name for _, names in elements for name in names if name[:2] == "on"], path
+    for path in folder.rglob("*.md"):
+        assert f"]({url}" not in path.read_text(encoding="utf-8"), path
+    for path in folder.rglob("*.csv"):
+        if path.parent.name == "training":
+            continue  # the run's own input
+        with open(path, encoding="utf-8", newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert not [c for c in cells if FORMULA.match(c) and not NUMBER.fullmatch(c)], path
+    for path in folder.rglob("*.tex"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if r"\input" in line and line[0] != "%"], path
