@@ -66,7 +66,9 @@ class Answer(NamedTuple):
     tokens: tuple[Token, ...] | None = None
 
 
-_NOTHING = Answer("", "nothing was asked")
+# Why an answer fails while requests are only counted.
+NOTHING_ASKED = "nothing was asked"
+_NOTHING = Answer("", NOTHING_ASKED)
 
 
 class Writer(Protocol):

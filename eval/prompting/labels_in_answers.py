@@ -9,8 +9,10 @@ open is no answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 # [Supported], ###Supported###; closing marks may open the next one.
 _MARKED = re.compile(r"\[([^\[\]]*)\]|#{2,}[ \t]*([^#\n]+?)[ \t]*(?=#{2})")
@@ -30,6 +32,14 @@ _BETWEEN_CHOICES = re.compile(r"(?:or|and|vs)?", re.ASCII)
 _OPEN = re.compile(r"\btrue or false\b|\bneither true nor false\b")
 _TRUTH = re.compile(r"((?:\b(?:can)?not|n['’]t) (?:\w+ )?|\bun|\b)(true|false)\b")
 _FIRST_WORD = re.compile(r"\W*(yes|no)\b")
+# "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'.
+_NUMBERED = re.compile(
+    r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d)\W*?((?:\[|\b[a-z]).*)$", re.IGNORECASE
+)
+# Where a list in one line, as of JSON, has its next item.
+_NEXT = re.compile(
+    r"[,{]\s*(?=\"\d+\"\s*:|\"?claim\W{1,4}\d+)|(?<=\])[,;]?\s+(?=\d+[.):])", re.IGNORECASE
+)
 _BLOCK = re.compile(r"```(?:\w+\n)?(.*?)```", re.DOTALL)
 
 
@@ -69,6 +79,22 @@ def read_label(text: str, labels: Mapping[str, str]) -> str | None:
     rest = text[last.end :]
     broken_off = rest.rfind("[") > rest.rfind("]")
     return None if broken_off or _is_choice(text, mentions) else last.label
+
+
+def read_by_number(text: str, read: Callable[[str], T | None]) -> list[tuple[int, T, str]]:
+    """Each number of a list that an answer gives a value, with the value and its line, in order.
+
+    Args:
+        text: the model's answer.
+        read: gives the value of what stands behind a number, or ``None``.
+    """
+    found = []
+    for line in _NEXT.sub("\n", text).splitlines():
+        item = _NUMBERED.match(line)
+        value = read(item[2]) if item else None
+        if value is not None:
+            found.append((int(item[1]), value, line.strip()))
+    return found
 
 
 def read_code_block(text: str) -> str | None:

@@ -131,6 +131,11 @@ def evidence_of(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | s
     return [known[context] for context in claim.contexts if context in known] or NOTHING_FOUND
 
 
+def distinct_passages(asked: Iterable[Asked]) -> list[Passage]:
+    """The passages of some claims of a document, each once, in the claims' order."""
+    return list({passage.id: passage for one in asked for passage in one.passages}.values())
+
+
 def premise(passage: Passage, title_in_premise: bool) -> str:
     """What a checker reads of a passage: its text, with its title before it or without."""
     titled = title_in_premise and passage.title

@@ -18,10 +18,13 @@ from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked
 from eval.verify.nonparametric import NP
 from eval.verify.prompted import ByPrompt
+from eval.verify.several_claims import SeveralClaims
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 _PROMPTS = Path(__file__).parent / "prompts"
+# What a line of an answer about several claims may say.
+_LABELS: dict[str, VerdictLabel] = {"true": "supported", "false": "not_supported"}
 
 
 class FActScore(ByPrompt):
@@ -46,6 +49,9 @@ class FActScore(ByPrompt):
         seed: of answers drawn with a temperature.
         wording: of FActScore's code, which names the topic, or of FactReasoner's Table 31
             (2502.18573), which does not; the latter with ``retrieval`` alone.
+        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
+            our own prompt, whose answer is labels alone, and by all their passages
+            (:class:`eval.verify.several_claims.SeveralClaims`).
 
     Raises:
         UserError: ``nonparametric``, or Table 31's wording, without ``retrieval``, or a number out
@@ -63,12 +69,16 @@ class FActScore(ByPrompt):
         max_new_tokens: int = 128,
         seed: int = 0,
         wording: Literal["factscore", "factreasoner"] = "factscore",
+        claims_per_call: int = 1,
     ):
         if wording == "factreasoner" and not retrieval:
             raise UserError("wording: Table 31 has contexts; set retrieval to true")
         if nonparametric is not None and not retrieval:
             raise UserError("nonparametric: needs the claims' passages; set retrieval to true")
-        super().__init__(Asker(writer, temperature, max_new_tokens, retries=0, seed=seed))
+        asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
+        topic = ["with_topic"] if wording == "factscore" else []
+        several = SeveralClaims(claims_per_call, asker, _LABELS, ["True", "False"], topic)
+        super().__init__(asker, several)
         self.reads_passages = retrieval
         self.nonparametric = nonparametric
         self.name = "retrieval" if retrieval else "no_context"
@@ -76,8 +86,8 @@ class FActScore(ByPrompt):
         self.prompt = Prompt(_PROMPTS / f"{of}.jinja")
 
     def holds(self) -> list[object]:
-        """The language model, NP and the prompt."""
-        return [self.asker, self.nonparametric, self.prompt]
+        """The language model, NP and the prompts."""
+        return [self.asker, self.nonparametric, self.prompt, *self.several.holds()]
 
     def __call__(
         self,

@@ -15,6 +15,7 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
+from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -24,6 +25,7 @@ _LABELS: dict[str, VerdictLabel] = {
     "unverifiable": "undecided",
     "undecided": "undecided",
 }
+_THIRD = {"factbench": "Unverifiable", "factreasoner": "Undecided"}
 
 
 class FactVerify(FromPassages):
@@ -40,6 +42,9 @@ class FactVerify(FromPassages):
         seed: of the sampling.
         wording: of VERIFY (``factbench``), or of FactReasoner's Table 32 (``factreasoner``), which
             calls the third label undecided.
+        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
+            our own prompt, whose answer is labels alone, and by all their passages
+            (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     def __init__(
@@ -50,7 +55,11 @@ class FactVerify(FromPassages):
         retries: int = 10,
         seed: int = 0,
         wording: Literal["factbench", "factreasoner"] = "factbench",
+        claims_per_call: int = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         name = "factverify" if wording == "factbench" else "factverify_2502.18573"
-        super().__init__("factverify", Prompt(_PROMPTS / f"{name}.jinja"), _LABELS, asker)
+        shown = ["Supported", "Contradicted", _THIRD[wording]]
+        several = SeveralClaims(claims_per_call, asker, _LABELS, shown)
+        prompt = Prompt(_PROMPTS / f"{name}.jinja")
+        super().__init__("factverify", prompt, _LABELS, asker, several)

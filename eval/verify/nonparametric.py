@@ -21,7 +21,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
 from components.encoding import batches_by_length, pad
-from eval.models.encoder import Engine
+from eval.models.engine import Engine
 from eval.models.hub import load_whole, named
 from eval.verify.claim_by_claim import Asked, ClaimByClaim
 from records import Claim, Passage, UserError, Verdict

@@ -1,4 +1,4 @@
-"""Verifiers that ask a language model one prompt a claim."""
+"""Verifiers that ask a language model about each claim: one prompt a claim, or for several."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from eval.verify.several_claims import SeveralClaims
 from records import Verdict
 from records.types import VerdictLabel
 
@@ -21,16 +22,18 @@ class ByPrompt(ClaimByClaim):
 
     Args:
         asker: asks the model.
+        several: asks about several claims at a time first; what it does not judge is asked alone.
     """
 
     prompt: Prompt
 
-    def __init__(self, asker: Asker):
+    def __init__(self, asker: Asker, several: SeveralClaims):
         self.asker = asker
+        self.several = several
 
     def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
+        """The language model and its prompts."""
+        return [self.asker, self.prompt, *self.several.holds()]
 
     @abstractmethod
     def messages(self, one: Asked) -> list[Message]:
@@ -42,27 +45,28 @@ class ByPrompt(ClaimByClaim):
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
         """What the model says of each claim."""
-        readings = self.asker.ask([self.messages(one) for one in asked], self.read)
-        return [
-            self.verdict(
-                one.claim,
-                said.value or "failed",
-                evidence=one.evidence,
-                reason=said.failed,
-                response=said.text,
-            )
-            for one, said in zip(asked, readings, strict=True)
-        ]
+        known = self.several.judged(asked)
+        alone = [place for place in range(len(asked)) if place not in known]
+        readings = self.asker.ask([self.messages(asked[place]) for place in alone], self.read)
+        for place, said in zip(alone, readings, strict=True):
+            known[place] = {
+                "label": said.value or "failed",
+                "evidence": asked[place].evidence,
+                "reason": said.failed,
+                "response": said.text,
+            }
+        return [self.verdict(one.claim, **known[place]) for place, one in enumerate(asked)]
 
 
 class FromPassages(ByPrompt):
-    """Judge each claim by one prompt with all of its passages, whose answer ends in a label.
+    """Judge each claim by a prompt with all of its passages, whose answer ends in a label.
 
     Args:
         assessor: who judges, as the verdicts say it.
         prompt: with the fields ``claim`` and ``passages``, and those of ``fields``.
         labels: what the model may answer, in small letters, and what it stands for.
         asker: asks the model.
+        several: asks about several claims at a time first.
         fields: further fields of the prompt.
     """
 
@@ -72,9 +76,10 @@ class FromPassages(ByPrompt):
         prompt: Prompt,
         labels: Mapping[str, VerdictLabel],
         asker: Asker,
+        several: SeveralClaims,
         fields: Mapping[str, object] | None = None,
     ):
-        super().__init__(asker)
+        super().__init__(asker, several)
         self.assessor = assessor
         self.prompt = prompt
         self.answers = dict(labels)

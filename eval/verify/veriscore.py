@@ -1,4 +1,4 @@
-"""VeriScore's verification (Song et al. 2024, 2406.19276): one prompt a claim."""
+"""VeriScore's verification (Song et al. 2024, 2406.19276)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
+from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "veriscore.jinja"
@@ -43,6 +44,9 @@ class VeriScore(FromPassages):
         seed: of the sampling.
         third: what the third of three labels is called in the prompt: ``Undecided`` in
             FactReasoner's Table 33 (2502.18573).
+        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
+            our own prompt, whose answer is labels alone, and by all their passages
+            (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     def __init__(
@@ -53,12 +57,12 @@ class VeriScore(FromPassages):
         max_new_tokens: int = 1000,
         seed: int = 0,
         third: Literal["Inconclusive", "Undecided"] = "Inconclusive",
+        claims_per_call: int = 1,
     ):
         self.labels = labels
-        super().__init__(
-            "veriscore",
-            Prompt(_PROMPT),
-            _THREE if labels == 3 else _TWO,
-            Asker(writer, temperature, max_new_tokens, retries=0, seed=seed),
-            {"labels": labels, "third": third},
-        )
+        asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
+        answers = _THREE if labels == 3 else _TWO
+        shown = ["Supported", *(["Contradicted", third] if labels == 3 else ["Unsupported"])]
+        several = SeveralClaims(claims_per_call, asker, answers, shown, ["with_links"])
+        fields = {"labels": labels, "third": third}
+        super().__init__("veriscore", Prompt(_PROMPT), answers, asker, several, fields)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import read_label
+from eval.prompting.labels_in_answers import read_by_number, read_label
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked, ClaimByClaim
-from records import Passage, Verdict
+from eval.verify.claim_by_claim import Asked, ClaimByClaim, distinct_passages
+from records import Verdict
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "whole_response.jinja"
@@ -28,13 +28,6 @@ _LABELS: dict[str, VerdictLabel] = {
     "not supported": "not_supported",
     "unverifiable": "undecided",
 }
-_NUMBERED = re.compile(
-    r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d)\W*?((?:\[|\b[a-z]).*)$", re.IGNORECASE
-)
-# Where a list in one line, as of JSON, has its next item.
-_NEXT = re.compile(
-    r"[,{]\s*(?=\"\d+\"\s*:|\"?claim\W{1,4}\d+)|(?<=\])[,;]?\s+(?=\d+[.):])", re.IGNORECASE
-)
 _WORDS = re.compile(r"\b(not supported|supported|contradicted|unverifiable)\b", re.IGNORECASE)
 
 
@@ -88,7 +81,7 @@ class WholeResponse(ClaimByClaim):
                 topic=own[0].document.topic,
                 response=own[0].document.text,
                 claims=[" ".join(one.claim.text.split()) for one in own],
-                passages=_distinct(own),
+                passages=distinct_passages(own),
             )
             for own in texts
         ]
@@ -98,7 +91,7 @@ class WholeResponse(ClaimByClaim):
             if said.failed:
                 verdicts += [self.failed(o.claim, said.failed, response=said.text) for o in own]
                 continue
-            evidence = [passage.id for passage in _distinct(own)] or None
+            evidence = [passage.id for passage in distinct_passages(own)] or None
             verdicts += [
                 self.verdict(one.claim, label, evidence=evidence, response=line)
                 for one, (label, line) in zip(own, said.value, strict=True)
@@ -116,12 +109,7 @@ def labels_by_number(text: str, count: int) -> list[tuple[VerdictLabel, str]] | 
         text: of the answer.
         count: the claims are numbered from 1 to it.
     """
-    found: dict[int, tuple[VerdictLabel, str]] = {}
-    for line in _NEXT.sub("\n", text).splitlines():
-        item = _NUMBERED.match(line)
-        label = item and _label(item[2])
-        if label:
-            found[int(item[1])] = label, line.strip()
+    found = {number: (label, line) for number, label, line in read_by_number(text, _label)}
     if found.keys() != set(range(1, count + 1)):
         return None
     return [found[number] for number in range(1, count + 1)]
@@ -135,8 +123,3 @@ def _label(item: str) -> VerdictLabel | None:
     first = _WORDS.match(item.lstrip(" *\"'"))
     only = _LABELS[words[0]] if first and len(set(words)) == 1 else None
     return read_label(item, _LABELS) or only
-
-
-def _distinct(asked: Sequence[Asked]) -> list[Passage]:
-    """The passages of all claims, each once, in the claims' order."""
-    return list({passage.id: passage for one in asked for passage in one.passages}.values())

@@ -11,6 +11,7 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
+from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "with_knowledge.jinja"
@@ -33,6 +34,9 @@ class WithKnowledge(FromPassages):
         max_new_tokens: of an answer with its reasoning.
         retries: how often an answer that cannot be read is asked for again.
         seed: of the sampling.
+        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
+            our own prompt, whose answer is labels alone, and by all their passages
+            (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     def __init__(
@@ -42,6 +46,9 @@ class WithKnowledge(FromPassages):
         max_new_tokens: int = 1024,
         retries: int = 3,
         seed: int = 0,
+        claims_per_call: int = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        super().__init__("with_knowledge", Prompt(_PROMPT), _LABELS, asker)
+        shown = ["Supported", "Contradicted", "Undecided"]
+        several = SeveralClaims(claims_per_call, asker, _LABELS, shown, ["with_knowledge"])
+        super().__init__("with_knowledge", Prompt(_PROMPT), _LABELS, asker, several)

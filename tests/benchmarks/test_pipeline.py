@@ -1,0 +1,89 @@
+"""The pipeline's benchmark through a real server: its calls, tokens and shares of labels."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from records import UserError
+from tests.model_server import ModelServer, prompt_of
+
+PATH = Path(__file__).parents[2] / "benchmarks/pipeline.py"
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> ModuleType:
+    """The benchmark, which is a file and no package."""
+    spec = importlib.util.spec_from_file_location("pipeline", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """Two documents of four claims each."""
+    path = tmp_path / "documents.jsonl"
+    claims = [{"id": str(n), "text": f"Ann sold {n} birds.", "sentence": 0} for n in range(4)]
+    rows = [
+        {"id": f"d{n}", "topic": f"Ann {n}", "text": "Ann sold birds.", "claims": claims}
+        for n in range(2)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def config(path: Path, verify: dict) -> Path:
+    given = {"class_path": "eval.decompose.given.Given"}
+    path.write_text(json.dumps({"pipeline": {"decompose": given, "verify": [verify]}}))
+    return path
+
+
+def judge(body: dict) -> str:
+    """True, but of several claims the first is false, and the last has no label."""
+    listed = re.findall(r"^(\d)\. ", prompt_of(body).partition("CLAIMS:")[2], re.MULTILINE)
+    return "\n".join(f"{n}. [{n != '1'}]" for n in listed[:-1]) or "True"
+
+
+def test_a_row_a_number_of_claims_with_what_it_costs_and_moves(
+    pipeline: ModuleType, documents: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    local = {"class_path": "eval.models.local.LocalModel", "init_args": {"model": "absent"}}
+    factscore = {
+        "class_path": "eval.verify.factscore.FActScore",
+        "init_args": {"writer": local, "retrieval": False},
+    }
+    path = config(tmp_path / "factscore.yaml", factscore)
+    with ModelServer(judge) as server:
+        options = ["--documents", str(documents), "--configs", str(path), "--base_url", server.url]
+        pipeline.main([*options, "--model", "m", "--claims_per_call", "1", "4"])
+        assert len(server.asked) == (1 + 8) + (1 + 2 + 2)
+    _, one, four, *note = capsys.readouterr().out.splitlines()
+    fields = [re.sub(" %", "%", row).split() for row in (one, four)]
+    # The server counts 7 tokens a prompt and 3 an answer.
+    assert [row[3:] for row in fields] == [
+        ["4.0", "28", "12", "0%", "0%", "100%", "100%"],
+        ["2.0", "14", "6", "75%", "0%", "75%", "100%"],
+    ]
+    assert [row[:2] for row in fields] == [["factscore", "1"], ["factscore", "4"]]
+    assert "2510.12839" in "".join(note)
+
+
+def test_what_cannot_be_run_is_said_in_one_line(
+    pipeline: ModuleType, documents: Path, tmp_path: Path
+) -> None:
+    base = ["--documents", str(documents)]
+    with pytest.raises(UserError, match="--model"):
+        pipeline.main([*base, "--base_url", "http://127.0.0.1:1/v1"])
+    with pytest.raises(UserError, match="no such file"):
+        pipeline.main([*base, "--configs", str(tmp_path / "none.yaml")])
+    with pytest.raises(UserError, match="at least 1"):
+        pipeline.main([*base, "--claims_per_call", "0"])
+    labels = config(tmp_path / "labels.yaml", {"class_path": "eval.verify.labels.Labels"})
+    with pytest.raises(UserError, match="asks no language model"):
+        pipeline.main([*base, "--configs", str(labels)])
