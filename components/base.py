@@ -92,6 +92,7 @@ _SYNONYMS = {
     "entailment": {"entailment", "entail", "entailed", "supports", "supported"},
     "neutral": {"neutral", "not enough info", "nei"},
     "contradiction": {"contradiction", "contradict", "contradicts", "refutes", "refuted"},
+    "not_entailment": {"not entailment", "not entailed", "not supported"},
     # A head of one logit that nobody named; Core's released UNLI model is one.
     "probability": {"probability", "label 0"},
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,10 +19,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from records import UserError, read_json, sha256_file, write_json, write_text
+from records.writing import writing
 
 SCHEMA_VERSION = 1
 
 RELATIONS = ["entailment", "neutral", "contradiction"]
+# Of a published model with two classes; those that are trained here have all three.
+TWO_CLASSES = ["entailment", "not_entailment"]
 
 ComponentName = Literal["unli", "relation", "lss", "lss_star", "adversary"]
 Architecture = Literal["sequence_classifier", "token_classifier", "seq2seq", "causal_lora"]
@@ -124,6 +128,27 @@ def read_component(folder: str | Path, expected: str | None = None) -> Component
     return component
 
 
+def is_hub_id(name: str) -> bool:
+    """Whether a name is ``owner/name`` and the owner is no folder here: a mistyped path is none."""
+    return bool(re.fullmatch(r"\w[\w.-]*/[\w.-]+", name)) and not Path(name).parent.is_dir()
+
+
+def is_published(name: str | Path) -> bool:
+    """Whether a name is a model's that another code base made: a hub id, or a folder of one."""
+    folder = Path(name)
+    foreign = (folder / "config.json").is_file() and not (folder / "component.json").is_file()
+    return foreign or is_hub_id(str(name))
+
+
+def component_of(name: str | Path) -> ComponentName:
+    """Which component a checkpoint is; what is published elsewhere is taken for an NLI model.
+
+    Raises:
+        UserError: neither.
+    """
+    return "relation" if is_published(name) else read_component(name).component
+
+
 def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterable[str]) -> None:
     """Refuse weights that do not fill the model, or do not belong to it.
 
@@ -171,15 +196,34 @@ def new_folder(to: Path) -> Iterator[Path]:
     """A folder beside a checkpoint's place to write into, which takes that place at the end.
 
     What is there is the old checkpoint or the new one, whenever the process is killed.
+
+    Raises:
+        UserError: no space, no right to write, or a path below a file.
     """
     partial, old = (to.with_name(f".{to.name}.{end}") for end in ("partial", "old"))
     for left_over in (partial, old):
         shutil.rmtree(left_over, ignore_errors=True)
-    partial.mkdir(parents=True)
-    yield partial
-    for file in partial.iterdir():
-        file.chmod(0o644)  # safetensors writes for the owner alone
-    if to.exists():
-        os.replace(to, old)
-    os.replace(partial, to)
+    try:
+        with writing(to), _weights_written():
+            partial.mkdir(parents=True)
+            yield partial
+            for file in partial.iterdir():
+                file.chmod(0o644)  # safetensors writes for the owner alone
+            if to.exists():
+                os.replace(to, old)
+            os.replace(partial, to)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _weights_written() -> Iterator[None]:
+    """What safetensors says of the file system, as Python says it."""
+    try:
+        yield
+    except Exception as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
@@ -33,6 +33,7 @@ from clients.polite import PoliteClient
 from data_builders.dataset import Card, require_own, sweep, write_dataset
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
+from records.writing import alone_in
 
 C = TypeVar("C", bound=PoliteClient)
 # Decide nothing in the records; they differ by machine, or stand in the manifest by themselves.
@@ -155,6 +156,8 @@ class Builder(ABC):
     limit: int | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
+    # The options as the command line or a YAML gives them: what workers make their part of.
+    given: ClassVar[Mapping[str, Any] | None] = None
     user_agent: ClassVar[str | None] = None
     cache_dir: ClassVar[Path | None] = None
     reads: ClassVar[Sequence[str]] = ()
@@ -210,31 +213,31 @@ class Builder(ABC):
         """Make the records and write the folder; returns the manifest's path.
 
         Raises:
-            UserError: a file that is not there, another builder's dataset in the folder, or nothing
-                is left to write.
+            UserError: a file that is not there, another build or another builder's dataset in the
+                folder, nothing is left to write, or the folder cannot be written to.
         """
-        name = type(self).__module__.rpartition(".")[2]  # a builder's file has its command's name
-        require_own(self.output, name)
         for path in self.inputs():
             if not Path(path).exists():
                 raise UserError(f"{path}: no such file; give the path of one that is there")
-        self.output.mkdir(parents=True, exist_ok=True)
-        with Work(self) as work:
-            made = self.make(work)
-            manifest = write_dataset(
-                self.output,
-                made.files,
-                builder=name,
-                configs=self.files(),
-                card=made.card,
-                clients=work.clients,
-                dropped=work.dropped,
-                config=self.config() | dict(made.found),
-                seed=self.seed,
-                inputs=self.inputs(),
-                pages=made.pages,
-            )
-        work.forget()
+        with alone_in(self.output):
+            name = type(self).__module__.rpartition(".")[2]  # a builder's file is named so
+            require_own(self.output, name)
+            with Work(self) as work:
+                made = self.make(work)
+                manifest = write_dataset(
+                    self.output,
+                    made.files,
+                    builder=name,
+                    configs=self.files(),
+                    card=made.card,
+                    clients=work.clients,
+                    dropped=work.dropped,
+                    config=self.config() | dict(made.found),
+                    seed=self.seed,
+                    inputs=self.inputs(),
+                    pages=made.pages,
+                )
+            work.forget()
         return manifest
 
     def _out_of_range(self) -> Iterator[str]:

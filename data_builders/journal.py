@@ -7,6 +7,7 @@ a build that goes on makes the very texts that it would have made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,8 @@ from eval.models.chat import Answer, Message, Writer
 from records import JsonlAppender
 
 V = TypeVar("V")
+# Takes chunks of named things, and gives the journal's rows of each when ready, in any order.
+Each = Callable[[Sequence[Mapping[str, V]]], Iterable[list[dict]]]
 # What a kill loses at most.
 A_WRITE = 16
 
@@ -28,6 +31,7 @@ def journalled(
     *,
     unit: str,
     at_a_time: int | None = None,
+    each: Each | None = None,
 ) -> dict[str, dict]:
     """Name to the row that is made of each thing.
 
@@ -37,16 +41,25 @@ def journalled(
         make: some of the things to their rows, in order.
         unit: what the things are, for the bar.
         at_a_time: how many are made before they are written; ``A_WRITE`` where not given.
+        each: makes them elsewhere; by default ``make`` does here, in order.
     """
+    each = each or partial(map, partial(named_rows, make))
     with JsonlAppender(journal, key="name") as kept:
         todo = [name for name in things if name not in kept.done]
         ready = len(things) - len(todo)
         with tqdm(total=len(things), initial=ready, unit=unit, disable=None) as bar:
-            for names in chunks(todo, at_a_time or A_WRITE):
-                rows = make({name: things[name] for name in names})
-                kept.append({"name": n} | row for n, row in zip(names, rows, strict=True))
-                bar.update(len(names))
+            parts = chunks(todo, at_a_time or A_WRITE)
+            for rows in each([{name: things[name] for name in names} for names in parts]):
+                kept.append(rows)
+                bar.update(len(rows))
         return {name: kept.done[name] for name in things}
+
+
+def named_rows(
+    make: Callable[[Mapping[str, V]], Iterable[dict]], things: Mapping[str, V]
+) -> list[dict]:
+    """The journal's rows of a chunk of things."""
+    return [{"name": n} | row for n, row in zip(things, make(things), strict=True)]
 
 
 def write_texts(
@@ -56,6 +69,7 @@ def write_texts(
     journal: Path,
     unit: str = "topic",
     at_a_time: int | None = None,
+    each: Each | None = None,
 ) -> dict[str, list[Answer]]:
     """A language model's answers to named prompts.
 
@@ -66,13 +80,18 @@ def write_texts(
         journal: as for :func:`journalled`.
         unit: what the names are.
         at_a_time: how many prompts are answered before they are written.
+        each: as for :func:`journalled`.
     """
-
-    def make(some: Mapping[str, Sequence[Message]]) -> Iterable[dict]:
-        return ({"answers": own} for own in writer.answer(list(some.values()), **sampling))
-
-    rows = journalled(journal, prompts, make, unit=unit, at_a_time=at_a_time)
+    make = partial(answer_rows, writer, sampling)
+    rows = journalled(journal, prompts, make, unit=unit, at_a_time=at_a_time, each=each)
     return {name: [Answer(*answer) for answer in row["answers"]] for name, row in rows.items()}
+
+
+def answer_rows(
+    writer: Writer, sampling: Mapping[str, object], prompts: Mapping[str, Sequence[Message]]
+) -> Iterable[dict]:
+    """A row a prompt, with a language model's answers."""
+    return ({"answers": own} for own in writer.answer(list(prompts.values()), **sampling))
 
 
 def model_name(writer: Writer) -> str:

@@ -6,10 +6,12 @@ and with what was probably meant; of what is not there, the command that makes i
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import pkgutil
 import re
+import sqlite3
 import sys
 from argparse import ArgumentError, ArgumentParser
 from collections.abc import Callable, Iterable
@@ -27,6 +29,8 @@ IN_DEMO = frozenset(
 # Other places that the Makefile fills.
 _MADE = {
     "checkpoints/small/untrained": "make demo",
+    "checkpoints/small/preference_": "make small",
+    "data/preferences_core": "make small",
     "checkpoints/base/all-mpnet-base-v2": "make mpnet",
 }
 _MISSING = re.compile(r"(?:[\w.]+: )?([^\s:]+): (?:no component\.json|no such f(?:ile|older))")
@@ -35,10 +39,27 @@ _OF_CLASS = re.compile(
     r"given class_path '(?P<path>[^']+)': (?:Option '(?P<option>[^']+)' is not accepted|"
     r"(?P<absent>module '[^']*' has no attribute '\w+'|No module named '[^']*'))"
 )
-_INSIDE = re.compile(r"given class_path '([^']+)': (?!.*given class_path)(.*?)(?: - Expected a |$)")
+# The same of a class that is called with more than its options: an optimizer.
+_OF_CALLABLE = re.compile(
+    r"expects a function or a callable class: (?:Option '(?P<option>[^']+)' is not accepted|"
+    r"(?P<absent>module '[^']*' has no attribute '\w+'|No module named '[^']*'))"
+    r"\. Got value: Namespace\(class_path='(?P<path>[^']+)'"
+)
+_GIVEN = re.compile(r"(?:Given|Got) value: ([^\s{\[]+)")
+_NO_PATH = re.compile(r"Expected a dot import path string: (\S+)")
+_INSIDE = re.compile(r"given class_path '([^']+)': (?!.*given class_path)(.*)")
 _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
-_OF_OPTION = re.compile(r"Group '([^']+)' does not accept option '([^']+)'|Option '([^']+)' is not")
+_OF_OPTION = re.compile(
+    r"(?:Group '([^']+)'|Subcommand '\w+') does not accept option '([^']+)'|Option '([^']+)' is not"
+)
 _UNION = re.compile(r"Does not validate against any of the Union subtypes .*? Errors: - ")
+# What a file system refuses and the user can mend: space, rights, a path that leads below a file.
+REFUSED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
+}
+_OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
 class UserError(Exception):
@@ -61,13 +82,14 @@ class BadInput(UserError):
 def run_door(main: Callable[[], int | None]) -> None:
     """Run a door's ``main`` and leave the process with its exit code.
 
-    A ``UserError``, or a parser's complaint about an option or a config key, is printed on
-    standard error as one line and becomes exit code 2; a class path that moved is answered with
-    the new one. Any other exception is a defect of ours and keeps its traceback.
+    A ``UserError``, a parser's complaint about an option or a config key, or what a file system
+    refuses, is printed on standard error as one line and becomes exit code 2; a class path that
+    moved is answered with the new one. Any other exception is a defect of ours and keeps its
+    traceback.
     """
     try:
         code = main()
-    except (UserError, ArgumentError, ValueError) as error:
+    except Exception as error:
         said = _said(error)
         if said is None:
             raise
@@ -112,6 +134,8 @@ def _said(error: BaseException | None) -> str | None:
     """
     if isinstance(error, ArgumentError):
         return _of_parser(error)
+    if isinstance(error, (OSError, sqlite3.Error)):
+        return _of_file_system(error)
     while error is not None and not isinstance(error, UserError):
         error = error.__cause__
     if error is None:
@@ -123,6 +147,21 @@ def _said(error: BaseException | None) -> str | None:
     return f"{said}; `{command}` makes it" if command else said
 
 
+def _of_file_system(error: OSError | sqlite3.Error) -> str | None:
+    """What a file system refused; ``None`` where it is no such thing."""
+    if isinstance(error, OSError):
+        refused, path, said = error.errno in REFUSED, error.filename, error.strerror
+    else:
+        refused = getattr(error, "sqlite_errorname", "").startswith(_OF_SQLITE)
+        path, said = None, str(error)
+    if not refused:
+        return None
+    return (
+        f"{path or 'a file'}: cannot be read or written ({said}); free some space, or give a place "
+        "that you may use"
+    )
+
+
 def _of_parser(error: ArgumentError) -> str:
     """A parser's complaint in one line: where, what, and what was probably meant."""
     said = " ".join(str(error).split())
@@ -130,7 +169,7 @@ def _of_parser(error: ArgumentError) -> str:
         return f"{said.split(chr(39))[1]}: no such file; give the path of a YAML configuration"
     if said.startswith("Problems parsing config"):
         return _of_yaml() or said
-    if found := _OF_CLASS.search(said):
+    if found := _OF_CLASS.search(said) or _OF_CALLABLE.search(said):
         path, option = found["path"], found["option"]
         if option:
             meant = _meant(option, _parameters(path))
@@ -141,13 +180,26 @@ def _of_parser(error: ArgumentError) -> str:
     if said.startswith("unrecognized arguments: "):
         given = said.split()[2].split("=")[0]
         return f"{said}{_meant(given, [f'--{name}' for name in _options(error)])}"
+    if name := _NO_PATH.search(said):
+        return f"{_place(name[1])}{name[1]}: no class; give its path, such as package.module.Class"
     if inside := _INSIDE.search(said):
         path, said = inside.groups()
-        key = _KEY.match(said)
-        return f"{_place(key[1] if key else path, path)}{path}: {said}"
-    key = _KEY.match(said)
-    short = _UNION.sub("", said).split(" - Expected a ")[0]
-    return f"{_place(key[1])}{short}" if key else short
+        key, short = _KEY.match(said), _short(said)
+        return f"{_place(key[1] if key else path, path, short)}{path}: {short}"
+    key, short = _KEY.match(said), _short(said)
+    return f"{_place(key[1], value=short)}{short}" if key else short
+
+
+def _short(said: str) -> str:
+    """A complaint about a value; of a union with what each of its types expects, but for null."""
+    said, _, given = _UNION.sub("", said).partition(" Given value type: ")
+    first, *others = re.split(r" - (?=Expected a )", said)
+    if "Expected a " not in first:
+        return first
+    others = [o.removeprefix("Expected a ") for o in others if "NoneType" not in o]
+    value = _GIVEN.search(given)
+    got = f". {value[0]}" if value and "Got value" not in first else ""
+    return f"{' or '.join([first, *others])}{got}".replace("Given value", "Got value")
 
 
 def _of_option(unknown: str, options: list[str]) -> str:
@@ -164,7 +216,8 @@ def _of_option(unknown: str, options: list[str]) -> str:
 def _configs() -> list[Path]:
     """The configurations that the command line names."""
     line = " ".join(sys.argv[1:])
-    return [Path(one) for one in re.findall(r"--config[ =](\S+)", line) if Path(one).is_file()]
+    given = re.findall(r"(?:--config|-c)[ =](\S+)", line)
+    return [Path(one) for one in given if Path(one).is_file()]
 
 
 def _of_yaml() -> str | None:
@@ -183,20 +236,24 @@ def _of_yaml() -> str | None:
     return None
 
 
-def _place(word: str, behind: str = "") -> str:
+def _place(word: str, behind: str = "", value: str = "") -> str:
     """``file:line: `` of a key or a class path in the configurations; empty where it is in none.
 
     Args:
         word: the key or class path.
-        behind: a class path; the first ``word`` from its line on is meant.
+        behind: a class path; the first ``word`` from its line on is meant, if it has one.
+        value: a complaint that ends in the key's value: a line with both is meant, if there is one.
     """
+    given = _GIVEN.search(value)
     for path in _configs():
-        begun = not behind
         text = path.read_text(encoding="utf-8", errors="replace")
+        begun, found = behind not in text, []
         for number, line in enumerate(text.splitlines(), 1):
-            begun = begun or behind in line
-            if begun and re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line.split(" #")[0]):
-                return f"{path}:{number}: "
+            begun, told = begun or behind in line, re.split(r"(?:^|\s)#", line)[0]
+            if begun and re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", told):
+                found.append((given is None or given[1] not in told, number))
+        if found:
+            return f"{path}:{min(found)[1]}: "
     return ""
 
 
@@ -210,10 +267,17 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 
 def _options(error: ArgumentError) -> list[str]:
-    """The options of the parser that complained; the error itself does not know it."""
+    """The options of the parser that complained; the error itself does not know it.
+
+    Of a door with commands they are those of the command.
+    """
+    named = [*re.findall(r"Subcommand '(\w+)'", str(error)), *sys.argv[1:]]
     for frame, _ in walk_tb(error.__traceback__):
         parser = frame.f_locals.get("self")
         if isinstance(parser, ArgumentParser):
+            commands = getattr(parser, "_subcommands_action", None)
+            known = {} if commands is None else commands._name_parser_map
+            parser = next((known[word] for word in named if word in known), parser)
             return [s.removeprefix("--") for s in parser._option_string_actions if s[:2] == "--"]
     return []
 
@@ -242,5 +306,6 @@ def _classes_near(path: str) -> list[str]:
         # A module that is there and cannot be imported lacks something itself.
         close = [] if name in names else get_close_matches(name, names, n=1)
         return _classes_near(f"{package}.{close[0]}.") if close else []
-    own = inspect.getmembers(there, lambda one: getattr(one, "__module__", None) == module)
-    return [f"{module}.{name}" for name, one in own if inspect.isclass(one) and name[0] != "_"]
+    own = inspect.getmembers(there, inspect.isclass)
+    inside = [name for name, one in own if f"{one.__module__}.".startswith(f"{module}.")]
+    return [f"{module}.{name}" for name in inside if name[0] != "_"]

@@ -13,8 +13,12 @@ from importlib import import_module
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
 
+from records import UserError
 from records.errors import run_door
-from train.help import help_of
+from train.help import COMMANDS, help_of
+
+# Commands that no parser of Lightning's knows.
+OTHERS = ("sweep", "push", "convert")
 
 HELP = """usage: python -m train COMMAND [options]
 
@@ -40,7 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     if command in {"-h", "--help"}:
         print(HELP)
         return 0
-    if command in {"sweep", "push", "convert"}:
+    if command[:1] not in {"", "-"} and command not in {*COMMANDS, *OTHERS}:
+        raise UserError(f"no command {command!r}; give one of: {', '.join([*COMMANDS, *OTHERS])}")
+    if command in OTHERS:
         return import_module(f"train.{command}").main(rest)
     text = help_of(command, rest)
     if text is not None:

@@ -17,6 +17,7 @@ import torch
 from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
+from tqdm import tqdm
 
 from components.base import Bits, load_causal
 from components.encoding import encode_completion, fill_prompt
@@ -222,7 +223,7 @@ class Adversary(CausalLora):
         """Targets are the number of the prompt's tokens; what follows is the completion."""
         self.check_tokenizer()
         items, cuts = [], 0
-        for row, record in enumerate(records):
+        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             prompt = fill_prompt(self.prompt_template, topic=record.topic)
             ids, head, cut = self.encode_text(prompt, record.text)
             cuts += cut

@@ -13,15 +13,15 @@ import os
 import re
 import sys
 import warnings
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 
 import torch
 import transformers
-from jsonargparse import ArgumentError
 from lightning import LightningDataModule, LightningModule
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
+from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
 from lightning.pytorch.cli import (
     ArgsType,
     LightningArgumentParser,
@@ -32,11 +32,13 @@ from lightning.pytorch.loggers import Logger
 
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
+from records.writing import alone_in
+from train.distributed import is_first
 from train.export import Export, shown
 from train.judge import compare, complete, differences, given_folder, kind_of, load
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.push import check_push, push
-from train.resume import BEST, LAST, Resume, curves_logger, read_state
+from train.resume import BEST, LAST, Resume, WholeFiles, curves_logger, read_state
 from train.steps import KeepSteps
 
 FIT_OPTIONS = {"config", "ckpt_path", *(field.name for field in fields(RunOptions))}
@@ -86,6 +88,8 @@ class TrainCLI(LightningCLI):
             self._name_sweep_run()
             if self.options.push_to_hub is not None:
                 check_push(self.options.push_to_hub)
+            if is_first():
+                self.entered.enter_context(alone_in(self.folder, "--name"))
 
     def _obey_checkpoint(self) -> None:
         """What a checkpoint folder states holds, and a ``--config`` that differs is told so."""
@@ -119,9 +123,10 @@ class TrainCLI(LightningCLI):
     def instantiate_trainer(self, **kwargs: object):
         """Add loggers and callbacks, whose folders and monitor come from the options and module."""
         trainer = self.config_init[self.subcommand].trainer
-        callbacks = list(trainer.callbacks or [])
+        one = isinstance(trainer.callbacks, Callback)
+        callbacks = [trainer.callbacks] if one else list(trainer.callbacks or [])
         if trainer.enable_progress_bar is not False:
-            callbacks.append(RichProgressBar())
+            callbacks.append(RichProgressBar(console_kwargs={"stderr": True}))
         if self.subcommand == "fit":
             fingerprint = self._fingerprint()
             step = self._start(fingerprint)
@@ -133,9 +138,11 @@ class TrainCLI(LightningCLI):
             trainer.logger = trainer.logger or False
         trainer.callbacks = callbacks
         try:
-            return super().instantiate_trainer(**kwargs)
+            made = super().instantiate_trainer(**kwargs)
         except (MisconfigurationException, ValueError, TypeError) as error:
             raise UserError(f"trainer: {one_line(str(error))}") from None
+        made.strategy.checkpoint_io = WholeFiles()
+        return made
 
     def _fit_callbacks(self, fingerprint: str, step: int) -> list:
         options, module = self.options, self.model
@@ -195,7 +202,7 @@ class TrainCLI(LightningCLI):
             if isinstance(value, str) and (Path(value) / "component.json").is_file():
                 paths += sorted(Path(value).glob("*.safetensors"))
         hashes = [sha256_file(path) for path in paths if Path(path).is_file()]
-        return sha256_text(json.dumps([chosen, hashes], sort_keys=True, default=str))
+        return sha256_text(json.dumps([chosen, hashes], sort_keys=True, default=_name_of))
 
     def _decisive(self) -> dict:
         """Every option but those that say where things go and how often they are saved."""
@@ -261,10 +268,17 @@ class TrainCLI(LightningCLI):
                 print(f"{self.checkpoint}: {said}")
 
 
+def _name_of(value: object) -> str:
+    """A function by its name: what ``str`` says of it differs by process."""
+    name = getattr(value, "__qualname__", None)
+    return str(value) if name is None else f"{value.__module__}.{name}"
+
+
 def quieten() -> None:
     """Leave on the screen what a user can act on."""
     warnings.filterwarnings("ignore", module="lightning|torch|transformers|jsonargparse")
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.WARNING)
+    for name in ("pytorch.utilities.rank_zero", "fabric.utilities.seed"):
+        logging.getLogger(f"lightning.{name}").setLevel(logging.WARNING)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
@@ -293,20 +307,21 @@ def run_lightning(arguments: list[str]) -> int:
     strict = {"exit_on_error": False}
     commands = {name: dict(strict) for name in LightningCLI.subcommands()}
     try:
-        TrainCLI(
-            LightningModule,
-            LightningDataModule,
-            subclass_mode_model=True,
-            subclass_mode_data=True,
-            seed_everything_default=1,
-            trainer_defaults=TRAINER_DEFAULTS,
-            # Judging a run must not replace the configuration it was trained with.
-            save_config_callback=None if judges else SaveConfigCallback,
-            save_config_kwargs={"overwrite": True},
-            auto_configure_optimizers=False,
-            parser_kwargs={**strict, **commands},
-            args=given,
-        )
-    except (ArgumentError, MisconfigurationException) as error:
+        with ExitStack() as TrainCLI.entered:
+            TrainCLI(
+                LightningModule,
+                LightningDataModule,
+                subclass_mode_model=True,
+                subclass_mode_data=True,
+                seed_everything_default=1,
+                trainer_defaults=TRAINER_DEFAULTS,
+                # Judging a run must not replace the configuration it was trained with.
+                save_config_callback=None if judges else SaveConfigCallback,
+                save_config_kwargs={"overwrite": True},
+                auto_configure_optimizers=False,
+                parser_kwargs={**strict, **commands},
+                args=given,
+            )
+    except MisconfigurationException as error:
         raise UserError(one_line(str(error))) from None
     return 0

@@ -93,8 +93,11 @@ def convert(conversion: Conversion) -> Path:
         UserError: no such model, one without safetensors weights or without a tokenizer, or another
             folder in the checkpoint's place.
     """
+    from transformers.utils import logging
+
     from components.base import load_seq2seq, load_tokenizer
 
+    logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
     to = Path(conversion.output)
     if to.exists() and not (to / "component.json").is_file():
         raise UserError(f"--output: {to} is there and is no checkpoint; give another folder")

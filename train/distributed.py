@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 
 import torch
 from lightning import Trainer
+from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.strategies import FSDPStrategy
 from torch import Tensor
 from torch.distributed import all_gather_object
 
 # What FSDP and activation checkpointing put into the names of parameters.
 _WRAPPERS = re.compile(r"_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes, before there is a trainer that would know it.
+
+    A launcher says so in the environment; Lightning's own, on the first process of another machine,
+    only by ``NODE_RANK``.
+    """
+    return rank_zero_only.rank == 0 and os.environ.get("NODE_RANK", "0") == "0"
 
 
 def gather(found: dict[int, object], world: int) -> dict[int, object]:

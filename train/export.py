@@ -11,17 +11,20 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, WandbLogger
 from lightning.pytorch.strategies import FSDPStrategy
+from tqdm import tqdm
 
 from components.base import describe_base
 from components.checkpoint import Component, library_versions, new_folder, write_component
 from components.measures import Measures
 from records import UserError
+from records.writing import writing
 from train.batches import FixedBatches, run_seed
 from train.card import Training, write_card
 from train.data import RecordData
@@ -34,7 +37,7 @@ def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
     found: dict[int, object] = {}
     module.eval()
     with torch.inference_mode():
-        for batch in batches:
+        for batch in tqdm(batches, "dev", unit="batch", disable=None):
             batch = module.transfer_batch_to_device(batch, module.device, 0)
             _, outputs = module.model_step(batch)
             found.update(zip(batch["indices"], outputs, strict=True))
@@ -67,6 +70,10 @@ class Export(Callback):
                 raise UserError(
                     f"{to}: exists and is no checkpoint; give another folder as --export_to"
                 )
+        if trainer.is_global_zero:  # before the hours that it takes
+            with writing(self.to):
+                self.to.parent.mkdir(parents=True, exist_ok=True)
+                TemporaryFile(dir=self.to.parent).close()
         check_full_state(trainer)
 
     def on_fit_end(self, trainer: Trainer, pl_module: ComponentModule) -> None:

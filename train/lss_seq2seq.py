@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
+from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from components.base import load_seq2seq, load_tokenizer, random_t5
@@ -173,7 +174,7 @@ class LssSeq2Seq(ComponentModule):
         output.
         """
         items, lost, without, cut = [], 0, 0, 0
-        for row, record in enumerate(records):
+        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             ids = encode_grounded(
                 self.tokenizer, self.prompt_template, record.reference, record.claim,
                 self.max_length,

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from scipy.special import expit
 from torch.nn.functional import binary_cross_entropy_with_logits
+from tqdm import tqdm
 
 from components.base import load_classifier
 from components.encoding import encode_words, first_tokens, row_features
@@ -83,7 +84,7 @@ class LssTagger(ComponentModule):
         left out of training and of word F1. Both are counted on standard output.
         """
         items, unaligned, without = [], 0, 0
-        for row, record in enumerate(records):
+        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             words, keeps, bad = keep_targets(record)
             unaligned, without = unaligned + bad, without + (not keeps)
             if train and not keeps:

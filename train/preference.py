@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import logsigmoid
+from tqdm import tqdm
 
 from components.base import describe_base
 from components.checkpoint import read_component
@@ -180,7 +181,7 @@ class Preference(CausalLora):
         """Targets are the number of the prompt's tokens; what follows is the completion."""
         self.check_tokenizer()
         items, cuts = [], 0
-        for row, record in enumerate(records):
+        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             self._check(record)
             chosen, head, cut = self.encode_text(record.prompt, record.chosen)
             rejected, _, cut_too = self.encode_text(record.prompt, record.rejected)

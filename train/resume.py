@@ -8,17 +8,42 @@ a step and the validation that belongs to it, which Lightning would then leave o
 from __future__ import annotations
 
 import csv
+import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
 from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from records.writing import atomic_bytes
 from train.data import run_seed
 
 LAST, BEST = "last.ckpt", "best.ckpt"
+
+
+class WholeFiles(TorchCheckpointIO):
+    """Checkpoints that are the old one or the new one, whatever happens while they are written.
+
+    Lightning's own are written into the system's temporary folder, which may be small, and copied
+    from there: a full disk, or a kill, then leaves neither.
+    """
+
+    def save_checkpoint(
+        self, checkpoint: Mapping, path: str | Path, storage_options: object = None
+    ) -> None:
+        """Write a checkpoint beside its place and rename it.
+
+        Raises:
+            UserError: no space, no right to write, or a path below a file.
+        """
+        whole = io.BytesIO()  # torch.save turns what a disk refuses into another error
+        torch.save(checkpoint, whole)
+        with atomic_bytes(path) as file:
+            file.write(whole.getbuffer())
 
 
 class Resume(Checkpoint):
@@ -37,9 +62,12 @@ class Resume(Checkpoint):
         self._gradients_left = False
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self.fresh and trainer.is_global_zero:
-            for name in (LAST, BEST):
-                (self.folder / name).unlink(missing_ok=True)
+        if not trainer.is_global_zero:
+            return
+        for torn in self.folder.rglob(".*.ckpt.*"):  # a process was killed while it wrote them
+            torn.unlink()
+        for name in (LAST, BEST) if self.fresh else ():
+            (self.folder / name).unlink(missing_ok=True)
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: dict, batch_idx: int

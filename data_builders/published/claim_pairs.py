@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tqdm import tqdm
+
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
@@ -90,7 +92,7 @@ class ClaimPairs(Builder):
         rng = random.Random(f"{self.seed}:{split}")
         relation: dict[Pair, RelationPair] = {}
         unli: dict[Pair, UnliPair] = {}
-        for document in documents:
+        for document in tqdm(documents, split, unit="document", disable=None):
             for rule, (maker, label, probability) in RULES.items():
                 found = list(maker(document, split, rng))
                 dropped[f"{rule}: nothing found in a document of {split}"] += not found

@@ -11,16 +11,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
+from data_builders.journal import Each, answer_rows, named_rows
 from data_builders.topics import Topics, read_topics
 from data_builders.written.sampled import sample, sampling_of, template_of
-from eval.models.chat import Answer, CachedWriter, Writer
-from records import Document, Generation
+from eval.models.chat import Answer, CachedWriter, Message, Writer
+from eval.run.on_ray import OnRay
+from records import Document, Generation, UserError
 from records.abstention import responds
 
 
@@ -55,6 +58,7 @@ class Generations(Builder):
         temperature: of sampling; 0 takes the likeliest token.
         top_p: share of probability of the nucleus.
         max_new_tokens: most tokens of a text.
+        ray: processes that write beside this one, each with an author's model in its memory.
         seed: of sampling.
         limit: only the first so many topics, for a trial.
 
@@ -68,8 +72,10 @@ class Generations(Builder):
     temperature: float = 0.7
     top_p: float = 0.95
     max_new_tokens: int = 512
+    ray: OnRay = field(default_factory=OnRay)
 
     reads = ("topics",)
+    speed = ("ray",)
     least: ClassVar = {"per_topic": 1, "max_new_tokens": 1, "temperature": 0}
     probabilities = ("top_p",)
 
@@ -127,7 +133,14 @@ class Generations(Builder):
     ) -> dict[str, list[Answer]]:
         """Topic to what an author wrote about it."""
         sampling = sampling_of(self, self.per_topic)
-        return sample(self.authors[name].writer, template, topics, sampling, work, kind)
+        each = None if self.ray.workers is None else self._by_workers(name, sampling)
+        return sample(self.authors[name].writer, template, topics, sampling, work, kind, each)
+
+    def _by_workers(self, name: str, sampling: Mapping[str, object]) -> Each:
+        if self.given is None:
+            raise UserError("ray.workers: each makes its authors of a YAML; build by the command")
+        author = self.given["authors"][name]
+        return partial(self.ray.rows, Author, author, self.output, partial(_rows, sampling))
 
     def _release_others(self, name: str) -> None:
         """One local model at a time: those of ten steps of a training would not fit."""
@@ -145,6 +158,13 @@ class Generations(Builder):
 
     def _topics(self) -> Topics:
         return dict(list(read_topics(self.topics).items())[: self.limit])
+
+
+def _rows(
+    sampling: Mapping[str, object], author: Author, prompts: Mapping[str, Sequence[Message]]
+) -> list[dict]:
+    """The journal's rows of a chunk of topics, by a worker that has made the author."""
+    return named_rows(partial(answer_rows, author.writer, sampling), prompts)
 
 
 def _texts(

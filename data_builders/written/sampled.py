@@ -9,7 +9,7 @@ from typing import Protocol
 from components.checkpoint import read_component
 from components.encoding import fill_prompt
 from data_builders.builder import Work
-from data_builders.journal import write_texts
+from data_builders.journal import Each, write_texts
 from eval.models.chat import Answer, Writer
 from records import UserError
 
@@ -60,6 +60,7 @@ def sample(
     sampling: dict[str, int | float],
     work: Work,
     name: str,
+    each: Each | None = None,
 ) -> dict[str, list[Answer]]:
     """Topic to what a model wrote about it.
 
@@ -70,9 +71,10 @@ def sample(
         sampling: as :func:`sampling_of` gives.
         work: keeps the answers in case the build is killed.
         name: of the journal that does.
+        each: has prompts answered elsewhere; by default ``writer`` is asked here.
     """
     prompts = {
         topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}] for topic in topics
     }
     journal = work.journal(name, writer.identity, template, sampling)
-    return write_texts(writer, prompts, sampling, journal, at_a_time=TOPICS_A_WRITE)
+    return write_texts(writer, prompts, sampling, journal, at_a_time=TOPICS_A_WRITE, each=each)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from jsonargparse import ArgumentError, ArgumentParser
 
-from components.checkpoint import read_component
+from components.checkpoint import component_of, read_component
 from components.measures import (
     Measures,
     adversary_measures,
@@ -83,15 +83,17 @@ def _unli(checkpoint: str, data: str, batch_size: int, against: str | None = Non
     return len(pairs), 0, unli_measures(predicted[0], labels, groups, against=predicted[1])
 
 
-def _relation(checkpoint: str, data: str, batch_size: int, against: str | None = None) -> Judged:
+def _relation(
+    checkpoint: str, data: str, batch_size: int, against: str | None = None, **published: Any
+) -> Judged:
     """Intervals over premises; over WiCE's source claims, whose rows come with a ``group``."""
     from eval.models.encoder import Entailment
 
     pairs = _read(data, "relation", checkpoint)
     asked = [(pair.premise, pair.hypothesis) for pair in pairs]
     predicted = [
-        Entailment(folder, batch_size, dtype="float32").relations(asked) if folder else None
-        for folder in (checkpoint, against)
+        Entailment(folder, batch_size, dtype="float32", **more).relations(asked) if folder else None
+        for folder, more in ((checkpoint, published), (against, {}))
     ]
     groups = [group_of(pair) for pair in pairs]
     labels = [pair.label for pair in pairs]
@@ -169,18 +171,24 @@ def judge(
     against: str | None = None,
     prompt: str | None = None,
     batch_size: int = 64,
+    labels: list[str] | None = None,
+    revision: str | None = None,
 ) -> dict[str, Any]:
     """Judge a trained component on a data file.
 
     Args:
-        checkpoint: folder of the trained component; its component.json says which kind it is.
+        checkpoint: folder of the trained component; its component.json says which kind it is. Or a
+            published NLI model: hub id or folder.
         data: JSONL, CSV or Parquet file of that component's records. Relation models also take
             WiCE's rows, LSS models also WiCE's token rows.
-        against: another UNLI or relation checkpoint to judge on the same rows; each metric then
-            has a paired difference (``pearson_difference``: checkpoint less against).
+        against: another UNLI or relation checkpoint, or a published NLI model, to judge on the same
+            rows; each metric then has a paired difference (``pearson_difference``: checkpoint less
+            against).
         prompt: for adversaries, the prompt template to use instead of the checkpoint's own;
             "{topic}" in it is replaced.
         batch_size: rows judged together; changes the speed, not the result.
+        labels: classes of a published NLI model in its order, where it does not name them.
+        revision: branch, tag or commit of a hub model.
 
     Returns:
         ``component``, ``n``, ``failed`` and ``metrics``.
@@ -188,22 +196,22 @@ def judge(
     Raises:
         UserError: the checkpoint or the data cannot be used.
     """
-    component = read_component(checkpoint)
-    if prompt is not None and component.component != "adversary":
-        raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component.component}")
-    if against is not None and component.component not in {"unli", "relation"}:
-        raise UserError(
-            f"--against compares UNLI or relation models; {checkpoint} is a {component.component}"
-        )
-    if against is not None and (other := read_component(against).component) != component.component:
+    component = component_of(checkpoint)
+    if prompt is not None and component != "adversary":
+        raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component}")
+    if (labels, revision) != (None, None) and component != "relation":
+        raise UserError(f"--labels, --revision: for NLI models; {checkpoint} is a {component}")
+    if against is not None and component not in {"unli", "relation"}:
+        raise UserError(f"--against compares UNLI and relation models, not {component} ones")
+    if against is not None and (other := component_of(against)) != component:
         raise UserError(f"--against {against}: a {other}, but {checkpoint} is not; give two alike")
     if batch_size < 1:
         raise UserError(f"--batch_size must be at least 1, got {batch_size}")
-    options = {"prompt": prompt, "against": against}
+    options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
     more = {name: value for name, value in options.items() if value is not None}
-    rows, failed, metrics = _KINDS[component.component](checkpoint, data, batch_size, **more)
+    rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
     return {
-        "component": component.component,
+        "component": component,
         "n": rows - failed,
         "failed": failed,
         "metrics": metrics,

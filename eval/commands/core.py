@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from components.checkpoint import read_component
+from components.checkpoint import component_of, is_published
 from eval.commands.early import check_file
 from eval.decompose.given import Given
 from eval.select.core import Core
@@ -28,7 +28,8 @@ def build_parser() -> ArgumentParser:
         type=str,
         nargs="+",
         required=True,
-        help="a relation and a UNLI checkpoint, in any order, or folders that hold them",
+        help="a relation and a UNLI checkpoint, in any order, or folders that hold them; for the "
+        "relation also a published NLI model",
     )
     parser.add_argument("--output", type=str, required=True, help="the JSONL file to write")
     parser.add_argument("--cache", type=str, default=None, help="file of the models' answer cache")
@@ -36,15 +37,17 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def find_checkpoints(folders: list[str]) -> dict[str, Path]:
-    """The relation and the UNLI checkpoint among the folders or one level below them."""
-    found: dict[str, Path] = {}
-    for folder in map(Path, folders):
-        if not folder.is_dir():
+def find_checkpoints(given: list[str]) -> dict[str, str | Path]:
+    """The relation and the UNLI checkpoint among those given, or one level below them."""
+    found: dict[str, str | Path] = {}
+    for one in given:
+        folder = Path(one)
+        single = is_published(one) or (folder / "component.json").is_file()
+        if not single and not folder.is_dir():
             raise UserError(f"{folder}: no such folder; give checkpoint folders")
         below = [p.parent for p in sorted(folder.glob("*/component.json"))]
-        for path in [folder] if (folder / "component.json").is_file() else below:
-            name = read_component(path).component
+        for path in [one] if single else below:
+            name = component_of(path)
             if name in {"relation", "unli"}:
                 if name in found:
                     raise UserError(f"{found[name]} and {path} are both {name}; give one of them")

@@ -10,6 +10,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser, Namespace
 
 from eval.report.page import write_page
+from eval.run.on_ray import OnRay
 from eval.run.provenance import missing
 from eval.run.run import Run
 from records import UserError
@@ -97,7 +98,10 @@ def build_parser(name: str) -> ArgumentParser:
         help="ask no model and no server, but say what is read, what is missing and, where that "
         "can be known, how many calls, tokens and pairs it would take",
     )
-    parser.add_class_arguments(getattr(module, experiment), "experiment")
+    kind = getattr(module, experiment)
+    if kind.in_chunks:
+        parser.add_class_arguments(OnRay, "ray")
+    parser.add_class_arguments(kind, "experiment")
     return parser
 
 
@@ -116,8 +120,9 @@ def main(argv: list[str]) -> int:
     output = Path(arguments.output)
     if arguments.dry_run:
         return _dry_run(name, config["experiment"], output, lambda: parser.instantiate(arguments))
-    experiment = parser.instantiate(arguments).experiment
-    file = experiment.run(output, config["experiment"])
+    made = parser.instantiate(arguments)
+    experiment = made.experiment
+    file = experiment.run(output, config["experiment"], made.get("ray", OnRay()))
     print(experiment.page.told(file))
     print(output / "results.json")
     print(write_page(experiment.page, file, output, drawn=experiment.drawn))

@@ -64,23 +64,11 @@ def build_parser() -> ArgumentParser:
         "--chunk", type=int, default=CHUNK, help="documents that are scored and kept together"
     )
     parser.add_argument(
-        "--ray.workers",
-        type=int | None,
-        default=None,
-        help="score with so many processes on Ray Data, each with the models in its memory; the "
-        "outputs are those of one process (requirements-ray.txt, docs/scaling.md)",
-    )
-    parser.add_argument(
-        "--ray.address",
-        type=str | None,
-        default=None,
-        help="of a Ray cluster that is running, e.g. auto; by default Ray is started here",
-    )
-    parser.add_argument(
         "--dry_run",
         action="store_true",
         help="ask no language model and no server, but say how many calls and tokens it would take",
     )
+    parser.add_class_arguments(OnRay, "ray")
     parser.add_class_arguments(Pipeline, "pipeline")
     return parser
 
@@ -90,19 +78,19 @@ def main(argv: list[str]) -> int:
     check_file(argv, "documents")
     parser = build_parser()
     arguments = parser.parse_args(argv)
-    least = (arguments.chunk, arguments.k, arguments.limit, arguments.ray.workers)
-    if any(n is not None and n < 1 for n in least):
-        raise UserError("chunk, k, limit and ray.workers: give at least 1")
-    if arguments.ray.address is not None and arguments.ray.workers is None:
-        raise UserError("ray.address: say with --ray.workers how many processes score there")
+    if any(n is not None and n < 1 for n in (arguments.chunk, arguments.k, arguments.limit)):
+        raise UserError("chunk, k and limit: give at least 1")
     shown = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     for key in ("config", "output", "documents", "chunk", "ray", "dry_run", "formats"):
         shown.pop(key, None)
     if arguments.limit is None:
         del shown["limit"]
     documents = read_records(arguments.documents, Document)[: arguments.limit]
-    pipeline = parser.instantiate(arguments).pipeline
-    run = Run("score", pipeline, shown, arguments.output, [arguments.documents])
+    made = parser.instantiate(arguments)
+    pipeline, files = made.pipeline, [arguments.documents]
+    run = Run(
+        "score", pipeline, shown, arguments.output, files, made.ray, described=shown["pipeline"]
+    )
     if arguments.dry_run:
         from eval.commands.dry_run import dry_run  # the stages that it knows take time to import
 
@@ -132,23 +120,11 @@ def main(argv: list[str]) -> int:
 def _score(
     run: Run, pipeline: Pipeline, documents: list[Document], arguments: Namespace
 ) -> ResultFile:
-    if arguments.ray.workers is None:
-        scored = run.documents("scored", pipeline.score, documents, Scored, arguments.chunk)
-    else:
-        config = run.config["pipeline"]
-        on_ray = OnRay(_pipeline, config, run.output, arguments.ray.workers, arguments.ray.address)
-        scored = run.chunks("scored", on_ray, documents, Scored, arguments.chunk)
+    scored = run.documents("scored", pipeline.score, documents, Scored, arguments.chunk)
     k = arguments.k or expected_claims(scored)
     write_jsonl(run.output / "scored.jsonl", scored)
     found = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
     return run.finish(found, k=k)
-
-
-def _pipeline(config: dict) -> Pipeline:
-    """The pipeline that a configuration describes, for whoever scores beside this process."""
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(Pipeline, "pipeline")
-    return parser.instantiate(parser.parse_object({"pipeline": config})).pipeline
 
 
 def _read_scored(path: Path) -> list[Scored]:

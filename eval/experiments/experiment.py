@@ -16,6 +16,7 @@ from eval.pipeline import Pipeline
 from eval.report.figures import Drawing
 from eval.report.page import Page, write_tables_and_figures
 from eval.run.held import identities, writers
+from eval.run.on_ray import OnRay
 from eval.run.run import Run
 from eval.run.terminal import model_name
 from eval.stages import Selector
@@ -72,6 +73,7 @@ class Experiment:
     Attributes:
         name: of its command.
         page: how its results are shown.
+        in_chunks: whether it judges by :meth:`eval.run.run.Run.documents`, as workers on Ray can.
         domain: named in the results.
         seed: of draws and of the bootstrap.
         drawn: the figures of the run, once it is done.
@@ -79,6 +81,7 @@ class Experiment:
 
     name: ClassVar[str]
     page: ClassVar[Page]
+    in_chunks: ClassVar[bool] = True
     domain: str
     seed: int
     drawn: dict[str, Drawing]
@@ -101,17 +104,27 @@ class Experiment:
         kind = "language models are asked" if writers(self) else "no language model is asked"
         return Plan([*files, *models, f"{kind}; how often is known when it runs"])
 
-    def run(self, output: Path, config: dict) -> ResultFile:
+    def run(
+        self,
+        output: Path,
+        config: dict,
+        ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
+    ) -> ResultFile:
         """Run, resuming what a killed run left in ``output``.
 
         Writes ``results.json``, the files of :meth:`measure`, and of these ``tables.md``,
         ``tables.csv``, ``tables/`` and ``figures/``.
 
+        Args:
+            output: the run's folder.
+            config: the experiment's options, as the YAML has them.
+            ray: workers that judge documents beside this process.
+
         Raises:
             UserError: something is wrong with the configuration or its files, or the folder holds
                 a run of another configuration.
         """
-        with Run(self.name, self, config, output) as run:
+        with Run(self.name, self, config, output, ray=ray) as run:
             file = run.finished() or self._measured(run)
             self.drawn = write_tables_and_figures(self.page, file, run.output)
         return file

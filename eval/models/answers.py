@@ -22,7 +22,7 @@ from transformers import (
 from components.base import load_tokenizer
 from components.encoding import Pair, row_features
 from components.windows import best_windows, chunk_premise
-from eval.models.encoder import Engine, Row
+from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from eval.models.text2text import Text2Text
 

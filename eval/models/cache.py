@@ -52,13 +52,14 @@ def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> 
 
     Args:
         engine: kind of answer, e.g. ``relation``.
-        folder: the checkpoint; the model's and the tokenizer's files in it are hashed.
+        folder: the checkpoint; the model's and the tokenizer's files in it are hashed. Of a hub
+            model, which has no folder here, ``component`` names the commit.
         component: its ``component.json``.
         dtype: precision of the computation, e.g. ``bfloat16``.
     """
     files = {
         path.name: sha256_file(path)
-        for path in sorted(folder.iterdir())
+        for path in sorted(folder.glob("*"))
         if path.suffix in _MODEL_FILES and path.name != "component.json"
     }
     content = component.model_dump(mode="json", exclude=_NO_INFLUENCE)

@@ -6,7 +6,6 @@ name or folder alone will do too, with the topic itself as the prompt.
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -14,7 +13,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
 from jinja2 import TemplateError
 from peft import PeftModel
@@ -26,7 +24,8 @@ from components.base import load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
 from eval.models.chat import Message, last_whole_sentence, one_text
-from eval.models.encoder import pack_linears, pick_device
+from eval.models.draws import draw_token, log_probability, text_draws
+from eval.models.engine import pack_linears, pick_device
 from records import UserError
 
 # Logits of a batch are at most this many tokens wide: 2048 x 49 152 float32 are 400 MB.
@@ -190,8 +189,10 @@ class CausalLM:
         """Write ``n`` texts on each topic.
 
         Every text has its own random numbers, from the seed, the topic and the text's index, and
-        is batched only with prompts of its own length: what is written on a topic depends neither
-        on the other topics nor on where a killed run went on.
+        its prompt is padded to the same width whatever else is in the batch: what is written on a
+        topic depends neither on the other topics nor on where a killed run went on. Logits agree
+        to the last bit on a CPU where heads and widths are of usual size; kernels that round by
+        the number of rows, as a GPU's may, change a text where a draw falls between two roundings.
 
         Args:
             topics: fill ``{topic}`` of the prompt template.
@@ -263,17 +264,18 @@ class CausalLM:
 
         Yields:
             A prompt's place, the tokens written and their log-probabilities (natural, before
-            temperature and top_p), in batches of prompts of the same length; the last token is one
-            of the end tokens where the text is whole (see :meth:`ended`).
+            temperature and top_p), in batches of prompts of the same padded width; the last token
+            is one of the end tokens where the text is whole (see :meth:`ended`).
         """
-        order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
-        for _, group in groupby(order, key=lambda place: len(prompts[place])):
+        widths = [padded_width(len(prompt)) for prompt in prompts]
+        order = sorted(range(len(prompts)), key=lambda place: widths[place])
+        for width, group in groupby(order, key=lambda place: widths[place]):
             members = list(group)
             for start in range(0, len(members), self.batch_size):
                 batch = members[start : start + self.batch_size]
-                ids = torch.tensor([list(prompts[place]) for place in batch], device=self.device)
+                inputs = self._left_padded([prompts[place] for place in batch], width)
                 own = [draws[place] for place in batch]
-                written = self._write(ids, own, temperature, top_p, max_new_tokens)
+                written = self._write(inputs, own, temperature, top_p, max_new_tokens)
                 yield from zip(batch, *written, strict=True)
 
     def ended(self, tokens: Sequence[int]) -> bool:
@@ -301,16 +303,27 @@ class CausalLM:
             texts.append(both[len(head) :])
         return texts
 
+    def _left_padded(self, prompts: Sequence[Sequence[int]], width: int) -> dict[str, torch.Tensor]:
+        """Ids, mask and positions of prompts, of shape (rows, width) each."""
+        gaps = [width - len(prompt) for prompt in prompts]
+        pairs = list(zip(gaps, prompts, strict=True))
+        rows = {
+            "input_ids": [[0] * gap + list(ids) for gap, ids in pairs],  # masked: any id will do
+            "attention_mask": [[0] * gap + [1] * len(ids) for gap, ids in pairs],
+            "position_ids": [[0] * gap + list(range(len(ids))) for gap, ids in pairs],
+        }
+        return {name: torch.tensor(values, device=self.device) for name, values in rows.items()}
+
     @torch.inference_mode()
     def _write(
         self,
-        ids: torch.Tensor,
+        inputs: dict[str, torch.Tensor],
         draws: Sequence[random.Random],
         temperature: float,
         top_p: float,
         max_new_tokens: int,
     ) -> tuple[list[list[int]], list[list[float]]]:
-        """Continue prompts of shape (rows, length); finished rows leave the batch.
+        """Continue prompts, given as :meth:`_left_padded` gives them; finished rows leave.
 
         Returns:
             A row's tokens, and their log-probabilities.
@@ -321,17 +334,14 @@ class CausalLM:
         cache = DynamicCache()
         self._attend("eager")
         if len(alive) == 1:
-            ids = ids.repeat(2, 1)
+            inputs = {name: tensor.repeat(2, 1) for name, tensor in inputs.items()}
         for _ in range(max_new_tokens):
-            output = self._model(
-                input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1
-            )
+            output = self._model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
             last = output.logits[: len(alive), -1].float()  # (alive, vocabulary)
-            totals = last.logsumexp(-1).tolist()
-            for row, scores, total in zip(alive, last.cpu().numpy(), totals, strict=True):
+            for row, scores in zip(alive, last.cpu().numpy(), strict=True):
                 token = draw_token(scores, draws[row].random(), temperature, top_p)
                 written[row].append(token)
-                logprobs[row].append(float(scores[token]) - total)
+                logprobs[row].append(log_probability(scores, token))
             going = [at for at, row in enumerate(alive) if written[row][-1] not in self._ends]
             if not going:
                 break
@@ -340,7 +350,12 @@ class CausalLM:
             kept = going * 2 if len(going) == 1 else going
             if len(going) < len(alive):
                 cache.batch_select_indices(torch.tensor(kept, device=self.device))
-            ids = torch.tensor([[written[alive[at]][-1]] for at in kept], device=self.device)
+            mask = torch.nn.functional.pad(inputs["attention_mask"][kept], (0, 1), value=1)
+            inputs = {
+                "input_ids": mask.new_tensor([[written[alive[at]][-1]] for at in kept]),
+                "attention_mask": mask,
+                "position_ids": inputs["position_ids"][kept, -1:] + 1,
+            }
             alive = [alive[at] for at in going]
         return written, logprobs
 
@@ -360,30 +375,11 @@ class CausalLM:
         return text if self.ended(tokens) else last_whole_sentence(text)
 
 
-def text_draws(seed: int, topic: str, index: int) -> random.Random:
-    """The random numbers of one text."""
-    digest = hashlib.sha256(f"{seed}\0{index}\0{topic}".encode()).digest()
-    return random.Random(int.from_bytes(digest, "big"))
+def padded_width(length: int) -> int:
+    """Tokens to which a prompt is padded before it is continued: few widths make full batches.
 
-
-def draw_token(logits: np.ndarray, uniform: float, temperature: float, top_p: float) -> int:
-    """One token by inverting the cumulative distribution of the nucleus.
-
-    Args:
-        logits: shape (vocabulary,).
-        uniform: a random number in [0, 1).
-        temperature: 0 takes the likeliest token.
-        top_p: the nucleus is the smallest set of likeliest tokens with at least this probability.
+    The next multiple of 32; from 256 tokens on, of a power of two that is an eighth to a quarter of
+    the length. It depends on the prompt alone, and with it the rounding of what is computed.
     """
-    if temperature == 0:
-        return int(logits.argmax())
-    p = np.exp((logits - logits.max()) / temperature)
-    p /= p.sum()
-    # All tokens below this together weigh less than 1 - top_p, so the nucleus has none of them.
-    # It spares sorting the vocabulary, which would cost more than the model.
-    tokens = np.nonzero(p >= (1 - top_p) / len(p))[0]
-    tokens = tokens[np.argsort(-p[tokens], kind="stable")]
-    total = p[tokens].cumsum(dtype=np.float64)
-    size = min(int(np.searchsorted(total, top_p)) + 1, len(tokens))
-    at = int(np.searchsorted(total[:size], uniform * total[size - 1], side="right"))
-    return int(tokens[min(at, size - 1)])
+    step = max(32, 2 ** (length.bit_length() - 3))
+    return -(-length // step) * step

@@ -28,7 +28,7 @@ from components.calibration import probabilities
 from components.encoding import Pair, row_features
 from components.sentences import split_sentences
 from components.windows import best_windows
-from eval.models.encoder import Engine, Row
+from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 

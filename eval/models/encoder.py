@@ -1,179 +1,41 @@
 """Trained encoders as batched engines: entailment, UNLI, and the LSS keep/drop tagger.
 
-An engine takes a list of text pairs over the whole batch of documents and gives one answer a pair.
-Inputs are deduplicated, looked up in the cache, and judged in batches of **equal length**: without
-padding, the answer to a pair does not depend on what else is asked, or on what a killed run had
-already answered (up to the last bits of a float32).
-
 A long premise is cut into windows (``chunk_words`` of ``component.json``) and the best window
 counts, as in FactReasoner (2502.18573) and WiCE, or reduced to one extract (``focus_words``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
-import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
-    AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.utils import logging
 
+from components.base import load_tokenizer
 from components.calibration import probabilities
-from components.checkpoint import RELATIONS, read_component
+from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_published, read_component
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
 from components.overlap import new_words
 from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
-from eval.models.cache import AnswerCache, answer_key, fingerprint
-from eval.models.counting import CountsPairs
+from eval.models.cache import fingerprint
+from eval.models.engine import Dtype, Engine, Row
+from eval.models.hub import load_whole
 from eval.models.lss import Subsequence
+from eval.models.published import read_published
 from records import UserError
-
-Dtype = Literal["float32", "bfloat16"]
-
-# Pairs that are tokenized and sorted together; bounds the memory that millions of pairs take.
-WINDOW = 16_384
-# A batch holds at most batch_size rows and batch_size times this many tokens. On a CPU larger
-# batches of long rows fall out of its cache (measured: half the speed at 6 000 tokens).
-_TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
-
-
-def pick_device(device: str) -> torch.device:
-    """``auto`` is the accelerator where there is one."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
-
-
-class _PackedLinear(torch.nn.Module):
-    """A linear layer whose weights are laid out for oneDNN, for inference on a CPU.
-
-    The same numbers as ``torch.nn.Linear`` up to rounding. Where PyTorch hands float32 to MKL,
-    which leaves AVX-512 unused on AMD, this computes up to 2.3 times as fast; bfloat16, which is
-    oneDNN's already, gains some 8 % of a whole model's time.
-    """
-
-    def __init__(self, linear: torch.nn.Linear):
-        super().__init__()
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.data, None)
-        self.bias = None if linear.bias is None else linear.bias.data
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
-
-
-def pack_linears(module: torch.nn.Module) -> None:
-    """Replace the linear layers of a model on a CPU by packed ones."""
-    for name, child in module.named_children():
-        if type(child) is torch.nn.Linear and torch.backends.mkldnn.is_available():
-            setattr(module, name, _PackedLinear(child))
-        else:
-            pack_linears(child)
-
-
-class Row(NamedTuple):
-    """One encoded input: features of one length, and for a tagger where the words start."""
-
-    features: dict[str, list[int]]
-    places: Sequence[int | None] = ()
-
 
 # Models that some engine holds: where a configuration names a checkpoint several times, it has as
 # many engines of one model.
 _LOADED: WeakValueDictionary[tuple, PreTrainedModel] = WeakValueDictionary()
-
-
-class Engine(CountsPairs):
-    """What judges text pairs with an encoder: deduplication, cache and batches.
-
-    Args:
-        batch_size: rows a batch; a batch of long rows has fewer.
-        cache: SQLite file that keeps the answers; ``None`` keeps none.
-        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: of the weights and of what is computed with them.
-    """
-
-    # What decides the answers; and the model, loaded when first needed.
-    identity: dict[str, Any]
-    _model: PreTrainedModel
-
-    def __init__(
-        self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
-    ):
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
-        self.batch_size = batch_size
-        self.device = pick_device(device)
-        self.dtype = dtype
-        self._cache = AnswerCache(cache) if cache is not None else None
-
-    @cached_property
-    def _fingerprint(self) -> bytes:
-        """What decides the answers, for the cache's keys."""
-        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
-
-    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
-        """Encode pairs, each as it would be encoded alone."""
-        raise NotImplementedError
-
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Turn the logits of a batch into one float array a row."""
-        raise NotImplementedError
-
-    def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
-        """Indices of rows of equal length, longest first."""
-        lengths = [len(row.features["input_ids"]) for row in rows]
-        order = sorted(range(len(rows)), key=lambda index: -lengths[index])
-        budget = self.batch_size * _TOKENS_PER_ROW.get(self.device.type, 256)
-        for length, group in groupby(order, key=lambda index: lengths[index]):
-            members = list(group)
-            step = max(1, min(self.batch_size, budget // length))
-            yield from (members[s : s + step] for s in range(0, len(members), step))
-
-    @torch.inference_mode()
-    def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
-        rows = self._encode(inputs)
-        for batch in self._batches(rows):
-            chosen = [rows[index] for index in batch]
-            features = {
-                name: torch.tensor([row.features[name] for row in chosen], device=self.device)
-                for name in chosen[0].features
-            }
-            logits = self._model(**features).logits
-            answers = self._read(logits.double().cpu().numpy(), chosen)
-            yield {inputs[i]: a for i, a in zip(batch, answers, strict=True)}
-
-    def _judge(self, inputs: Sequence[Pair]) -> list[np.ndarray]:
-        """One answer an input, from the cache or the model."""
-        answers: dict[Pair, np.ndarray] = dict.fromkeys(inputs)
-        keys: dict[Pair, bytes] = {}
-        if self._cache is not None:
-            keys = {pair: answer_key(self._fingerprint, pair) for pair in answers}
-            known = self._cache.get(list(keys.values()))
-            answers = {pair: known.get(key) for pair, key in keys.items()}
-        missing = [pair for pair, answer in answers.items() if answer is None]
-        if self._count is not None:
-            answers.update(self._counted(missing, keys, len(answers) - len(missing)))
-            missing = []
-        for start in range(0, len(missing), WINDOW):
-            for fresh in self._forward(missing[start : start + WINDOW]):
-                if self._cache is not None:
-                    self._cache.put({keys[pair]: answer for pair, answer in fresh.items()})
-                answers.update(fresh)
-        return [answers[pair] for pair in inputs]
 
 
 class Encoder(Engine):
@@ -202,21 +64,30 @@ class Encoder(Engine):
         device: str = "auto",
         dtype: Dtype = "float32",
     ):
-        self.checkpoint = Path(checkpoint)
-        self.component = read_component(self.checkpoint, self.expected)
+        self.checkpoint = checkpoint
+        self.component = self._described()
         self._check()
         super().__init__(batch_size, cache, device, dtype)
+
+    def _described(self) -> Component:
+        """What the checkpoint is."""
+        return read_component(self.checkpoint, self.expected)
 
     def _check(self) -> None:
         """Refuse a checkpoint of the right component whose outputs this engine cannot read."""
 
     @cached_property
     def _fingerprint(self) -> bytes:
-        return fingerprint(self.expected, self.checkpoint, self.component, self.dtype)
+        return fingerprint(self.expected, Path(self.checkpoint), self.component, self.dtype)
 
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:
-        return AutoTokenizer.from_pretrained(self.checkpoint)
+        return load_tokenizer(str(self.checkpoint), self._commit)
+
+    @property
+    def _commit(self) -> str | None:
+        """The commit of a hub model; a folder has none, whatever its base had."""
+        return None if Path(self.checkpoint).is_dir() else self.component.base["revision"]
 
     @cached_property
     def _model(self) -> PreTrainedModel:
@@ -224,26 +95,13 @@ class Encoder(Engine):
         key = (self._fingerprint, self.auto_model, str(self.device))
         model = _LOADED.get(key)
         if model is None:
-            model = _LOADED[key] = self._load()
-        return model
-
-    def _load(self) -> PreTrainedModel:
-        dtype = getattr(torch, self.dtype)
-        try:
-            model, info = self.auto_model.from_pretrained(
-                self.checkpoint, use_safetensors=True, dtype=dtype, output_loading_info=True
+            model = _LOADED[key] = load_whole(
+                self.auto_model,
+                str(self.checkpoint),
+                self.device,
+                dtype=self.dtype,
+                revision=self._commit,
             )
-        except (OSError, SafetensorError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{self.checkpoint}: weights cannot be loaded ({reason})") from None
-        if info["missing_keys"]:
-            raise UserError(
-                f"{self.checkpoint}: weights lack {', '.join(sorted(info['missing_keys'])[:3])}; "
-                "export the checkpoint again"
-            )
-        model.eval().to(self.device)
-        if self.device.type == "cpu":
-            pack_linears(model)
         return model
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
@@ -264,9 +122,53 @@ class Encoder(Engine):
 
 
 class Entailment(Encoder):
-    """Relation of hypotheses to premises (an ``EntailmentModel`` of ``eval/stages.py``)."""
+    """Relation of hypotheses to premises (an ``EntailmentModel`` of ``eval/stages.py``).
+
+    A checkpoint of this repo, or a published NLI model: its safetensors, no code of its. Of that
+    the configuration names the classes; it reads 512 tokens or what it has places for, a long
+    premise in windows, and is not calibrated. One with two classes, entailment and not_entailment,
+    cannot tell contradictions: not_entailment is given as neutral, and contradiction is 0.
+
+    Args:
+        checkpoint: folder that ``python -m train`` wrote, a hub id as ``owner/name``, or a folder
+            of a published model.
+        batch_size: rows a batch; a batch of long rows has fewer.
+        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
+        dtype: as of ``Encoder``.
+        labels: classes of a published model, in its order, where its configuration calls them
+            LABEL_0 and so on; they go before the names there.
+        revision: branch, tag or commit of a hub model.
+
+    Raises:
+        UserError: neither a relation checkpoint nor an NLI model that can be read.
+    """
 
     expected = "relation"
+
+    def __init__(
+        self,
+        checkpoint: str | Path,
+        batch_size: int = 64,
+        cache: str | Path | None = None,
+        device: str = "auto",
+        dtype: Dtype = "float32",
+        labels: list[str] | None = None,
+        revision: str | None = None,
+    ):
+        self.labels = labels
+        self.revision = revision
+        super().__init__(checkpoint, batch_size, cache, device, dtype)
+
+    def _described(self) -> Component:
+        if is_published(self.checkpoint):
+            return read_published(self.checkpoint, self.labels, self.revision)
+        found = super()._described()
+        if self.labels is not None or self.revision is not None:
+            raise UserError(
+                f"{self.checkpoint}: its component.json says what it is; leave labels and revision"
+            )
+        return found
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Calibrated probabilities of (premise, hypothesis) pairs.
@@ -287,8 +189,10 @@ class Entailment(Encoder):
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         component = self.component
-        order = [component.labels.index(name) for name in RELATIONS]
-        return list(probabilities(logits[:, order], component.temperature, component.shift))
+        ours = RELATIONS if len(component.labels) == len(RELATIONS) else TWO_CLASSES
+        order = [component.labels.index(name) for name in ours]
+        found = probabilities(logits[:, order], component.temperature, component.shift)
+        return list(np.pad(found, ((0, 0), (0, len(RELATIONS) - len(ours)))))
 
 
 class Unli(Encoder):

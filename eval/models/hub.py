@@ -6,19 +6,28 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoConfig, PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.utils.hub import cached_file, extract_commit_hash
 
 from components.base import PACKAGE, describe_base, resolve_base
 from components.checkpoint import require_whole
-from eval.models.encoder import pack_linears
+from eval.models.engine import Dtype, pack_linears
 from records import UserError, sha256_file, sha256_text
 
 # What decides a model's answers in its folder.
 _FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
 
 
-def named(model: str) -> dict[str, str | None]:
+def named(model: str, revision: str | None = None) -> dict[str, str | None]:
     """A model as others can find it; a folder by its content, because its path differs.
+
+    Args:
+        model: its name.
+        revision: branch, tag or commit of a hub model.
+
+    Returns:
+        ``id``, and what fixes the weights: ``sha256``, or of a hub model the commit as
+        ``revision``.
 
     Raises:
         UserError: there is no such model.
@@ -28,35 +37,56 @@ def named(model: str) -> dict[str, str | None]:
     if Path(model).exists():
         return {"id": Path(model).name, "sha256": _digest(Path(model))}
     try:
-        config = AutoConfig.from_pretrained(model)
+        config = cached_file(model, "config.json", revision=revision)
     except (OSError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{model}: no such model to be had ({reason})") from None
-    return {"id": model, "revision": config._commit_hash}
+        raise UserError(f"{model}: no such model, here or on the hub ({reason})") from None
+    return {"id": model, "revision": extract_commit_hash(config, None)}
+
+
+def positions(config: PretrainedConfig) -> int:
+    """Tokens that an encoder has places for, special ones included; 512 where it does not say."""
+    places = getattr(config, "max_position_embeddings", None) or 512
+    # RoBERTa's first position is the one after the padding token's.
+    return places - (config.pad_token_id + 1 if "roberta" in config.model_type else 0)
 
 
 def load_whole(
-    auto: type, model: str, device: torch.device, optional: str | None = None
+    auto: type,
+    model: str,
+    device: torch.device,
+    optional: str | None = None,
+    dtype: Dtype = "float32",
+    revision: str | None = None,
 ) -> PreTrainedModel:
-    """A model in float32, ready to judge, with all its weights from safetensors files.
+    """A model ready to judge, with all its weights from safetensors files.
 
-    Of a hub model that has none, the hub's own conversion is taken (a pull request of its bot).
+    Of a hub model that has none, the hub's own conversion is taken (a pull request of its bot),
+    unless a revision is given.
 
     Args:
         auto: the class of ``transformers`` that loads it.
         model: its name.
         device: where it computes.
         optional: part of the names of weights that may be missing, because nothing uses them.
+        dtype: of the weights.
+        revision: of a hub model.
 
     Raises:
         UserError: it cannot be loaded, or lacks weights.
     """
     try:
         loaded, info = auto.from_pretrained(
-            resolve_base(model), use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            resolve_base(model),
+            revision=revision,
+            use_safetensors=True,
+            dtype=getattr(torch, dtype),
+            output_loading_info=True,
         )
     except (OSError, SafetensorError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        if "use_safetensors" in reason:  # the advice is to read pickles
+            reason = "it has no safetensors; give a revision or a folder that does"
         raise UserError(f"{model}: weights cannot be loaded ({reason})") from None
     missing = [name for name in info["missing_keys"] if optional is None or optional not in name]
     require_whole(model, missing, ())

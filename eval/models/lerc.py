@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from components.base import load_tokenizer
 from components.encoding import Pair, encode_grounded
-from eval.models.encoder import Engine, Row
+from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 

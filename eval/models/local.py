@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from eval.models.causal import CausalLM, Dtype, text_draws
+from eval.models.causal import CausalLM, Dtype
 from eval.models.chat import (
     Answer,
     CachedWriter,
@@ -22,6 +22,7 @@ from eval.models.chat import (
     as_answer,
     with_tokens,
 )
+from eval.models.draws import text_draws
 from eval.models.hub import named
 
 

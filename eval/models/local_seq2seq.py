@@ -28,7 +28,7 @@ from eval.models.chat import (
     WhenCut,
     as_answer,
 )
-from eval.models.encoder import pick_device
+from eval.models.engine import pick_device
 from eval.models.hub import load_whole, named
 from records import UserError
 

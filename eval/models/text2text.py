@@ -14,7 +14,7 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedToken
 from components.base import load_tokenizer
 from components.encoding import Pair, batches_by_length, encode_grounded, padded_prompts
 from components.subsequence import LssDecoder
-from eval.models.encoder import Engine
+from eval.models.engine import Engine
 from eval.models.hub import load_whole, named
 from records import UserError
 

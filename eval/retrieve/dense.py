@@ -25,7 +25,7 @@ from transformers.utils import logging
 
 from components.base import resolve_base
 from components.overlap import stem_shares
-from eval.models.encoder import pick_device
+from eval.models.engine import pick_device
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, read_records, sha256_file, sha256_text

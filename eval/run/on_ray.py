@@ -1,8 +1,8 @@
-"""A run's chunks done by workers on Ray Data, on this machine or on a cluster that is running.
+"""Chunks done by workers on Ray Data, on this machine or on a cluster that is running.
 
-Each worker builds what does the work once, from the same configuration. What it gives of a chunk
-is what one process would give, and the process that started the run keeps it in the run's journal
-as it comes, in any order: a run may lose workers, be killed, and go on with another number of them.
+Each worker makes what does the work once, from the same configuration. What it gives of a chunk is
+what one process would give, and the process that started it all keeps it in a journal as it comes,
+in any order: a run may lose workers, be killed, and go on with another number of them.
 Ray is optional: ``pip install -r requirements-ray.txt``.
 """
 
@@ -21,74 +21,85 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
+
+from jsonargparse import ArgumentParser
 
 from eval.run.held import keep_answers
-from eval.run.run import journal_rows
-from records import Document, UserError
+from records import UserError
 
-# A worker that dies on the same documents as often as this is not killed by chance.
+# A worker that dies on the same chunk as often as this is not killed by chance.
 _RETRIES = 3
-
-
-class Scorer(Protocol):
-    """What a worker builds; its models are those that it ``holds``."""
-
-    def score(self, documents: Sequence[Document]) -> Sequence[Any]:
-        """One record a document, in order."""
 
 
 @dataclass(frozen=True)
 class OnRay:
-    """Does chunks on Ray; what :meth:`eval.run.run.Run.chunks` takes.
+    """Processes on Ray, if any; without ``workers`` the process that runs does all by itself.
 
     Args:
-        build: gives the scorer of a configuration; a function of a module, which every worker
-            imports.
-        config: the configuration.
-        folder: of the run; workers keep language models' answers in it.
-        workers: processes, each with the models in its memory.
-        address: of a Ray cluster, ``auto`` for the one that runs on this machine; without it Ray is
-            started here, on loopback, and ended with the run.
+        workers: do the work with so many processes on Ray Data, each with the models in its memory;
+            the outputs are those of one process (requirements-ray.txt, docs/scaling.md).
+        address: of a Ray cluster that is running, e.g. ``auto`` for the one on this machine;
+            without it Ray is started here, on loopback, and ended with the work.
+
+    Raises:
+        UserError: no worker, or a cluster and nobody to work there.
     """
 
-    build: Callable[[dict], Scorer]
-    config: dict
-    folder: Path
-    workers: int
+    workers: int | None = None
     address: str | None = None
 
-    def __call__(self, chunks: Sequence[Sequence[Document]]) -> Iterator[list[dict]]:
-        """The journal's rows of each chunk, as they are ready.
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise UserError(f"ray.workers: {self.workers}; give at least 1")
+        if self.address is not None and self.workers is None:
+            raise UserError("ray.address: say with --ray.workers how many processes work there")
+
+    def rows(
+        self,
+        kind: type,
+        config: dict,
+        folder: Path,
+        work: Callable[[Any, Any], list[dict]],
+        chunks: Sequence[Any],
+    ) -> Iterator[list[dict]]:
+        """The journal's rows of each chunk, as they are ready, in any order.
+
+        Args:
+            kind: the class that does the work; every worker makes one of it.
+            config: its options, as the YAML has them.
+            folder: where language models and searchers without a cache keep their answers.
+            work: takes what was made and a chunk, and gives the rows; a function of a module, or
+                ``partial`` of one.
+            chunks: JSON values.
 
         Raises:
             UserError: no Ray, no such cluster or one too small, a worker that dies again and again
-                on the same documents, or what a worker has to say.
+                on the same chunk, or what a worker has to say.
         """
         if not chunks:
             return
         ray = _started(self.workers, self.address)
         try:
-            for row in self._dataset(ray, chunks).iter_rows():
-                if row["refused"]:
-                    raise UserError(row["refused"])
-                yield json.loads(row["rows"])
+            dataset = self._dataset(ray, (kind, config, folder, work), chunks)
+            # Without prefetching: otherwise a chunk is given when the next one is ready.
+            for batch in dataset.iter_batches(batch_size=None, prefetch_batches=0):
+                for rows, refused in zip(batch["rows"], batch["refused"], strict=True):
+                    if refused:
+                        raise UserError(str(refused))
+                    yield json.loads(rows)
         except ray.exceptions.RayActorError:
             raise UserError(
-                "ray.workers: a worker died again and again on the same documents, as a rule for "
-                "want of memory; give fewer --ray.workers or a smaller --chunk and start again: "
-                "what was done is kept"
+                "ray.workers: a worker died again and again on the same chunk, as a rule for want "
+                "of memory; give fewer --ray.workers or a smaller --chunk, where there is one, and "
+                "start again: what was done is kept"
             ) from None
         finally:
             ray.shutdown()
 
-    def _dataset(self, ray: ModuleType, chunks: Sequence[Sequence[Document]]) -> Any:
+    def _dataset(self, ray: ModuleType, given: tuple, chunks: Sequence[Any]) -> Any:
         """A row a chunk; rows become ready in any order."""
-        from_driver = (self.build, self.config, self.folder, _host(ray), os.getcwd())
-        rows = [
-            {"documents": json.dumps([one.model_dump(mode="json") for one in chunk])}
-            for chunk in chunks
-        ]
+        rows = [{"chunk": json.dumps(chunk)} for chunk in chunks]
         workers = min(self.workers, len(chunks))
         gpus = ray.cluster_resources().get("GPU", 0)
         with warnings.catch_warnings():
@@ -96,7 +107,7 @@ class OnRay:
             warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")
             return ray.data.from_items(rows, override_num_blocks=len(rows)).map(
                 _Worker,
-                fn_constructor_args=from_driver,
+                fn_constructor_args=(*given, _host(ray), os.getcwd()),
                 compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=1),
                 num_cpus=1,
                 num_gpus=1 / math.ceil(workers / gpus) if gpus else None,
@@ -105,31 +116,37 @@ class OnRay:
 
 
 class _Worker:
-    """An actor: holds the scorer, on whatever machine Ray puts it.
+    """An actor: holds what does the work, on whatever machine Ray puts it.
 
     Args:
-        build, config, folder: as of :class:`OnRay`.
+        kind, config, folder, work: as :meth:`OnRay.rows` takes them.
         host: the machine of the process that started the run.
         place: the directory that it was started in; relative paths begin there.
     """
 
     def __init__(
-        self, build: Callable[[dict], Scorer], config: dict, folder: Path, host: str, place: str
+        self,
+        kind: type,
+        config: dict,
+        folder: Path,
+        work: Callable[[Any, Any], list[dict]],
+        host: str,
+        place: str,
     ):
-        self._given = (build, config, folder, host, place)
+        self._given = (kind, config, folder, host, place)
+        self._work = work
 
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
         """The journal's rows of a chunk; ``refused`` is a user's mistake, which needs no trace."""
-        documents = [Document.model_validate(one) for one in json.loads(row["documents"])]
         try:
-            rows = journal_rows(self._scorer, self._scorer.score, documents)
+            rows = self._work(self._made, json.loads(row["chunk"]))
         except UserError as error:
             return {"rows": "", "refused": str(error)}
         return {"rows": json.dumps(rows), "refused": ""}
 
     @cached_property
-    def _scorer(self) -> Scorer:
-        build, config, folder, host, place = self._given
+    def _made(self) -> Any:
+        kind, config, folder, host, place = self._given
         try:
             os.chdir(place)
         except OSError:
@@ -141,9 +158,12 @@ class _Worker:
             sys.path.insert(0, place)
         # The write-ahead log of SQLite is for the processes of one machine; others have own files.
         own = "" if _host(_ray()) == host else _host(_ray())
-        scorer = build(_with_caches(config, own) if own else config)
-        keep_answers(scorer, folder / f".{own}" if own else folder)
-        return scorer
+        parser = ArgumentParser(exit_on_error=False)
+        parser.add_class_arguments(kind, "made")
+        options = _with_caches(config, own) if own else config
+        made = parser.instantiate(parser.parse_object({"made": options})).made
+        keep_answers(made, folder / f".{own}" if own else folder)
+        return made
 
 
 def _with_caches(value: Any, host: str) -> Any:
@@ -178,7 +198,14 @@ def _started(workers: int, address: str | None) -> ModuleType:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
         here = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
-        ray.init(num_cpus=workers, **here, **quiet)
+        try:
+            ray.init(num_cpus=workers, **here, **quiet)
+        except Exception as error:  # Ray has no other class for it
+            reason = " ".join(str(error).split())[:200]
+            raise UserError(
+                f"ray.workers: Ray did not start here, as a rule because the machine is busy; "
+                f"start again, or leave the option out ({reason})"
+            ) from None
     else:
         try:
             _ask(address)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.checkpoint import library_versions
+from components.checkpoint import is_hub_id, library_versions
 from records import sha256_file, sha256_text
 
 # What a run costs and how it is run, not what it says: a slower second try goes on with the first.
@@ -21,9 +21,12 @@ _ENDINGS = {
     *(".npz", ".npy", ".gguf"),
 }
 
+# What says what a folder's weights are: a checkpoint's own, or a published model's configuration.
+_ABOUT = ("component.json", "config.json")
+
 
 def inputs(config: object) -> dict[str, str]:
-    """SHA-256 of every file and checkpoint folder that a configuration names, by its name there."""
+    """SHA-256 of every file and model folder that a configuration names, by its name there."""
     return {name: _digest(Path(name)) for name in sorted(set(_strings(config))) if _is_input(name)}
 
 
@@ -31,7 +34,8 @@ def missing(config: object) -> list[str]:
     """Files and folders that a configuration names and that are not there, each with its option.
 
     What looks like a path: with the ending of a file, below a folder that is there, or what a
-    ``checkpoint`` or a ``training_logs`` is said to be. Hub ids and addresses do not.
+    ``checkpoint`` (unless it can be a hub id) or a ``training_logs`` is said to be. Hub ids and
+    addresses do not.
     """
     found = {name: where for where, name in _places(config) if _is_missing(where, name)}
     return [f"{name}: not there ({where})" for name, where in sorted(found.items())]
@@ -55,6 +59,8 @@ def provenance(config: dict, digests: dict[str, str]) -> dict:
                 "metrics": component["metrics"],
                 "metrics_split": component["metrics_split"],
             }
+        elif Path(name).is_dir():
+            checkpoints[name] = {"sha256": digests[name]}
     return {
         "config": config,
         "checkpoints": checkpoints,
@@ -99,7 +105,8 @@ def _is_missing(where: str, name: str) -> bool:
         return False
     path = Path(name)
     above = path.parts[0] if len(path.parts) > 1 else ""
-    asked = where.endswith(".checkpoint") or "training_logs." in where
+    trained = where.endswith(".checkpoint") and not is_hub_id(name)
+    asked = trained or "training_logs." in where
     named = path.suffix in _ENDINGS or (above and Path(above).is_dir())
     return bool(asked or named) and not path.exists()
 
@@ -108,11 +115,12 @@ def _is_input(name: str) -> bool:
     if not name or "\n" in name or len(name) > 500:
         return False
     path = Path(name)
-    return path.is_file() or (path / "component.json").is_file()
+    return path.is_file() or any((path / about).is_file() for about in _ABOUT)
 
 
 def _digest(path: Path) -> str:
     if path.is_file():
         return sha256_file(path)
-    files = sorted([path / "component.json", *path.glob("*.safetensors")])
+    about = next(path / name for name in _ABOUT if (path / name).is_file())
+    files = sorted([about, *path.glob("*.safetensors")])
     return sha256_text("".join(f"{file.name}:{sha256_file(file)}\n" for file in files))

@@ -8,14 +8,12 @@ and ends in the same bytes.
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -25,6 +23,7 @@ from pydantic import BaseModel
 from tqdm import tqdm
 
 from eval.run.held import identities, keep_answers, prompts, writers
+from eval.run.on_ray import OnRay
 from eval.run.provenance import config_hash, inputs, provenance
 from records import (
     JsonlAppender,
@@ -35,7 +34,7 @@ from records import (
     sha256_text,
     write_results,
 )
-from records.writing import writing
+from records.writing import alone_in
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -55,6 +54,9 @@ class Run:
             their content.
         output: the run's folder.
         files: more files that decide the results.
+        ray: workers that do documents beside this process.
+        described: the options of ``held``, of which each worker makes another one; by default
+            ``config``.
 
     Attributes:
         inputs: SHA-256 of the files and checkpoints that decide the results.
@@ -62,16 +64,25 @@ class Run:
     """
 
     def __init__(
-        self, name: str, held: object, config: dict, output: str | Path, files: Sequence[str] = ()
+        self,
+        name: str,
+        held: object,
+        config: dict,
+        output: str | Path,
+        files: Sequence[str] = (),
+        ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
+        described: dict | None = None,
     ):
         self.name = name
         self.held = held
         self.config = config
         self.output = Path(output)
+        self.ray = ray
+        self._described = config if described is None else described
         self.inputs = inputs([config, list(files)])
         self._prompts = prompts(held)
         self.key = config_hash([name, config, self._prompts], self.inputs)
-        self._lock: int | None = None
+        self._entered = ExitStack()
         keep_answers(held, self.output)
 
     def __enter__(self) -> Run:
@@ -81,21 +92,14 @@ class Run:
             UserError: another process runs in it, it holds another configuration's results, whole
                 or begun, or it cannot be written to.
         """
-        with writing(self.output):
-            self.output.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.output / ".lock")
-        try:
+        with ExitStack() as entered:
+            entered.enter_context(alone_in(self.output))
             self._guard()
-        except BaseException:
-            self.__exit__()
-            raise
+            self._entered = entered.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            (self.output / ".lock").unlink(missing_ok=True)
-            os.close(self._lock)
-            self._lock = None
+        self._entered.close()
 
     def finished(self, *files: str) -> ResultFile | None:
         """The results, where they are there already with the ``files`` beside them."""
@@ -135,8 +139,10 @@ class Run:
 
         Args:
             part: of the run; each has a journal of its own.
-            work: takes the documents of a chunk and gives one record each.
-            documents: or whatever else has an ``id``.
+            work: takes the documents of a chunk and gives one record each. For workers on Ray it is
+                a method of what the run holds, which changes nothing there, or ``partial`` of one
+                with JSON values.
+            documents: or whatever other records have an ``id``.
             record: the class of the records.
             chunk: documents a chunk.
 
@@ -146,24 +152,6 @@ class Run:
         Raises:
             UserError: two documents have the same id.
         """
-        each = partial(map, partial(journal_rows, self.held, work))
-        return self.chunks(part, each, documents, record, chunk)
-
-    def chunks(
-        self,
-        part: str,
-        each: Callable[[Sequence[Sequence[Any]]], Iterable[list[dict]]],
-        documents: Sequence[Any],
-        record: type[R],
-        chunk: int = CHUNK,
-    ) -> list[R]:
-        """As ``documents``, where chunks are done elsewhere and may be ready in any order.
-
-        Args:
-            part: as above, and so are the others.
-            each: takes the chunks that are not done, and gives :func:`journal_rows` of each as soon
-                as it is.
-        """
         twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
         if times > 1:
             raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
@@ -172,11 +160,24 @@ class Run:
             todo = [document for document in documents if document.id not in whole]
             there = len(documents) - len(todo)
             bar = tqdm(total=len(documents), initial=there, unit="document", disable=None)
-            for rows in each([todo[s : s + chunk] for s in range(0, len(todo), chunk)]):
+            for rows in self._each(work, [todo[s : s + chunk] for s in range(0, len(todo), chunk)]):
                 done.append(rows)
                 bar.update(len(rows) - 1)
             bar.close()
             return [record.model_validate(done.done[d.id]["done"]) for d in documents]
+
+    def _each(
+        self, work: Callable[[Sequence[Any]], Sequence[BaseModel]], chunks: Sequence[Sequence[Any]]
+    ) -> Iterator[list[dict]]:
+        """:func:`journal_rows` of each chunk, by workers as soon as they are ready."""
+        if self.ray.workers is None or not chunks:
+            return map(partial(journal_rows, self.held, work), chunks)
+        method, given = (work.func, work.args) if isinstance(work, partial) else (work, ())
+        if getattr(method, "__self__", None) is not self.held:
+            raise TypeError(f"{self.name}: {method} is no method of what the run holds")
+        of_worker = partial(_made_rows, method.__name__, given, type(chunks[0][0]))
+        described = [[one.model_dump(mode="json") for one in chunk] for chunk in chunks]
+        return self.ray.rows(type(self.held), self._described, self.output, of_worker, described)
 
     def finish(self, results: Sequence[Result], **more: object) -> ResultFile:
         """Write ``results.json``, then delete the journals; other files are to be there before.
@@ -287,26 +288,9 @@ def journal_rows(
     return [*rows, {"id": f"{_USAGE}{ids[0]}", "documents": ids, "usage": used}]
 
 
-def _locked(path: Path) -> int:
-    """A lock that goes with the process, as a file descriptor.
-
-    Raises:
-        UserError: another process has it.
-    """
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise UserError(
-                f"{path.parent}: another process runs in this folder; wait for it, or give another "
-                "--output"
-            ) from None
-        except OSError:  # a file system without locks
-            return lock
-        # Whoever had it may have deleted the file, and a third have made a new one.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), os.stat(path)):
-                return lock
-        os.close(lock)
+def _made_rows(
+    method: str, given: Sequence[Any], record: type[BaseModel], held: object, some: Sequence[dict]
+) -> list[dict]:
+    """:func:`journal_rows` where a worker has made ``held``, and documents came as JSON."""
+    work = partial(getattr(held, method), *given)
+    return journal_rows(held, work, [record.model_validate(one) for one in some])

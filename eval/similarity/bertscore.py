@@ -18,8 +18,8 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
 from components.encoding import Pair
-from eval.models.encoder import Engine, Row
-from eval.models.hub import load_whole, named
+from eval.models.engine import Engine, Row
+from eval.models.hub import load_whole, named, positions
 from eval.similarity import Measure
 from records import UserError, iter_rows
 
@@ -156,11 +156,8 @@ class _Embedder(Engine):
     @cached_property
     def _room(self) -> int:
         """Tokens of a window, without the special ones."""
-        config = self._model.config
-        positions = getattr(config, "max_position_embeddings", None) or 512
-        # RoBERTa's first position is the one after the padding token's.
-        taken = config.pad_token_id + 1 if "roberta" in config.model_type else 0
-        whole = min(positions - taken, self.tokenizer.model_max_length, self.max_length or 10**6)
+        places = positions(self._model.config)
+        whole = min(places, self.tokenizer.model_max_length, self.max_length or 10**6)
         return whole - sum(map(len, self._frame))
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:

@@ -26,7 +26,8 @@ from components.encoding import encode_words, first_tokens
 from components.windows import chunk_premise
 from components.words import is_subsequence, split_words
 from eval.models.cache import AnswerCache, answer_key
-from eval.models.causal import CausalLM, draw_token
+from eval.models.causal import CausalLM, padded_width
+from eval.models.draws import draw_token, text_draws
 from eval.models.encoder import Entailment, LssTagger, Unli
 from records import UserError
 
@@ -181,7 +182,7 @@ def test_wrong_component_and_broken_weights_are_refused(relation, unli, tmp_path
     weights = load_file(headless / "model.safetensors")
     kept = {name: w for name, w in weights.items() if not name.startswith("classifier")}
     save_file(kept, headless / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(UserError, match="weights lack classifier"):
+    with pytest.raises(UserError, match="lack classifier"):
         Unli(headless).likelihood(PAIRS[:1])
     torn = edit(unli, tmp_path / "torn")
     whole = (torn / "model.safetensors").read_bytes()
@@ -274,14 +275,42 @@ def test_a_text_is_judged_beyond_the_length_of_training_up_to_the_models_own(adv
 def test_a_text_depends_on_seed_topic_and_index_only(adversary):
     lm = CausalLM(adversary, batch_size=4)
     options = {"temperature": 1.0, "top_p": 0.9, "max_new_tokens": 24, "seed": 3}
-    topics = ["Ada", "Grace Hopper", "Bob", "Eve"]
+    topics = ["Ada", "Grace Hopper", "Bob", "Eve", "A Person Whose Name Is Very Long"]
     together = lm.sample(topics, n=3, **options)
-    assert [len(texts) for texts in together] == [3, 3, 3, 3]
+    assert [len(texts) for texts in together] == [3, 3, 3, 3, 3]
     assert len({text for texts in together for text in texts}) > 9
     for topic, texts in zip(topics, together, strict=True):
         assert lm.sample([topic], n=3, **options) == [texts]
         assert lm.sample([topic], n=1, **options) == [texts[:1]]
     assert lm.sample(topics, n=3, **(options | {"seed": 4})) != together
+
+
+def test_what_is_written_behind_a_prompt_does_not_depend_on_the_batch(adversary):
+    lengths = [1, 5, 17, 31, 32, 33, 50, 64, 65, 100]
+    ids = CausalLM(adversary)._tokenizer("Tell me of Ada. " * 8)["input_ids"]
+
+    def written(batch_size: int, order: list[int]) -> dict[int, tuple[list[int], list[float]]]:
+        lm = CausalLM(adversary, batch_size=batch_size, dtype="float32")
+        draws = [text_draws(0, str(length), 0) for length in order]
+        found = lm.write([ids[:length] for length in order], draws, 1.0, 0.95, 20)
+        return {order[place]: (tokens, logprobs) for place, tokens, logprobs in found}
+
+    alone = {length: written(1, [length])[length] for length in lengths}
+    assert len({tuple(tokens) for tokens, _ in alone.values()}) == len(lengths)
+    remaining = lengths[1::3]  # after a kill
+    for batch_size, order in ((16, lengths), (3, lengths[::-1]), (16, remaining)):
+        together = written(batch_size, order)
+        assert together.keys() == set(order)
+        for length, (tokens, logprobs) in together.items():
+            assert tokens == alone[length][0]
+            np.testing.assert_allclose(logprobs, alone[length][1], atol=1e-5)
+
+
+def test_a_padded_prompt_fits_a_few_widths():
+    widths = {padded_width(length) for length in range(1, 4096)}
+    assert len(widths) < 32
+    for length in range(1, 4096):
+        assert length <= padded_width(length) < length + max(32, length / 4)
 
 
 def test_temperature_zero_is_greedy_decoding(adversary, tiny_llama):

@@ -4,11 +4,10 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections import Counter
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,22 +17,18 @@ from eval.decompose.sentences import Sentences
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.run.on_ray import _Worker
+from eval.run.run import _made_rows
 from eval.verify.factscore import FActScore
-from records import Passage, UserError, read_results, write_json, write_jsonl
+from records import Document, Passage, UserError, read_results, write_json, write_jsonl
 from records.errors import run_door
 from tests.model_server import ModelServer
+from tests.on_ray import Started, on_ray
 
-ROOT = Path(__file__).parents[2]
 LOOPBACK = {"0100007F", "0" * 16 + "FFFF0000" + "0100007F", "0" * 24 + "01000000"}
 LISTENS = "0A"
 OUTPUTS = ("results.json", "scored.jsonl")
 TEXTS, CHUNK = 22, 4
-
-
-def on_ray(test):
-    """A test that starts Ray."""
-    skip = pytest.mark.skipif(find_spec("ray") is None, reason="Ray: requirements-ray.txt")
-    return pytest.mark.integration(skip(test))
+COMMAND = ("eval", "score")
 
 
 def true_or_false(body):
@@ -90,63 +85,6 @@ def calm(tmp_path, arguments, server):
     return folder
 
 
-class Started:
-    """The command in a process of its own, with what it starts."""
-
-    def __init__(self, arguments, folder, workers):
-        self.folder = folder
-        self.said = folder.with_suffix(f".{workers}.log")
-        command = [sys.executable, "-m", "eval", "score", *arguments, f"--output={folder}"]
-        with open(self.said, "wb") as said:
-            self.process = subprocess.Popen(
-                [*command, f"--ray.workers={workers}"],
-                cwd=ROOT,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-                stdout=said,
-                stderr=said,
-            )
-
-    def until_kept(self, chunks):
-        """Wait until so many chunks are in the journal."""
-        while self.kept() < chunks:
-            assert self.process.poll() is None, self.said.read_text()
-            time.sleep(0.01)
-
-    def kept(self):
-        journals = list(self.folder.glob(".scored.*.partial.jsonl"))
-        return sum(path.read_text().count('"usage"') for path in journals)
-
-    def started(self):
-        """Process id to command line, of all that the command started."""
-        found, above = {}, {self.process.pid}
-        parents = {int(path.name): parent(path) for path in Path("/proc").glob("[0-9]*")}
-        while above:
-            above = {pid for pid, parent in parents.items() if parent in above}
-            found |= {pid: line(pid) for pid in above}
-        return found
-
-    def workers(self):
-        return [pid for pid, name in self.started().items() if "_Worker" in name]
-
-    def ends_well(self):
-        assert self.process.wait(timeout=120) == 0, self.said.read_text()
-        return [self.folder / name for name in OUTPUTS]
-
-
-def parent(path):
-    try:
-        return int((path / "stat").read_text().rpartition(") ")[2].split()[1])
-    except OSError:  # it has ended
-        return 0
-
-
-def line(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode().replace("\0", " ")
-    except OSError:
-        return ""
-
-
 def listened_to(pids):
     """Addresses, in the kernel's hexadecimal, on which processes listen."""
     sockets = set()
@@ -168,15 +106,16 @@ def listened_to(pids):
 def test_a_worker_that_is_killed_loses_nothing_and_nobody_else_reaches_one(
     tmp_path, arguments, server, calm
 ):
-    run = Started(arguments, tmp_path / "two", 2)
+    run = Started([*COMMAND, *arguments], tmp_path / "two", 2)
     run.until_kept(1)
     first, _ = run.workers()
     listening = listened_to([run.process.pid, *run.started()])
     assert listening, "Ray's processes talk to each other"
     assert listening <= LOOPBACK
     os.kill(first, signal.SIGKILL)
-    for file in run.ends_well():
-        assert file.read_bytes() == (calm / file.name).read_bytes()
+    run.ends_well()
+    for name in OUTPUTS:
+        assert (run.folder / name).read_bytes() == (calm / name).read_bytes()
     # A worker that is stopped leaves SQLite's own two files beside its cache.
     left = {p.name.removesuffix("-shm").removesuffix("-wal") for p in run.folder.iterdir()}
     assert left == {".answers.sqlite", *OUTPUTS}
@@ -187,17 +126,14 @@ def test_a_worker_that_is_killed_loses_nothing_and_nobody_else_reaches_one(
 
 @on_ray
 def test_a_killed_run_goes_on_with_other_workers(tmp_path, arguments, server, calm):
-    run = Started(arguments, tmp_path / "a", 1)
+    run = Started([*COMMAND, *arguments], tmp_path / "a", 1)
     run.until_kept(1)
-    workers = run.workers()
-    run.process.kill()
-    run.process.wait()
+    run.is_killed()
     assert 1 <= run.kept() < TEXTS / CHUNK
-    while any(map(line, workers)):  # they go with it
-        time.sleep(0.05)
-    again = Started(arguments, tmp_path / "a", 2)
-    for file in again.ends_well():
-        assert file.read_bytes() == (calm / file.name).read_bytes()
+    again = Started([*COMMAND, *arguments], tmp_path / "a", 2)
+    again.ends_well()
+    for name in OUTPUTS:
+        assert (again.folder / name).read_bytes() == (calm / name).read_bytes()
     (usage,) = read_results(again.folder / "results.json").provenance["usage"]
     assert usage["answers"] == 2 * TEXTS
     assert len(server.answered) <= 2 * TEXTS + 1, "only what was under way is asked again"
@@ -219,22 +155,23 @@ def test_a_worker_on_another_machine_keeps_answers_in_files_of_its_own(tmp_path,
     cache = tmp_path / "cache/all.sqlite"
     made = []
 
-    def build(config):
-        made.append(config)
-        writer = OpenAIServer("m", server.url)
-        return Pipeline(Sentences(), [FActScore(writer, retrieval=False)])
+    class Asking(Pipeline):
+        def __init__(self, cache: str):
+            made.append(cache)
+            super().__init__(
+                Sentences(), [FActScore(OpenAIServer("m", server.url), retrieval=False)]
+            )
 
+    work = partial(_made_rows, "score", (), Document)
     place = os.getcwd()
     here = pytest.importorskip("ray").util.get_node_ip_address()
-    texts = json.dumps([{"id": "a", "topic": "Ann", "text": "Ann painted 2 birds."}])
+    chunk = json.dumps([{"id": "a", "topic": "Ann", "text": "Ann painted 2 birds."}])
     for host in (here, "192.0.2.9"):
-        worker = _Worker(build, {"cache": str(cache)}, tmp_path / "out", host, place)
-        (row, _) = json.loads(worker({"documents": texts})["rows"])
+        options = {"cache": str(cache)}
+        worker = _Worker(Asking, options, tmp_path / "out", work, host, place)
+        (row, _) = json.loads(worker({"chunk": chunk})["rows"])
         assert row["done"]["verdicts"][0]["label"] == "supported"
-    assert [config["cache"] for config in made] == [
-        str(cache),
-        str(tmp_path / f"cache/all.{here}.sqlite"),
-    ]
+    assert made == [str(cache), str(tmp_path / f"cache/all.{here}.sqlite")]
     kept = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")}
     assert kept == {"out/.answers.sqlite", f"out/.{here}/.answers.sqlite"}
 

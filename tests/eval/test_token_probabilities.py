@@ -12,8 +12,8 @@ from transformers import AutoModelForCausalLM
 
 from eval.models import openai_server
 from eval.models.cache import answer_key
-from eval.models.causal import text_draws
 from eval.models.chat import NO_TOKENS, Answer, Sampling, TokenWriter, Writer
+from eval.models.draws import text_draws
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from tests.model_server import ModelServer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 from eval.models.cache import ANSWERS
 from eval.models.openai_server import OpenAIServer
 from records import UserError
+from records.errors import run_door
+from tests.data_builders.test_builder import Words, everything
 from tests.faults.conftest import Door
 from tests.model_server import ModelServer, prompt_of
 
@@ -106,3 +109,58 @@ def test_an_output_that_is_a_file_is_one_line(tmp_path, score: Door, by_labels):
     code, said = score("--config", by_labels, "--documents", path, "--output", path)
     assert (code, len(said)) == (2, 1), said
     assert f"{path}: cannot be written (File exists)" in said[0]
+
+
+def door(build: Callable[[], object], capsys: pytest.CaptureFixture) -> tuple[int, list[str]]:
+    """A build's exit code, and what it said on standard error."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as left:
+        run_door(lambda: build() and 0)
+    return left.value.code, capsys.readouterr().err.splitlines()
+
+
+def test_a_dataset_that_cannot_be_written_is_one_line(tmp_path, capsys, closed):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("one two three")
+    code, said = door(Words(closed, [str(texts)]).build, capsys)
+    assert (code, len(said)) == (2, 1), said
+    assert "cannot be written" in said[0]
+
+
+def test_a_disk_that_fills_up_while_a_dataset_is_written(tmp_path, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text(" ".join(f"word{n}" for n in range(200)))
+    calm, out = tmp_path / "calm", tmp_path / "out"
+    Words(calm, [str(texts)]).build()
+    rows = (calm / "words_train.jsonl").stat().st_size
+    # In the journal, and in the manifest, which is the shortest file.
+    for size in (rows // 2, (calm / "manifest.json").stat().st_size - 1):
+        with files_of_at_most(size):
+            code, said = door(Words(out, [str(texts)]).build, capsys)
+        assert (code, len(said)) == (2, 1), said
+        assert "cannot be written (File too large); free some space" in said[0]
+        assert not (out / "manifest.json").exists()
+    Words(out, [str(texts)]).build()
+    assert everything(out) == everything(calm)
+
+
+def test_what_a_file_system_refuses_is_one_line_wherever_it_is_met(tmp_path, capsys):
+    path = tmp_path / "a file"
+    path.write_text("")
+
+    def table() -> None:
+        base = sqlite3.connect(tmp_path / "table.sqlite")
+        base.execute("create table t (x)")
+        with files_of_at_most(20_000):
+            base.execute("insert into t values (zeroblob(1000000))")
+            base.commit()
+
+    for refused, said_of_it in (
+        (lambda: (path / "below").mkdir(), f"{path / 'below'}: cannot be read or written (Not a "),
+        (table, "a file: cannot be read or written (d"),
+    ):
+        code, said = door(refused, capsys)
+        assert (code, len(said)) == (2, 1), said
+        assert said_of_it in said[0]
+    with pytest.raises(FileNotFoundError):  # a defect of ours
+        run_door(lambda: (tmp_path / "nowhere").read_text())

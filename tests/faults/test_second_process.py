@@ -1,6 +1,7 @@
 """A second process on the same folder is refused in one line, and the first one is not disturbed.
 
-Of a scoring run: ``tests/eval/test_run.py``. Of a sweep: ``tests/train/test_sweep.py``.
+Of a scoring run: ``tests/eval/test_run.py``. Of a training: ``tests/faults/test_training.py``. Of a
+sweep: ``tests/train/test_sweep.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import pytest
 
 from data_builders.journal import journalled
 from records import JsonlAppender, UserError
+from records.errors import run_door
+from records.writing import alone_in
+from tests.data_builders.test_builder import Words, everything
 from tests.integration.kill import ROOT
 
 # Opens a journal and appends a row to it.
@@ -20,6 +24,14 @@ import sys
 from records import JsonlAppender
 from records.errors import run_door
 run_door(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}]))
+"""
+# Takes a folder and keeps it.
+_HOLDS = """
+import sys, time
+from records.writing import alone_in
+with alone_in(sys.argv[1]):
+    print("mine", flush=True)
+    time.sleep(600)
 """
 
 
@@ -40,6 +52,46 @@ def test_a_builders_journal_belongs_to_one_process(tmp_path):
     assert journalled(path, {"a": 1}, make, unit="text") == {"a": {"name": "a", "text": "A."}}
     assert path.read_text() == '{"name": "a", "text": "A."}\n'
     assert second() == (0, [])
+
+
+def test_a_second_build_into_the_folder_is_refused_in_one_line(tmp_path, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("one two three")
+    calm, out = tmp_path / "calm", tmp_path / "out"
+    refused = []
+
+    class Beside(Words):
+        def make(self, work):
+            with pytest.raises(SystemExit) as left:
+                run_door(lambda: Words(out, [str(texts)], share=0.1).build() and 0)
+            refused.append(left.value.code)
+            return super().make(work)
+
+    Words(calm, [str(texts)]).build()
+    Beside.__module__ = Words.__module__
+    Beside(out, [str(texts)]).build()
+    assert refused == [2]
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"{out}: another process runs in this folder; wait for it" in said
+    assert everything(out) == everything(calm)
+    with alone_in(calm), pytest.raises(UserError, match="another process runs in this folder"):
+        Words(calm, [str(texts)]).build()
+
+
+def test_a_lock_goes_with_its_process(tmp_path):
+    command = [sys.executable, "-c", _HOLDS, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "mine\n"
+        with (
+            pytest.raises(UserError, match="another process runs in this folder"),
+            alone_in(tmp_path),
+        ):
+            pass
+        holder.kill()
+    assert (tmp_path / ".lock").is_file()
+    with alone_in(tmp_path):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_journal_that_cannot_be_opened_is_free_again(tmp_path):

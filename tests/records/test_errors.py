@@ -87,6 +87,99 @@ def test_a_mistake_in_a_config_is_told_with_its_line(stages, said, tmp_path, mon
     assert line == f"error: {said.format(file=file)}"
 
 
+FIT = """\
+name: mine  # what lr is
+model: {{class_path: {model}, init_args: {{base: x, {options}}}}}
+data:
+  class_path: train.data.RecordData
+  init_args: {{train: x, dev: x, {data}}}
+trainer: {{accelerator: cpu, {trainer}}}
+"""
+AS_IT_IS = {
+    "model": "train.unli.Unli",
+    "options": "lr: 0.1",
+    "data": "batch_size: 4",
+    "trainer": "max_steps: 3",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"model": "train.unli.Unly"}, "2: train.unli.Unly: module 'train.unli' has no attribute "
+         "'Unly'; did you mean train.unli.Unli?"),
+        ({"model": "Unly"}, "2: Unly: no class; give its path, such as package.module.Class"),
+        ({"options": "lrr: 1"}, "2: train.unli.Unli has no option 'lrr'; did you mean lr?"),
+        ({"options": "lr: fast"}, "2: train.unli.Unli: Parser key \"lr\": Expected a <class "
+         "'float'>. Got value: fast"),
+        ({"options": "optimizer: {class_path: torch.optim.SGDD}"}, "2: torch.optim.SGDD: module "
+         "'torch.optim' has no attribute 'SGDD'; did you mean torch.optim.SGD?"),
+        ({"options": "optimizer: {class_path: torch.optim.SGD, init_args: {momentun: 1}}"},
+         "2: torch.optim.SGD has no option 'momentun'; did you mean momentum?"),
+        ({"data": "batch_size: many"}, "5: train.data.RecordData: Parser key \"batch_size\": Not "
+         "of type PositiveInt: invalid literal for int() with base 10: 'many'"),
+        ({"trainer": "max_step: 3"}, "6: no option 'trainer.max_step'; did you mean "
+         "trainer.max_steps?"),
+        ({"trainer": "max_steps: many"}, "6: Parser key \"trainer.max_steps\": Expected a <class "
+         "'int'>. Got value: many"),
+        ({"trainer": "callbacks: [{class_path: lightning.pytorch.callbacks.Timmer}]"},
+         "6: lightning.pytorch.callbacks.Timmer: module 'lightning.pytorch.callbacks' has no "
+         "attribute 'Timmer'; did you mean lightning.pytorch.callbacks.Timer?"),
+        ({"trainer": "devices: 1}\npatients: {a: 1"}, "7: no option 'patients'; did you mean "
+         "patience?"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_config_of_a_training_is_told_with_its_line(
+    changed, said, tmp_path, monkeypatch, capsys
+):
+    file = tmp_path / "my.yaml"
+    file.write_text(FIT.format(**AS_IT_IS | changed))
+    line = complaint(["fit", "--config", str(file)], monkeypatch, capsys, "train")
+    assert line == f"error: {file}:{said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("probabilty: 0.7", "3: no option 'probabilty'; did you mean probability?"),
+        ("probability: often", "3: Parser key \"probability\": Expected a <class 'float'>. Got "
+         "value: often"),
+        ("appended: [0, five]", "3: Parser key \"appended\": Expected a <class 'int'>. Got value: "
+         "five"),
+        ("corrupter: {class_path: data_builders.written.corruption.swap.ValueSwop}",
+         "3: data_builders.written.corruption.swap.ValueSwop: module "
+         "'data_builders.written.corruption.swap' has no attribute 'ValueSwop'; did you mean "
+         "data_builders.written.corruption.swap.ValueSwap?"),
+        ("corrupter: {class_path: data_builders.written.corruption.swap.ValueSwap, init_args: "
+         "{endpont: a}}", "3: data_builders.written.corruption.swap.ValueSwap has no option "
+         "'endpont'; did you mean endpoint?"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_config_of_a_dataset_is_told_with_its_line(
+    text, said, tmp_path, monkeypatch, capsys
+):
+    file = tmp_path / "my.yaml"
+    file.write_text(f"# the probability of a change, appended\noutput: data/x\n{text}\n")
+    line = complaint(["corruption", "--config", str(file)], monkeypatch, capsys, "data_builders")
+    assert line == f"error: {file}:{said}"
+
+
+def test_of_several_keys_of_one_name_the_one_with_the_value_is_told(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "my.yaml"
+    sources = "\n  - {file: a.jsonl, weight: 2}\n  - {file: b.jsonl, weight: heavy}\n"
+    file.write_text(f"output: data/x\ntarget: unli\nsources:{sources}")
+    line = complaint(["pairs", "--config", str(file)], monkeypatch, capsys, "data_builders")
+    assert line == (
+        f'error: {file}:5: data_builders.published.pairs.pairs.Source: Parser key "weight": '
+        "Expected a <class 'float'>. Got value: heavy"
+    )
+
+
+def test_a_command_that_is_not_there_is_told_those_that_are(monkeypatch, capsys):
+    line = complaint(["fitt"], monkeypatch, capsys, "train")
+    assert line.startswith("error: no command 'fitt'; give one of: fit, validate, test, predict,")
+
+
 def test_a_module_that_lacks_a_package_is_told_what_it_lacks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -116,6 +209,8 @@ TRAIN, BUILD = "python -m train fit --config configs/train", "python -m data_bui
     [
         ("checkpoints/small/relation", "", "make demo"),
         ("checkpoints/small/untrained/unli", "", "make demo"),
+        ("checkpoints/small/preference_core_step_15", "", "make small"),
+        ("data/preferences_core/preferences_dev.jsonl", "", "make small"),
         ("checkpoints/small/relation_pages/", "", f"{TRAIN}/small/relation_pages.yaml"),
         ("data/kb/passages.jsonl", "", "make demo"),
         ("data/lss/lss_dev.jsonl", "", f"{BUILD} lss --config configs/data/paper/lss.yaml"),
@@ -132,7 +227,7 @@ def test_what_is_missing_is_made_by_a_command(missing, tier, command, monkeypatc
 
 
 def test_the_demo_makes_what_is_said_to_be_made_by_it():
-    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    text, _, _ = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nsmall: ")
     trained = re.search(r"^TRAINED := (.*)$", text, re.MULTILINE)[1].split()
     built = re.findall(r"configs/data/small/(\w+)\.yaml", text)
     assert set(trained) | set(built) == IN_DEMO

@@ -108,7 +108,9 @@ def test_last_of_other_data_starts_anew(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> None:
+def test_killed_and_resumed_with_last(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     options = ["--trainer.max_steps", "80", "--save_every", "4"]
     options += ["--trainer.val_check_interval", "30"]
     main(arguments("unli", *options, run="whole"))
@@ -125,6 +127,7 @@ def test_killed_and_resumed_with_last(arguments: Callable, tmp_path: Path) -> No
 
     main(arguments("unli", *options, "--ckpt_path", "last", run="killed"))
 
+    assert "starting anew" not in capsys.readouterr().err
     one, two = (
         (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
         for run in ("whole", "killed")

@@ -180,8 +180,8 @@ class Decomposition(Experiment):
         names = list(dict.fromkeys(document.generator for document in documents))
         check_reported(self.reported, [*metrics, *(["factscore"] if self.gamma else [])], names)
         judged = {
-            name: run.documents(name, partial(self._judge, own, self.verify), documents, Judged)
-            for name, own in self.decomposers.items()
+            name: run.documents(name, partial(self._judge, name, True), documents, Judged)
+            for name in self.decomposers
         }
         files = {
             "subclaims.jsonl": [_row(name, one) for name, own in judged.items() for one in own],
@@ -219,9 +219,8 @@ class Decomposition(Experiment):
             raise UserError(f"documents: no passage is left of {len(found)} ({dict(left_out)})")
         return kept, dict(left_out)
 
-    def _judge(
-        self, decomposer: Decomposer, verify: list[Verifier], documents: Sequence[Document]
-    ) -> list[Judged]:
+    def _judge(self, name: str, verified: bool, documents: Sequence[Document]) -> list[Judged]:
+        decomposer, verify = self.decomposers[name], self.verify if verified else []
         if verify:
             pipeline = Pipeline(decomposer, verify, self.retrieve, self.select, gamma=self.gamma)
             scored = pipeline.score(documents)
@@ -282,7 +281,7 @@ class Decomposition(Experiment):
             own = documents
             if isinstance(decomposer, Given):
                 own = [document for document in documents if decomposer.has(document)]
-            work = partial(self._judge, decomposer, [])
+            work = partial(self._judge, name, False)
             judged = run.documents(f"sentences of {name}", work, own, Judged)
             rows += [_row(name, one) for one in judged]
         return rows

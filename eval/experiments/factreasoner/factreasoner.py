@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from functools import partial
 
 from eval.experiments.experiment import Experiment, Found, at_least_one
 from eval.experiments.factreasoner.factreasoner_page import GIVEN, FactReasonerPage
@@ -107,16 +108,14 @@ class FactReasoner(Experiment):
 
         Beside the results ``scored.jsonl``: every document of every set, with its verdicts.
         """
-        variants = list(self._variants())
-        verify = [Named(name, verifier, self.no_evidence) for _, name, verifier in variants]
-        challengers = [name for own, name, _ in variants if own in self.challengers]
+        challengers = [name for own, name, _ in self._variants() if own in self.challengers]
         values, rows, ks = [], [], {}
         for domain, path in self.documents.items():
             documents = read_records(path, Document)
-            for group, retrieve in (self.retrieve or {GIVEN: None}).items():
-                pipeline = Pipeline(self.decompose, verify, retrieve, revise=self.revise, gamma=0)
+            for group in self.retrieve or [GIVEN]:
                 part = f"{domain}\n{group}"
-                scored = run.documents(part, pipeline.score, documents, Scored, CHUNK)
+                score = partial(self._score, group)
+                scored = run.documents(part, score, documents, Scored, CHUNK)
                 k = ks[domain if group == GIVEN else f"{domain}, {group}"] = (
                     self.k or expected_claims(scored)
                 )
@@ -125,6 +124,13 @@ class FactReasoner(Experiment):
                 names = {"set": domain, "evidence": group}
                 rows += [names | one.model_dump(mode="json", exclude_none=True) for one in scored]
         return Found(values, {"scored.jsonl": rows}, {"k": ks})
+
+    def _score(self, group: str, documents: Sequence[Document]) -> list[Scored]:
+        """The documents by a source of evidence."""
+        verify = [Named(name, own, self.no_evidence) for _, name, own in self._variants()]
+        retrieve = self.retrieve.get(group)
+        pipeline = Pipeline(self.decompose, verify, retrieve, revise=self.revise, gamma=0)
+        return pipeline.score(documents)
 
     def _variants(self) -> Iterator[tuple[str, str, Verifier]]:
         """The assessors, once with each relation model where they have one.

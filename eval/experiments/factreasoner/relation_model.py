@@ -72,6 +72,7 @@ class RelationModel(Experiment):
 
     name = "relation_model"
     page = RelationModelPage()
+    in_chunks = False
 
     def __init__(
         self,

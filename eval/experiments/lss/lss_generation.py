@@ -58,6 +58,7 @@ class LssGeneration(Experiment):
 
     name = "lss_generation"
     page = LssPage()
+    in_chunks = False
 
     def __init__(
         self,

@@ -61,6 +61,7 @@ class LssLengths(Experiment):
 
     name = "lss_lengths"
     page = LssPage()
+    in_chunks = False
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from components.sentences import split_sentences
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
@@ -85,9 +86,9 @@ class Optimise(Experiment):
 
         Beside the results ``texts.jsonl``: every text with its claims, verdicts and selections.
         """
-        grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
         documents = self.documents()
-        rows = run.documents("texts", grid, documents, Row)
+        score = partial(self._score, run.config.get("metrics"))
+        rows = run.documents("texts", score, documents, Row)
         cells = cells_of(rows)
         values = [
             *of_steps(cells, self.seed),
@@ -103,6 +104,10 @@ class Optimise(Experiment):
             "texts": [[*place, number] for place, number in counts.items()],
         }
         return Found(values, {"texts.jsonl": rows}, told)
+
+    def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
+        """The texts under all metrics, as they are configured, and all defences."""
+        return Grid(self.metrics, self.defences, config)(documents)
 
     def _judge(self, documents: Sequence[Document]) -> list[Judged]:
         sentences = [split_sentences(document.text) for document in documents]

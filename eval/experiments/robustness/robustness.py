@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -150,10 +151,10 @@ class Robustness(Experiment):
         Beside the results ``texts.jsonl``, every text with its claims, verdicts and selections, and
         the same of the curves' texts in ``curves.jsonl``.
         """
-        grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
+        score = partial(self._score, run.config.get("metrics"))
         documents, curves = self._texts()
         self._training_curves(run.output)
-        rows = run.documents("texts", grid, documents, Row)
+        rows = run.documents("texts", score, documents, Row)
         cells = cells_of(rows)
         values = [
             *of_texts(cells, self.by, self.seed),
@@ -164,7 +165,7 @@ class Robustness(Experiment):
         ]
         of_curves: list[CurveRow] = []
         for name, texts in curves.items():
-            own = run.documents(f"curve {name}", grid, texts, Row)
+            own = run.documents(f"curve {name}", score, texts, Row)
             values += curve(name, cells_of(own), self.seed)
             of_curves += [CurveRow(curve=name, **dict(row)) for row in own]
         topics = {name: len({d.topic for d in texts}) for name, texts in curves.items()}
@@ -178,6 +179,10 @@ class Robustness(Experiment):
         }
         files = {"texts.jsonl": rows, **({CURVES: of_curves} if of_curves else {})}
         return Found(values, files, told)
+
+    def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
+        """The texts under all metrics, as they are configured, and all defences."""
+        return Grid(self.metrics, self.defences, config)(documents)
 
     def plan(self, run: Run) -> Plan:
         """Texts, curves, metrics and defences, and the texts that are still to be scored."""

@@ -1,0 +1,153 @@
+"""Batched engines: text pairs in, one answer a pair out; deduplicated, cached, in even batches.
+
+An engine takes a list of text pairs over the whole batch of documents. Inputs are deduplicated,
+looked up in the cache, and judged in batches of **equal length**: without padding, the answer to a
+pair does not depend on what else is asked, or on what a killed run had already answered (up to the
+last bits of a float32).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+from transformers.utils import logging
+
+from components.encoding import Pair
+from eval.models.cache import AnswerCache, answer_key
+from eval.models.counting import CountsPairs
+
+Dtype = Literal["float32", "bfloat16"]
+
+# Pairs that are tokenized and sorted together; bounds the memory that millions of pairs take.
+WINDOW = 16_384
+# A batch holds at most batch_size rows and batch_size times this many tokens. On a CPU larger
+# batches of long rows fall out of its cache (measured: half the speed at 6 000 tokens).
+_TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
+
+
+def pick_device(device: str) -> torch.device:
+    """``auto`` is the accelerator where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
+
+
+class _PackedLinear(torch.nn.Module):
+    """A linear layer whose weights are laid out for oneDNN, for inference on a CPU.
+
+    The same numbers as ``torch.nn.Linear`` up to rounding. Where PyTorch hands float32 to MKL,
+    which leaves AVX-512 unused on AMD, this computes up to 2.3 times as fast; bfloat16, which is
+    oneDNN's already, gains some 8 % of a whole model's time.
+    """
+
+    def __init__(self, linear: torch.nn.Linear):
+        super().__init__()
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.data, None)
+        self.bias = None if linear.bias is None else linear.bias.data
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
+
+
+def pack_linears(module: torch.nn.Module) -> None:
+    """Replace the linear layers of a model on a CPU by packed ones."""
+    for name, child in module.named_children():
+        if type(child) is torch.nn.Linear and torch.backends.mkldnn.is_available():
+            setattr(module, name, _PackedLinear(child))
+        else:
+            pack_linears(child)
+
+
+class Row(NamedTuple):
+    """One encoded input: features of one length, and for a tagger where the words start."""
+
+    features: dict[str, list[int]]
+    places: Sequence[int | None] = ()
+
+
+class Engine(CountsPairs):
+    """What judges text pairs with an encoder: deduplication, cache and batches.
+
+    Args:
+        batch_size: rows a batch; a batch of long rows has fewer.
+        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
+        dtype: of the weights and of what is computed with them.
+    """
+
+    # What decides the answers; and the model, loaded when first needed.
+    identity: dict[str, Any]
+    _model: PreTrainedModel
+
+    def __init__(
+        self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
+    ):
+        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        self.batch_size = batch_size
+        self.device = pick_device(device)
+        self.dtype = dtype
+        self._cache = AnswerCache(cache) if cache is not None else None
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        """What decides the answers, for the cache's keys."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
+
+    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+        """Encode pairs, each as it would be encoded alone."""
+        raise NotImplementedError
+
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+        """Turn the logits of a batch into one float array a row."""
+        raise NotImplementedError
+
+    def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+        """Indices of rows of equal length, longest first."""
+        lengths = [len(row.features["input_ids"]) for row in rows]
+        order = sorted(range(len(rows)), key=lambda index: -lengths[index])
+        budget = self.batch_size * _TOKENS_PER_ROW.get(self.device.type, 256)
+        for length, group in groupby(order, key=lambda index: lengths[index]):
+            members = list(group)
+            step = max(1, min(self.batch_size, budget // length))
+            yield from (members[s : s + step] for s in range(0, len(members), step))
+
+    @torch.inference_mode()
+    def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
+        rows = self._encode(inputs)
+        for batch in self._batches(rows):
+            chosen = [rows[index] for index in batch]
+            features = {
+                name: torch.tensor([row.features[name] for row in chosen], device=self.device)
+                for name in chosen[0].features
+            }
+            logits = self._model(**features).logits
+            answers = self._read(logits.double().cpu().numpy(), chosen)
+            yield {inputs[i]: a for i, a in zip(batch, answers, strict=True)}
+
+    def _judge(self, inputs: Sequence[Pair]) -> list[np.ndarray]:
+        """One answer an input, from the cache or the model."""
+        answers: dict[Pair, np.ndarray] = dict.fromkeys(inputs)
+        keys: dict[Pair, bytes] = {}
+        if self._cache is not None:
+            keys = {pair: answer_key(self._fingerprint, pair) for pair in answers}
+            known = self._cache.get(list(keys.values()))
+            answers = {pair: known.get(key) for pair, key in keys.items()}
+        missing = [pair for pair, answer in answers.items() if answer is None]
+        if self._count is not None:
+            answers.update(self._counted(missing, keys, len(answers) - len(missing)))
+            missing = []
+        for start in range(0, len(missing), WINDOW):
+            for fresh in self._forward(missing[start : start + WINDOW]):
+                if self._cache is not None:
+                    self._cache.put({keys[pair]: answer for pair, answer in fresh.items()})
+                answers.update(fresh)
+        return [answers[pair] for pair in inputs]

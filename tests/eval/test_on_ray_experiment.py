@@ -1,0 +1,111 @@
+"""An experiment on Ray: the same bytes as one process, whoever is killed."""
+
+import os
+import signal
+
+import pytest
+import yaml
+
+from eval.commands.experiment import main
+from eval.run.on_ray import OnRay
+from eval.run.run import CHUNK, Run
+from records import Document, write_jsonl
+from tests.model_server import ModelServer
+from tests.on_ray import Gate, Started, on_ray
+
+TEXTS = 2 * CHUNK + 4
+
+
+def has_an_even_number(body):
+    number = "".join(char for char in body["messages"][-1]["content"] if char.isdigit())
+    return str(int(number) % 2 == 0)
+
+
+def texts():
+    """Honest ones and adversarial ones, on the same topics."""
+    for number in range(TEXTS):
+        kind = "info" if number % 2 else "normal"
+        text = f"Ann painted {number} birds."
+        yield {"id": f"{number}", "topic": f"Ann {number // 2}", "kind": kind, "text": text}
+
+
+def appended():
+    """Clean twins, and corrupted texts with k sentences behind."""
+    for number in (2, 4):
+        own = {"id": f"{number}", "topic": f"Ann {number}", "kind": "clean"}
+        yield own | {"text": f"Ann painted {number} birds."}
+        corrupted = own | {"id": f"{number}-1", "kind": "corrupted", "clean": f"{number}", "k": 1}
+        yield corrupted | {"text": f"Ann painted {number + 1} birds. She had {number} birds."}
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+@pytest.fixture
+def server(gate):
+    def reply(body):
+        gate()
+        return has_an_even_number(body)
+
+    with ModelServer(reply) as running:
+        yield running
+        gate.let(float("inf"))
+
+
+@pytest.fixture
+def robustness(tmp_path, server, relation):
+    """Of two metrics that share a verifier which asks a language model, and a defence."""
+    write_jsonl(tmp_path / "texts.jsonl", texts())
+    write_jsonl(tmp_path / "appended.jsonl", appended())
+    given = {"model": "m", "base_url": server.url, "concurrency": 1, "prices": [1.0, 2.0]}
+    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": given}
+    model = {"checkpoint": str(relation), "cache": str(tmp_path / "cache/pairs.sqlite")}
+    entailment = {"class_path": "eval.models.encoder.Entailment", "init_args": model}
+    asked = {"writer": writer, "retrieval": False}
+    asks = {"class_path": "eval.verify.factscore.FActScore", "init_args": asked}
+    core = {"entailment": entailment, "weighting": "uniform"}
+    metric = {"decompose": {"class_path": "eval.decompose.sentences.Sentences"}, "verify": [asks]}
+    options = {
+        "texts": [str(tmp_path / "texts.jsonl")],
+        "curves": {"appended": [str(tmp_path / "appended.jsonl")]},
+        "metrics": {"one": metric, "penalised": metric | {"gamma": 10}},
+        "defences": {"core": {"class_path": "eval.select.core.Core", "init_args": core}},
+        "by": [],
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"experiment": options}))
+    return ["robustness", f"--config={tmp_path / 'config.yaml'}"]
+
+
+@on_ray
+def test_robustness_on_ray_goes_on_with_other_workers(tmp_path, robustness, gate):
+    calm = tmp_path / "calm"
+    assert main([*robustness, f"--output={calm}"]) == 0
+    (tmp_path / "cache").rename(tmp_path / "before")
+    gate.let(CHUNK + 20)
+    run = Started(["eval", "experiment", *robustness], tmp_path / "a", 1)
+    run.until(gate.is_reached)
+    run.until_kept(1)
+    run.is_killed()
+    gate.let(40)
+    again = Started(["eval", "experiment", *robustness], tmp_path / "a", 2)
+    again.until(gate.is_reached)
+    os.kill(again.workers()[0], signal.SIGKILL)
+    gate.let(float("inf"))
+    again.ends_well()
+    names = {path.name for path in calm.iterdir() if not path.name.startswith(".")}
+    assert {"results.json", "texts.jsonl", "curves.jsonl", "report.html"} <= names
+    for name in names:
+        if (calm / name).is_file():
+            assert (again.folder / name).read_bytes() == (calm / name).read_bytes(), name
+
+
+def test_work_that_no_worker_can_do_is_a_defect_and_not_done_elsewhere(tmp_path):
+    """Of a lambda or another object's method a worker could not know what to do."""
+    documents = [Document(id="a", topic="Ann", text="Ann painted.")]
+    with (
+        Run("score", [], {}, tmp_path, ray=OnRay(2)) as run,
+        pytest.raises(TypeError, match="no method of what the run holds"),
+    ):
+        run.documents("texts", lambda some: list(some), documents, Document)

@@ -1,0 +1,232 @@
+"""Published NLI models as relation models: classes, windows, commits, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import huggingface_hub.constants
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+)
+
+from eval.__main__ import main
+from eval.commands.core import find_checkpoints
+from eval.models.cache import AnswerCache
+from eval.models.encoder import Entailment, LssTagger, Unli
+from eval.run.provenance import inputs, missing, provenance
+from eval.verify.nli import NLI
+from records import Claim, Document, Passage, UserError, write_jsonl
+
+THREE = ["CONTRADICTION", "Entailment", "neutral"]
+UNNAMED = ["LABEL_0", "LABEL_1", "LABEL_2"]
+PAIRS = [("Ada wrote a note.", "Ada wrote."), ("She was born in London.", "Ada is a poet.")]
+HUB = "lab/nli"
+COMMIT, OTHER = "a" * 40, "b" * 40
+
+Maker = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def published(save_bert: Maker, letter_tokenizer: Callable) -> Maker:
+    """Makes a folder as a hub model is, with the classes it names."""
+
+    def make(labels: list[str], kind: type = BertForSequenceClassification, **more: object) -> Path:
+        options = {"max_position_embeddings": 256, "initializer_range": 0.3} | more
+        names = {"id2label": dict(enumerate(labels))} if labels else {}
+        return save_bert(kind, letter_tokenizer(pairs=True), **options, **names)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def three(published: Maker) -> Path:
+    return published(THREE)
+
+
+@pytest.fixture
+def hub(three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that holds one model in two commits, as after downloads; the hub is out of reach."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    repository = tmp_path / "hub" / "models--lab--nli"
+    for name, commit in (("main", COMMIT), ("v2", OTHER)):
+        shutil.copytree(three, repository / "snapshots" / commit)
+        (repository / "refs").mkdir(exist_ok=True)
+        (repository / "refs" / name).write_text(commit)
+    path = repository / "snapshots" / OTHER / "model.safetensors"
+    weights = load_file(path)
+    weights["classifier.bias"] += torch.tensor([0.0, 1.0, 0.0])
+    save_file(weights, path, metadata={"format": "pt"})
+    return repository
+
+
+@torch.no_grad()
+def by_hand(folder: Path, premise: str, hypothesis: str) -> list[float]:
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    encoded = AutoTokenizer.from_pretrained(folder)(premise, hypothesis, return_tensors="pt")
+    return model(**encoded).logits[0].softmax(-1).tolist()
+
+
+def test_three_classes_are_put_into_our_order(three):
+    found = Entailment(three).relations(PAIRS)
+    for row, pair in zip(found, PAIRS, strict=True):
+        contradiction, entailment, neutral = by_hand(three, *pair)
+        np.testing.assert_allclose(row, [entailment, neutral, contradiction], atol=1e-6)
+    assert np.ptp(found) > 0.05  # otherwise any order would pass
+
+
+def test_of_two_classes_not_entailment_is_shown_as_neutral(published):
+    folder = published(["not_entailment", "entailment"])
+    engine = Entailment(folder)
+    found = engine.relations(PAIRS)
+    for row, pair in zip(found, PAIRS, strict=True):
+        other, entailment = by_hand(folder, *pair)
+        np.testing.assert_allclose(row, [entailment, other, 0], atol=1e-6)
+    documents = [Document(id="d", topic="Ada", text="Ada wrote.")]
+    claims = [[Claim(id="c", text=PAIRS[0][1], contexts=["p"])]]
+    passages = [[Passage(id="p", title="Ada", text=PAIRS[0][0])]]
+    ((verdict,),) = NLI(engine)(documents, claims, passages)
+    assert verdict.label == ("supported" if found[0][0] > 0.5 else "not_supported")
+    assert verdict.p == pytest.approx(found[0][0])
+
+
+def test_unnamed_classes_need_the_order(published, three):
+    folder = published(UNNAMED)
+    with pytest.raises(
+        UserError, match=r"classes LABEL_0, LABEL_1, LABEL_2 are .* give labels, in"
+    ):
+        Entailment(folder)
+    named = Entailment(folder, labels=["contradiction", "entailment", "neutral"])
+    # The same random weights as those of the model that names its classes.
+    np.testing.assert_array_equal(named.relations(PAIRS), Entailment(three).relations(PAIRS))
+    with pytest.raises(UserError, match="has 3 classes, but labels names 2"):
+        Entailment(folder, labels=["entailment", "not_entailment"])
+    with pytest.raises(UserError, match="classes yes, no, maybe are not known as relations"):
+        Entailment(folder, labels=["yes", "no", "maybe"])
+
+
+def test_a_long_premise_is_read_in_windows_that_fit(three, published):
+    component = Entailment(three).component
+    assert (component.max_length, component.chunk_words) == (256, 150)
+    assert Entailment(published(THREE, max_position_embeddings=600)).component.max_length == 512
+    engine = Entailment(three)
+    premise = " ".join(["a note"] * 140)
+    rows = engine.relations([(premise, "A."), (" ".join(["a note"] * 75), "A.")])
+    np.testing.assert_allclose(rows[0], rows[1], atol=1e-6)  # every window says the same
+
+
+def test_what_cannot_be_read_is_a_line(three, published, tmp_path):
+    with pytest.raises(UserError, match="BertForMaskedLM is no sequence classifier"):
+        Entailment(published([], BertForMaskedLM))
+    pickled = Path(shutil.copytree(three, tmp_path / "pickled"))
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"no weights .* pickles are not read"):
+        Entailment(pickled)
+    coded = Path(shutil.copytree(three, tmp_path / "coded"))
+    config = json.loads((coded / "config.json").read_text())
+    own = {"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Config"}}
+    (coded / "config.json").write_text(json.dumps(config | own))
+    (coded / "theirs.py").write_text("raise SystemExit('ran')\n")
+    with pytest.raises(UserError, match=r"coded: its config\.json cannot be used \(.*custom code"):
+        Entailment(coded)
+    with pytest.raises(UserError, match="a folder has no revision v2"):
+        Entailment(three, revision="v2")
+
+
+def test_a_checkpoint_of_ours_says_itself_what_it_is(relation, three):
+    for options in ({"revision": "v2"}, {"labels": ["entailment", "neutral", "contradiction"]}):
+        with pytest.raises(UserError, match=r"its component\.json says what it is"):
+            Entailment(relation, **options)
+    for engine in (Unli, LssTagger):
+        with pytest.raises(UserError, match=r"no component\.json"):
+            engine(three)
+
+
+def test_the_commit_of_a_hub_model_decides_its_answers(hub, three, tmp_path):
+    cache = tmp_path / "cache.sqlite"
+    engine = Entailment(HUB, cache=cache)
+    assert engine.component.base == {"id": HUB, "revision": COMMIT}
+    found = engine.relations(PAIRS)
+    np.testing.assert_array_equal(found, Entailment(three).relations(PAIRS))
+    pinned = Entailment(HUB, cache=cache, revision="v2").relations(PAIRS)
+    assert (pinned[:, 0] > found[:, 0]).all()
+    (again,) = [Entailment(HUB, cache=cache, revision=COMMIT)]
+    with again.counting(set()) as count:
+        np.testing.assert_array_equal(again.relations(PAIRS), found)
+    assert (count.pairs, count.known) == (0, 2)
+    rows = AnswerCache(cache)._table.execute("SELECT COUNT(*) FROM checked_answers").fetchone()
+    assert rows == (4,)
+
+
+def test_what_the_hub_does_not_have_is_a_line(hub):
+    with pytest.raises(UserError, match=r"lab/other: no such model, here or on the hub \("):
+        Entailment("lab/other")
+    with pytest.raises(UserError, match=r"checkpoints: no component\.json"):
+        Entailment("checkpoints")
+    (hub / "snapshots" / COMMIT / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="lab/nli: weights cannot be loaded"):
+        Entailment(HUB).relations(PAIRS)
+
+
+def test_a_hub_id_is_not_missing_and_a_mistyped_folder_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("checkpoints").mkdir()
+
+    def lacks(name: str) -> bool:
+        return bool(missing({"entailment": {"init_args": {"checkpoint": name}}}))
+
+    assert not lacks("MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli")
+    mistyped = ["checkpoints/relatoin", "checkpoint/small/relation", "./mine/nli", "relation"]
+    assert all(map(lacks, mistyped))
+
+
+def test_the_weights_of_a_folder_count_as_inputs(three, tmp_path):
+    folder = Path(shutil.copytree(three, tmp_path / "model"))
+    config = {"checkpoint": str(folder)}
+    before = inputs(config)
+    assert provenance(config, before)["checkpoints"] == {
+        str(folder): {"sha256": before[str(folder)]}
+    }
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.bias"] += 1
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert inputs(config) != before
+
+
+def test_eval_component_judges_it_against_ours(published, relation, unli, tmp_path, capsys):
+    names = ("entailment", "neutral", "contradiction")
+    rows = [
+        {"premise": f"Person {i} wrote.", "hypothesis": f"Claim {i}.", "label": names[i % 3]}
+        for i in range(12)
+    ]
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    argv = ["component", "--data", str(tmp_path / "pairs.jsonl"), "--against", str(relation)]
+    argv += ["--labels", "[contradiction, entailment, neutral]"]
+    assert main([*argv, "--checkpoint", str(published(UNNAMED))]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (found["component"], found["n"]) == ("relation", 12)
+    assert "entailment_auroc_difference" in found["metrics"]
+    with pytest.raises(UserError, match=r"--labels, --revision: for NLI models; .* is a unli"):
+        main([*argv, "--checkpoint", str(unli)])
+
+
+def test_eval_core_takes_it_beside_a_unli_checkpoint(three, unli):
+    assert find_checkpoints([str(three), str(unli)]) == {
+        "relation": str(three),
+        "unli": str(unli),
+    }
+    assert find_checkpoints([HUB]) == {"relation": HUB}
+    with pytest.raises(UserError, match="are both relation"):
+        find_checkpoints([HUB, str(three)])
+    with pytest.raises(UserError, match="relatoin: no such folder"):
+        find_checkpoints([str(three.parent / "relatoin")])

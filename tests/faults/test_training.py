@@ -1,0 +1,140 @@
+"""A training on a full disk, beside another one, or into a folder that cannot be made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.callbacks import Callback
+
+from records.errors import run_door
+from records.writing import alone_in
+from tests.faults.test_disk import closed, files_of_at_most  # noqa: F401 (a fixture)
+from tests.integration.kill import ROOT
+from tests.train.conftest import arguments, tiny_bert, tiny_llama, write  # noqa: F401 (fixtures)
+from tests.train.test_resume import crash_at
+from train.__main__ import main
+from train.distributed import is_first
+
+# Arguments of `python -m train` to its exit code, and what it said on standard error.
+Door = Callable[[list[str]], tuple[int, list[str]]]
+
+
+class StartsAnother(Callback):
+    """Starts the same training once more, in the middle of a step."""
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        if trainer.global_step == 2:
+            command = [sys.executable, "-m", "train", *StartsAnother.given]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            StartsAnother.said = done.returncode, done.stderr.splitlines()
+
+
+@pytest.fixture
+def train(capsys: pytest.CaptureFixture) -> Door:
+    """Runs ``python -m train``."""
+
+    def run(given: list[str]) -> tuple[int, list[str]]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            run_door(partial(main, given))
+        return left.value.code, capsys.readouterr().err.splitlines()
+
+    return run
+
+
+def exported(folder: Path, run: str) -> bytes:
+    return (folder / f"checkpoints/{run}/model.safetensors").read_bytes()
+
+
+def hidden(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob(".*")]
+
+
+def test_a_second_training_is_refused_and_the_first_not_disturbed(
+    tmp_path, arguments, train  # noqa: F811 (a fixture)
+):  # fmt: skip
+    assert train(arguments("unli", run="calm")) == (0, [])
+    StartsAnother.given = arguments("unli", run="run")
+    callback = "tests.faults.test_training.StartsAnother"
+    assert train([*StartsAnother.given, "--trainer.callbacks", callback]) == (0, [])
+    refused = "another process runs in this folder; wait for it, or give another --name"
+    assert StartsAnother.said == (2, [f"error: {tmp_path / 'runs/run'}: {refused}"])
+    assert exported(tmp_path, "run") == exported(tmp_path, "calm")
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("rank", "node", "first"), [(0, None, True), (0, "0", True), (1, None, False), (0, "1", False)]
+)
+def test_one_process_of_several_takes_the_folder(rank, node, first, monkeypatch):
+    # Lightning reads the rank from what a launcher says, and of its own launcher not the machine.
+    monkeypatch.setattr(rank_zero_only, "rank", rank)
+    if node is not None:
+        monkeypatch.setenv("NODE_RANK", node)
+    assert is_first() is first
+
+
+def test_a_disk_that_fills_up_keeps_the_last_checkpoint(
+    tmp_path, arguments, train  # noqa: F811 (a fixture)
+):  # fmt: skip
+    options = ["--save_every", "1"]
+    assert train(arguments("unli", *options, run="calm")) == (0, [])
+    crash = ["--trainer.callbacks", f"[{crash_at(4, False)}]"]
+    with pytest.raises(RuntimeError, match="crash"):
+        main(arguments("unli", *options, *crash))
+    last = tmp_path / "runs/run/last.ckpt"
+    before = last.read_bytes()
+    again = arguments("unli", *options, "--ckpt_path", str(last))
+    with files_of_at_most(len(before) - 1):
+        code, said = train(again)
+    assert (code, len(said)) == (2, 1), said
+    assert said[0] == (
+        f"error: {last}: cannot be written (File too large); free some space, or give a folder "
+        "that you may write to"
+    )
+    assert last.read_bytes() == before
+    assert hidden(tmp_path) == []
+    assert train(again) == (0, [])
+    assert exported(tmp_path, "run") == exported(tmp_path, "calm")
+
+
+def test_a_disk_that_fills_up_keeps_the_exported_checkpoint(
+    tmp_path, arguments, train  # noqa: F811 (a fixture)
+):  # fmt: skip
+    given = arguments("unli", "--trainer.max_steps", "0")  # nothing is written but the export
+    assert train(given) == (0, [])
+    before = exported(tmp_path, "run")
+    with files_of_at_most(len(before) - 1):
+        code, said = train([*given, "--seed_everything", "2"])
+    assert (code, len(said)) == (2, 1), said
+    assert f"{tmp_path / 'checkpoints/run'}: cannot be written (File too large)" in said[0]
+    assert exported(tmp_path, "run") == before
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("option", ["--runs", "--export_to"])
+def test_a_folder_that_cannot_be_made_is_one_line(
+    option, tmp_path, arguments, train, closed  # noqa: F811 (fixtures)
+):  # fmt: skip
+    code, said = train(arguments("unli", option, str(closed)))
+    assert (code, len(said)) == (2, 1), said
+    assert "cannot be written" in said[0]
+    assert not list(tmp_path.rglob("*.ckpt")), "told before anything is trained"
+
+
+def test_a_killed_training_holds_nobody_up(tmp_path, arguments, train):  # noqa: F811 (a fixture)
+    folder = tmp_path / "runs/run"
+    given = arguments("unli", "--trainer.max_steps", "0")
+    folder.mkdir(parents=True)
+    (folder / ".lock").write_text("")  # as a killed one leaves it
+    (folder / ".last.ckpt.abcdefgh").write_text("torn")
+    assert train(given) == (0, [])
+    assert hidden(folder) == []
+    with alone_in(folder):
+        assert train(given)[0] == 2
