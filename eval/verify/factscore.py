@@ -87,7 +87,7 @@ class FActScore(ByPrompt):
 
     def holds(self) -> list[object]:
         """The language model, NP and the prompts."""
-        return [self.asker, self.nonparametric, self.prompt, *self.several.holds()]
+        return [self.asker, self.nonparametric, self.prompt, self.several]
 
     def __call__(
         self,

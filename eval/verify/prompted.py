@@ -33,7 +33,7 @@ class ByPrompt(ClaimByClaim):
 
     def holds(self) -> list[object]:
         """The language model and its prompts."""
-        return [self.asker, self.prompt, *self.several.holds()]
+        return [self.asker, self.prompt, self.several]
 
     @abstractmethod
     def messages(self, one: Asked) -> list[Message]:

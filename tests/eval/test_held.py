@@ -47,8 +47,8 @@ PLAIN = {
     "sets": {"a": "a.jsonl"},
     "adversaries": {"a": {0: ["a.jsonl"]}},
 }
-# What no configuration names: a decorator for a user's code, and what a retriever builds itself.
-INSIDE = {"core", "Selecting", "DenseIndex"}
+# What no configuration names: a decorator for a user's code, and what a stage builds itself.
+INSIDE = {"core", "Selecting", "DenseIndex", "SeveralClaims"}
 
 
 class Part:
