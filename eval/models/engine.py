@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -120,18 +121,34 @@ class Engine(CountsPairs):
             step = max(1, min(self.batch_size, budget // length))
             yield from (members[s : s + step] for s in range(0, len(members), step))
 
-    @torch.inference_mode()
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
         rows = self._encode(inputs)
-        for batch in self._batches(rows):
+        batches = list(self._batches(rows))
+        model = self._model  # loaded once, before the threads
+        threads = min(torch.get_num_threads(), len(batches)) if self.device.type == "cpu" else 1
+
+        @torch.inference_mode()
+        def judged(batch: list[int]) -> dict[Pair, np.ndarray]:
             chosen = [rows[index] for index in batch]
             features = {
                 name: torch.tensor([row.features[name] for row in chosen], device=self.device)
                 for name in chosen[0].features
             }
-            logits = self._model(**features).logits
+            logits = model(**features).logits
             answers = self._read(logits.double().cpu().numpy(), chosen)
-            yield {inputs[i]: a for i, a in zip(batch, answers, strict=True)}
+            return {inputs[i]: a for i, a in zip(batch, answers, strict=True)}
+
+        if threads <= 1:
+            yield from map(judged, batches)
+            return
+        # A thread a batch: cores that share each matrix product wait for each other.
+        before = torch.get_num_threads()
+        try:
+            alone = partial(torch.set_num_threads, 1)
+            with ThreadPoolExecutor(threads, initializer=alone) as pool:
+                yield from pool.map(judged, batches)
+        finally:
+            torch.set_num_threads(before)
 
     def _judge(self, inputs: Sequence[Pair]) -> list[np.ndarray]:
         """One answer an input, from the cache or the model."""

@@ -94,6 +94,21 @@ def test_no_pairs_no_answers(relation, unli):
     assert Unli(unli).likelihood([]).shape == (0,)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_answers_do_not_depend_on_the_threads(relation, dtype):
+    before = torch.get_num_threads()
+    answers = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            engine = Entailment(relation, batch_size=2, dtype=dtype)
+            answers.append(engine.relations(PAIRS))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(*answers)
+
+
 def test_bfloat16_stays_close(relation):
     exact = Entailment(relation, dtype="float32").relations(PAIRS)
     rough = Entailment(relation, dtype="bfloat16").relations(PAIRS)

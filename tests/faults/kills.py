@@ -2,9 +2,10 @@
 
     python tests/faults/kills.py --door score --times 20 --seed 0
 
-Models are tiny and made on the spot; nothing is asked of a network. Exit code 1 where a byte
-differs. The moments are drawn between the first sign of the output and the end of the calm run,
-since before that a process only imports.
+Models are tiny and made on the spot (``demo`` is ``make demo``, whole); nothing is asked of a
+network. Exit code 1 where a byte differs. The moments are drawn between the first sign of the
+output and the end of the calm run, since before that a process only imports; a run that ends
+before its moment is compared, and another begun, until the kills are reached.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import argparse
 import json
 import os
 import random
-import signal
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from records import write_json, write_jsonl  # noqa: E402 (not installed)
-from tests.integration.kill import same_bytes  # noqa: E402
+from tests.integration import kill  # noqa: E402
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [
@@ -50,6 +51,7 @@ WORDS = [
 ]
 # The output, in the folder that a run is started in: so that its path is the same in all.
 OUT = "out"
+LONGEST_S = 3600.0
 LABELS = ["entailment", "neutral", "contradiction"]
 
 
@@ -147,76 +149,117 @@ def _relation(work: Path) -> dict:
     return {"class_path": "eval.models.encoder.Entailment", "init_args": given}
 
 
+def demo(work: Path) -> list[str]:
+    """``make demo``: builders, training, sampling, the experiment and its report."""
+    return ["make", "demo", f"LOGS={work / 'logs'}"]
+
+
+def checkout(folder: Path) -> None:
+    """The files that git tracks, with the environment that is set up beside them."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in filter(None, tracked.stdout.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+
+
+def _module(command: Callable[[Path], list[str]]) -> Callable[[Path], list[str]]:
+    return lambda work: [sys.executable, "-m", *command(work)]
+
+
 @dataclass(frozen=True)
 class Door:
     """A door that is killed.
 
     Attributes:
-        command: what follows ``python -m``, by the folder of what all runs share.
+        command: what is run, by the folder of what all runs share.
         sign: the first path that its work makes.
+        outputs: the folders whose files must be the same.
+        prepare: makes the folder that it is run in.
         needs_relation: whether it reads the relation model that ``train`` makes.
     """
 
     command: Callable[[Path], list[str]]
     sign: str = OUT
+    outputs: tuple[str, ...] = (OUT,)
+    prepare: Callable[[Path], None] = Path.mkdir
     needs_relation: bool = False
 
 
 DOORS = {
-    "builder": Door(builder),
-    "train": Door(train, sign="runs/run"),
-    "score": Door(score, needs_relation=True),
-    "experiment": Door(experiment, needs_relation=True),
+    "builder": Door(_module(builder)),
+    "train": Door(_module(train), sign="runs/run"),
+    "score": Door(_module(score), needs_relation=True),
+    "experiment": Door(_module(experiment), needs_relation=True),
+    "demo": Door(demo, "data/kb", ("data", "checkpoints/small", "runs/demo"), checkout),
 }
+ENV = {"WANDB_MODE": "disabled", "PYTHONPATH": str(ROOT)}
 
 
-def run(door: Door, work: Path, folder: str, kill_after: float | None = None) -> float | None:
-    """Run a door; kill -9 its process group so many seconds after the first sign of its work.
+def calm(door: Door, work: Path) -> tuple[float, float]:
+    """Let it end.
+
+    Returns:
+        Seconds from its start to the first sign of its work, and to its end.
+
+    Raises:
+        RuntimeError: it ended badly; with what it said.
+    """
+    folder = work / "calm"
+    door.prepare(folder)
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        door.command(work),
+        cwd=folder,
+        env=os.environ | ENV,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    while process.poll() is None and not (folder / door.sign).exists():
+        time.sleep(0.005)
+    first = time.monotonic() - begun
+    said, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"exit code {process.returncode}: {said.decode(errors='replace')}")
+    return first, time.monotonic() - begun
+
+
+def rough(door: Door, work: Path, times: int, moments: Iterator[float]) -> tuple[int, list[str]]:
+    """Kill it so many times; where it ends before its moment, compare and begin with none of it.
 
     Args:
         door: which.
-        work: the folder of what all runs share.
-        folder: in it; where this run is started.
-        kill_after: seconds; ``None`` lets it end.
+        work: the folder of what all runs share, with the calm run's.
+        times: kills.
+        moments: seconds from a start to its kill.
 
     Returns:
-        Seconds from the sign to the end; ``None`` where it was killed.
-
-    Raises:
-        RuntimeError: it ended on its own, and badly; with what it said.
+        How many folders were brought to their end, and the files that differ from the calm run's.
     """
-    cwd = work / folder
-    cwd.mkdir(exist_ok=True)
-    more = {"WANDB_MODE": "disabled", "PYTHONPATH": str(ROOT)}
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *door.command(work)],
-            cwd=cwd,
-            env=os.environ | more,
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
-        while process.poll() is None and not (cwd / door.sign).exists():
-            time.sleep(0.005)
-        begun = time.monotonic()
-        try:
-            process.wait(kill_after)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return None
-        if process.returncode:
-            said.seek(0)
-            tail = said.read().decode(errors="replace")[-2000:]
-            raise RuntimeError(f"exit code {process.returncode}: {tail}")
-        return time.monotonic() - begun
+    killed = folders = 0
+    differing = []
+    while killed < times:
+        folder = work / f"rough_{folders}"
+        door.prepare(folder)
+        again = {"env": ENV, "cwd": folder}
+        while killed < times and kill.run(door.command(work), kill_after=next(moments), **again):
+            killed += 1
+        kill.run(door.command(work), kill_after=LONGEST_S, **again)
+        for output in door.outputs:
+            paths = kill.same_bytes(work / "calm" / output, folder / output)
+            # A cache has its rows in the order in which they came.
+            differing += [f"{output}/{p}" for p in paths if ".sqlite" not in p]
+        folders += 1
+    return folders, differing
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--door", choices=DOORS, required=True)
     parser.add_argument("--times", type=int, default=20, help="kills")
+    parser.add_argument("--within", type=float, help="seconds of work; all of it where not given")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -224,14 +267,14 @@ def main() -> int:
         make_base(work / "base")
         door = DOORS[given.door]
         if door.needs_relation:
-            run(DOORS["train"], work, "relation")
-        seconds = run(door, work, "calm")
+            (work / "relation").mkdir()
+            kill.run(DOORS["train"].command(work), env=ENV, cwd=work / "relation")
+        first, last = calm(door, work)
         draw = random.Random(f"{given.seed}:kills")
-        moments = [draw.uniform(0, seconds) for _ in range(given.times)]
-        killed = sum(run(door, work, "rough", moment) is None for moment in moments)
-        run(door, work, "rough")
-        differing = same_bytes(work / "calm" / OUT, work / "rough" / OUT)
-    told = {"door": given.door, "calm_s": round(seconds, 1), "killed": killed}
+        longest = min(last, first + (given.within or last))
+        moments = iter(lambda: draw.uniform(first, longest), None)
+        folders, differing = rough(door, work, given.times, moments)
+    told = {"door": given.door, "calm_s": round(last, 1), "killed": given.times, "runs": folders}
     print(json.dumps(told | {"differing": differing}))
     return int(bool(differing))
 
