@@ -1,7 +1,7 @@
 """How many cases the fuzzing tries: few by default, and the same ones in every run.
 
-``pytest tests/fuzz --hypothesis-profile million`` tries a million of each test, other ones every
-time; what fails is shown with a line that brings it back.
+``pytest tests/fuzz --hypothesis-profile million`` tries a million in all, 12,000 of each of the 87
+tests, other ones every time; what fails is shown with a line that brings it back.
 """
 
 import pytest
@@ -11,7 +11,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too
 COMMON = {"deadline": None, "database": None, "suppress_health_check": SLOW}
 
 settings.register_profile("few", max_examples=30, derandomize=True, **COMMON)
-settings.register_profile("million", max_examples=1_000_000, print_blob=True, **COMMON)
+settings.register_profile("million", max_examples=12_000, print_blob=True, **COMMON)
 settings.load_profile("few")
 
 
