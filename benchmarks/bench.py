@@ -50,6 +50,10 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
             *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "16", "--max_length", "128"),
             *("--threads", str(threads)),
         ],
+        "builders": [
+            *("builders.py", "--sizes", "1000", "10000", "--topics", "64"),
+            *("--only", "bios", "knowledge", "pairs"),
+        ],
         "gpu": ["gpu.py"],
     }
 
@@ -72,6 +76,7 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
     largest = [row for row in parts["core_selection"] if row["claims"] == 5000]
     precision = parts["training"][-1]["precision"]
     seconds = {r["method"]: r["seconds"] for r in parts["training"] if r["precision"] == precision}
+    built = {row["part"]: row for row in parts["builders"]["rows"]}  # of the largest size
     return {
         "entailment_speedup": short["bfloat16_speedup"],
         "entailment_equal_labels": short["bfloat16_equal_labels"],
@@ -85,6 +90,9 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
         "training_speedup": seconds["grouped"] / seconds["fit"],
         "training_speedup_plain": seconds["plain"] / seconds["fit"],
         "core_seconds_at_5000": max(row["seconds"] for row in largest),
+        "builders_records_per_second": built["pairs"]["records_per_second"],
+        "builders_entities_per_second": built["bios"]["entities_per_second"],
+        "builders_memory_growth": max(row["memory_growth"] for row in parts["builders"]["growth"]),
         "inference": parts["inference"],
     }
 

@@ -14,7 +14,6 @@ costs nothing; ``--cache`` keeps the answers for another call.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 from collections import defaultdict
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from eval.retrieve.dense import SentenceEncoder
 from eval.select.core import Core
 from eval.select.gate import Gate
 from eval.select.judgements import Remembered
-from records import Claim, Document, read_records
+from records import Claim, Document, read_records, write_json
 
 
 class Known(Remembered):
@@ -138,7 +137,9 @@ def main() -> None:
             flush=True,
         )
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
+        # Without labels there is no precision, and JSON knows no NaN.
+        known = [{name: None if v != v else v for name, v in row.items()} for row in rows]
+        write_json(options.json, known)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ is the processor's, taken in another run without it.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 import tracemalloc
@@ -31,7 +30,7 @@ from scipy.sparse import csr_array
 
 from components.encoding import Pair
 from eval.select.core import Core
-from records import Claim, Document
+from records import Claim, Document, write_json
 
 GROUP, GAPS = 10, 0.1
 # Of more claims not all N² pairs are looked up for the column "with asking".
@@ -134,7 +133,7 @@ def main() -> None:
             print(line, flush=True)
             rows.append(row)
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        write_json(options.json, rows)
 
 
 def _line(number: int, shape: str, per_claim: int) -> tuple[str, dict[str, object]]:

@@ -19,7 +19,6 @@ product in that precision: the rest is lost to everything else.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -34,7 +33,7 @@ from components.encoding import Pair
 from components.windows import best_windows, windows_of
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
-from records import Document, Passage, read_records
+from records import Document, Passage, read_records, write_json
 
 DEFENCES = 2
 TEXTS = ("profiles", "padded", "generations_test", "generations_dev")
@@ -192,7 +191,7 @@ def main() -> None:
         print(f"{name}: ", end="")
         found[name] = compared(options.checkpoint, pairs)
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        write_json(options.json, found)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ bootstrap interval.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +35,7 @@ import numpy as np
 from components.statistics import bootstrap
 from eval.verify.factreasoner.inference import Posterior, solve
 from eval.verify.factreasoner.network import Factor, Network, interaction, logs
+from records import write_json
 
 SIZES = "31x60x0.03 31x60x0.1 31x60x0.3 60x150x0.1"
 MIXTURES = {"even": (1, 1, 1), "entailment": (3, 1, 1), "contradiction": (1, 3, 1), "planted": None}
@@ -220,7 +220,7 @@ def main() -> None:
                 flush=True,
             )
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        write_json(options.json, found)
 
 
 if __name__ == "__main__":

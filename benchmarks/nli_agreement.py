@@ -17,15 +17,14 @@ has, each weighted by how few of the file's passages have it.
 from __future__ import annotations
 
 import argparse
-import math
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
-from components.overlap import stems
+from components.overlap import covered_share, stem_weights
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
+from records import Claim
 
 # A document's probabilities and its labels, both of shape (claims,)
 Judged = tuple[np.ndarray, np.ndarray]
@@ -37,16 +36,21 @@ def read(path: Path) -> list[Scored]:
         return [Scored.model_validate_json(line) for line in file]
 
 
+def labelled(row: Scored, assessor: str) -> list[tuple[Claim, float]]:
+    """The claims of a document that have a label and a probability, with that."""
+    p = {v.claim: v.p for v in row.verdicts if v.assessor == assessor}
+    return [
+        (claim, p[claim.id])
+        for claim in row.claims
+        if claim.label in ("S", "NS") and p.get(claim.id) is not None
+    ]
+
+
 def judged(rows: list[Scored], assessor: str) -> tuple[list[Judged], int]:
     """Probabilities and labels of each document, and how many claims were left out."""
     found, left_out = [], 0
     for row in rows:
-        p = {v.claim: v.p for v in row.verdicts if v.assessor == assessor}
-        pairs = [
-            (p[claim.id], claim.label == "S")
-            for claim in row.claims
-            if claim.label in ("S", "NS") and p.get(claim.id) is not None
-        ]
+        pairs = [(p, claim.label == "S") for claim, p in labelled(row, assessor)]
         left_out += len(row.claims) - len(pairs)
         if pairs:
             values, labels = map(np.array, zip(*pairs, strict=True))
@@ -54,27 +58,22 @@ def judged(rows: list[Scored], assessor: str) -> tuple[list[Judged], int]:
     return found, left_out
 
 
-def overlap(rows: list[Scored]) -> list[Judged]:
-    """Share of each claim's stems that its best passage has, weighted by rarity, and the labels."""
-    texts = {(p.title, p.text) for row in rows for p in row.passages}
-    bags = {text: frozenset(stems(" ".join(text))) for text in texts}
-    spread = Counter(stem for bag in bags.values() for stem in bag)
+def overlap(rows: list[Scored], assessor: str) -> list[Judged]:
+    """Share of each claim's stems that its best passage has, weighted by rarity, and the labels.
 
-    def rarity(stem: str) -> float:
-        return math.log((len(bags) + 1) / (spread[stem] + 0.5))
-
-    def share(claim: str, passages: list[frozenset[str]]) -> float:
-        words = sorted(set(stems(claim)))
-        whole = sum(map(rarity, words)) or 1.0
-        return max(sum(rarity(w) for w in words if w in bag) / whole for bag in passages)
-
+    Of the same claims as :func:`judged`; 0 for one without a passage.
+    """
+    weight = stem_weights(f"{p.title} {p.text}" for row in rows for p in row.passages)
     found = []
     for row in rows:
-        own = [bags[p.title, p.text] for p in row.passages]
-        claims = [claim for claim in row.claims if claim.label in ("S", "NS")]
-        if own and claims:
-            values = np.array([share(claim.text, own) for claim in claims])
-            found.append((values, np.array([claim.label == "S" for claim in claims])))
+        texts = [f"{p.title} {p.text}" for p in row.passages]
+        pairs = [
+            (max((covered_share(c.text, [t], weight) for t in texts), default=0.0), c.label == "S")
+            for c, _ in labelled(row, assessor)
+        ]
+        if pairs:
+            values, labels = map(np.array, zip(*pairs, strict=True))
+            found.append((values, labels))
     return found
 
 
@@ -118,6 +117,8 @@ def report(name: str, fit: list[Judged], judge: list[Judged], left_out: int) -> 
     names = [f"{row:06}" for row in range(len(judge))]  # whose order is the documents'
     figures = [
         "{} {:.3f} [{:.3f}, {:.3f}]".format(what, one["value"], *one["ci95"])
+        if one["ci95"]
+        else f"{what} {'–' if one['value'] is None else format(one['value'], '.3f')}"
         for what, one in bootstrap(measures, names).items()
     ]
     print(
@@ -135,11 +136,11 @@ def main() -> None:
     rows = [read(path) for path in options.files]
     names = [path.parent.name for path in options.files]
     verdicts = [judged(own, options.assessor) for own in rows]
-    words = [overlap(own) for own in rows]
+    words = [overlap(own, options.assessor) for own in rows]
     for fit, judge in ((0, 1), (1, 0)):
         direction = f"{names[fit]} → {names[judge]}"
         report(f"{options.assessor:7} {direction}", verdicts[fit][0], *verdicts[judge])
-        report(f"overlap {direction}", words[fit], words[judge], 0)
+        report(f"overlap {direction}", words[fit], words[judge], verdicts[judge][1])
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from transformers import Trainer as HuggingFaceTrainer
 
 from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
-from records import RelationPair, read_records
+from records import RelationPair, read_records, write_json
 from train.__main__ import main as train_door
 from train.batches import FixedBatches
 from train.cli import default_precision
@@ -376,7 +376,7 @@ def main() -> None:
                 print(f"{precision} {method}: {results[-1]['seconds']:.1f} s", file=sys.stderr)
     show(results)
     if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        write_json(options.json, results)
 
 
 if __name__ == "__main__":

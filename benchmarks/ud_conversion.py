@@ -116,7 +116,7 @@ def main() -> None:
         lambda drawn: {name: f1(table[drawn]) for name, table in tables.items()}, range(len(gold))
     )
     for name, measure in measures.items():
-        low, high = measure["ci95"]
+        low, high = measure["ci95"] or (float("nan"), float("nan"))
         total = tables[name][:, 1].sum()
         print(f"{name:14} {measure['value']:.3f} [{low:.3f}, {high:.3f}]  n = {total:.0f}")
 

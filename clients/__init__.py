@@ -1,3 +1,3 @@
-"""Ground floor: polite clients of SPARQL, MediaWiki and page-view servers.
+"""Ground floor: polite clients of SPARQL, MediaWiki, page-view and web-search servers.
 
 Imports only records."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from tqdm import tqdm
 
@@ -161,7 +161,9 @@ class MediaWiki(PoliteClient):
         for reply in self.follow(asked, family):
             query = reply.get("query", {})
             for step in (*query.get("normalized", ()), *query.get("redirects", ())):
-                renamed[step["from"]] = step["to"]
+                # What Unicode's normal form changes is given in percent signs.
+                start = unquote(step["from"]) if step.get("fromencoded") else step["from"]
+                renamed[start] = step["to"]
             for page in query.get("pages", ()):
                 _merge(found.setdefault(page["title"], {}), page)
         absent = {"missing": True}  # e.g. a link to another wiki

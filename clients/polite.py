@@ -249,8 +249,8 @@ class PoliteClient:
         headers: Mapping[str, str] | None = None,
         known: Collection[int] = (200, 404),
         secret: str = "",
-    ) -> tuple[int, dict, bytes]:
-        """One attempt, read to its end: status, headers, body.
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """One attempt, read to its end: status, headers (in any letter case), body.
 
         Args:
             data: the body; a form's unless ``headers`` say what it is.
@@ -290,7 +290,7 @@ class PoliteClient:
                 f"{self.endpoint} answers HTTP {status} {response.reason}; "
                 "check the address and user_agent"
             )
-        return status, dict(response.headers), body
+        return status, response.headers, body
 
 
 def is_local(endpoint: str) -> bool:

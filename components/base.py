@@ -29,6 +29,7 @@ from transformers import (
 
 from components.checkpoint import RELATIONS, require_whole
 from records import UserError, sha256_file
+from records.errors import first_line
 
 PACKAGE = "package:"
 
@@ -79,11 +80,11 @@ def load_tokenizer(base: str, revision: str | None = None) -> PreTrainedTokenize
     try:
         if isinstance(path, Path) and path.suffix == ".gguf":
             return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-        return AutoTokenizer.from_pretrained(path, revision=revision)
+        return AutoTokenizer.from_pretrained(path, revision=revision, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"base model {base}: no tokenizer to be had ({reason}); give a hub id or a model folder"
+            f"base model {base}: no tokenizer to be had ({first_line(error)}); give a hub id or a "
+            "model folder"
         ) from None
 
 
@@ -126,7 +127,7 @@ def load_classifier(
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     path = resolve_base(base)
-    id2label = AutoConfig.from_pretrained(path, revision=revision).id2label
+    id2label = AutoConfig.from_pretrained(path, revision=revision, trust_remote_code=False).id2label
     theirs = [id2label[index] for index in sorted(id2label)]
     model, info = auto.from_pretrained(
         path,
@@ -136,6 +137,7 @@ def load_classifier(
         label2id={label: index for index, label in enumerate(labels)},
         ignore_mismatched_sizes=True,
         use_safetensors=True,
+        trust_remote_code=False,
         dtype=torch.float32,
         output_loading_info=True,
     )
@@ -148,7 +150,11 @@ def load_classifier(
         places = match_labels(theirs, RELATIONS)
         if output and places and len(labels) == 1 and not tokens:
             own = auto.from_pretrained(
-                path, revision=revision, use_safetensors=True, dtype=torch.float32
+                path,
+                revision=revision,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
             )
             _likely_from_relations(own.get_submodule(output), model.get_submodule(output), places)
             print(f"base {base}: {labels[0]} starts as its entailment minus its contradiction")
@@ -163,8 +169,8 @@ def load_classifier(
             layer.reset_parameters()
         elif order != list(range(len(labels))):
             print(f"base {base}: its classes are reordered to {', '.join(labels)}")
-            layer.weight.copy_(layer.weight[order])
-            layer.bias.copy_(layer.bias[order])
+            for part in layer.parameters():  # decoders' heads have no bias
+                part.copy_(part[order])
     return model
 
 
@@ -180,8 +186,8 @@ def _likely_from_relations(
     """
     entailment, _, contradiction = places
     with torch.no_grad():
-        single.weight.copy_(head.weight[entailment] - head.weight[contradiction])
-        single.bias.copy_(head.bias[entailment] - head.bias[contradiction])
+        for own, theirs in zip(single.parameters(), head.parameters(), strict=True):
+            own.copy_(theirs[entailment] - theirs[contradiction])
 
 
 def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:
@@ -259,7 +265,12 @@ def load_causal(
             load_in_4bit=quantize == 4, load_in_8bit=quantize == 8, **options
         )
         return AutoModelForCausalLM.from_pretrained(
-            path, revision=revision, use_safetensors=True, dtype=dtype, quantization_config=config
+            path,
+            revision=revision,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=dtype,
+            quantization_config=config,
         )
     if gguf:
         return AutoModelForCausalLM.from_pretrained(
@@ -269,7 +280,7 @@ def load_causal(
             quantization_config=GgufConfig(dequantize=True),
         )
     return AutoModelForCausalLM.from_pretrained(
-        path, revision=revision, use_safetensors=True, dtype=dtype
+        path, revision=revision, use_safetensors=True, trust_remote_code=False, dtype=dtype
     )
 
 
@@ -292,6 +303,7 @@ def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
         resolve_base(base),
         revision=revision,
         use_safetensors=True,
+        trust_remote_code=False,
         dtype=torch.float32,
         output_loading_info=True,
     )

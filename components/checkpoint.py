@@ -172,7 +172,7 @@ def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterab
 def _check_labels(folder: Path, component: Component) -> None:
     from transformers import AutoConfig  # seconds to import, and only this needs it
 
-    config = AutoConfig.from_pretrained(folder)
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     found = [config.id2label[index] for index in sorted(config.id2label)]
     if component.labels and found != component.labels:
         raise UserError(
@@ -195,12 +195,16 @@ def write_component(folder: str | Path, component: Component, card: str) -> None
 def new_folder(to: Path) -> Iterator[Path]:
     """A folder beside a checkpoint's place to write into, which takes that place at the end.
 
-    What is there is the old checkpoint or the new one, whenever the process is killed.
+    What is there is the old checkpoint or the new one, whenever the process is killed; only between
+    the two renames at the end it is neither, and the next call puts the old one back.
 
     Raises:
         UserError: no space, no right to write, or a path below a file.
     """
     partial, old = (to.with_name(f".{to.name}.{end}") for end in ("partial", "old"))
+    with writing(to):
+        if old.exists() and not to.exists():
+            os.replace(old, to)
     for left_over in (partial, old):
         shutil.rmtree(left_over, ignore_errors=True)
     try:
@@ -208,7 +212,8 @@ def new_folder(to: Path) -> Iterator[Path]:
             partial.mkdir(parents=True)
             yield partial
             for file in partial.iterdir():
-                file.chmod(0o644)  # safetensors writes for the owner alone
+                if file.is_file():  # some tokenizers write a folder
+                    file.chmod(0o644)  # safetensors writes for the owner alone
             if to.exists():
                 os.replace(to, old)
             os.replace(partial, to)

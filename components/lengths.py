@@ -17,8 +17,11 @@ TENTHS = 10
 
 
 def length_ratio(claim: str, lss: str) -> float:
-    """Words of an LSS by words of its claim, from 0 (nothing is supported) to 1 (all is)."""
-    return min(1.0, len(lss.split()) / len(claim.split()))
+    """Words of an LSS by words of its claim, from 0 (nothing is supported) to 1 (all is).
+
+    Of a claim of nothing but blanks it is 0.
+    """
+    return min(1.0, len(lss.split()) / max(1, len(claim.split())))
 
 
 def tenth(ratio: float) -> int:

@@ -208,6 +208,7 @@ def lss_measures(
     predicted: Sequence[str],
     star: bool = False,
     resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Measures:
     """Measures of predicted LSS, or LSS*; intervals over references.
 
@@ -225,6 +226,7 @@ def lss_measures(
         predicted: one text a claim.
         star: compare with the annotations' ``lss_star``; annotations without one are left out.
         resamples: draws for the intervals; 0 for none.
+        seed: of the draws.
     """
     rows = [_lss_row(r, text, star) for r, text in zip(records, predicted, strict=True)]
     columns = {name: np.asarray([row[name] for row in rows]) for name in (rows[0] if rows else ())}
@@ -242,7 +244,8 @@ def lss_measures(
             **{name: mean_known(column[chosen]) for name, column in columns.items()},
         }
 
-    return bootstrap(statistics, [record.reference for record in records], resamples=resamples)
+    groups = [record.reference for record in records]
+    return bootstrap(statistics, groups, seed=seed, resamples=resamples)
 
 
 def target_measures(

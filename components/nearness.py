@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -72,7 +73,7 @@ def nearness(held: Iterable[str], train: Iterable[str]) -> dict[str, float]:
 
     Of more than a thousand held-out texts a thousand are looked at, chosen by their hashes.
     """
-    chosen = sorted(held, key=lambda text: hashlib.sha256(text.encode()).digest())[:_ROWS]
+    chosen = nsmallest(_ROWS, held, key=lambda text: hashlib.sha256(text.encode()).digest())
     if not chosen:
         return {}
     found = nearest(chosen, train)

@@ -142,8 +142,10 @@ def difference(
 
 def _numbered(groups: Sequence[object]) -> tuple[int, np.ndarray]:
     """How many groups there are, and each row's, from 0, in the order of their names."""
-    names, inverse = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
-    return len(names), inverse
+    # Not as an array of texts, in which each takes the room of the longest: groups are premises.
+    names = [str(group) for group in groups]
+    place = {name: number for number, name in enumerate(sorted(set(names)))}
+    return len(place), np.array([place[name] for name in names], dtype=np.intp)
 
 
 def average(values: Sequence[float]) -> float | None:

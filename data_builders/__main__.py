@@ -59,8 +59,9 @@ def _summary(name: str) -> str:
 
 def _overview() -> str:
     lines = ["usage: python -m data_builders NAME --config FILE [--key value …]", "", "datasets:"]
+    width = max(map(len, BUILDERS))
     for name in sorted(BUILDERS):
-        lines.append(f"  {name:14} {_summary(name)}")
+        lines.append(f"  {name:{width}} {_summary(name)}")
     return "\n".join([*lines, "", "NAME --help shows the options of one dataset."])
 
 

@@ -5,6 +5,7 @@ help, and beside them it says
 
 - ``reads``: which options name files; from them come the plan, the manifest's ``inputs`` and the
   names, without folders, that its ``config`` shows;
+- ``asks``: which name services, or Turtle files in their place; of those the config has the names;
 - ``least`` and ``probabilities``: the ranges of options; ``faults`` what else can be wrong;
 - ``speed``: which options change how long it takes and nothing else;
 - ``files``: what it writes;
@@ -161,6 +162,7 @@ class Builder(ABC):
     user_agent: ClassVar[str | None] = None
     cache_dir: ClassVar[Path | None] = None
     reads: ClassVar[Sequence[str]] = ()
+    asks: ClassVar[Sequence[str]] = ()
     least: ClassVar[Mapping[str, float]] = {}
     probabilities: ClassVar[Sequence[str]] = ()
     speed: ClassVar[Sequence[str]] = ()
@@ -207,7 +209,7 @@ class Builder(ABC):
         """What decides the records: the options, without folders, which differ by machine."""
         told = [f.name for f in fields(self) if f.name not in {*UNSAID, *self.speed}]
         given = {name: getattr(self, name) for name in told}
-        return {n: _named(v) if n in self.reads else v for n, v in given.items()}
+        return {n: _named(v) if n in {*self.reads, *self.asks} else v for n, v in given.items()}
 
     def build(self) -> Path:
         """Make the records and write the folder; returns the manifest's path.

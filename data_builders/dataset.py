@@ -60,7 +60,8 @@ def write_dataset(
     and those come from the client's cache when the builder is started again.
 
     Args:
-        folder: where it goes; files of an earlier dataset with the same names are replaced.
+        folder: where it goes; files of an earlier dataset with the names of ``configs`` are
+            replaced, or removed where this one has no such rows.
         files: path in the folder (``unli/train.jsonl``) to its records; generators are written
             as they come, so a dataset may be larger than the memory.
         builder: who made it, as the command line names it.
@@ -72,7 +73,8 @@ def write_dataset(
         dropped: reason to how many rows were left out for it; read after the last record.
         config: the builder's configuration, without the folder it writes to.
         seed: the builder's seed.
-        inputs: files that were read; the manifest has their names, sizes and SHA-256.
+        inputs: files that were read; the manifest has their names, sizes and SHA-256. One that
+            stands in the folder is not removed.
         pages: path in the folder to the text of a file that holds no records, e.g. a drawing.
 
     Returns:
@@ -82,10 +84,18 @@ def write_dataset(
         ValueError: a file that is in no config.
     """
     folder = Path(folder)
-    unknown = set(files) - {path for splits in configs.values() for path in splits.values()}
-    if unknown:
+    named = {path for splits in configs.values() for path in splits.values()}
+    if unknown := set(files) - named:
         raise ValueError(f"files that no config names: {sorted(unknown)}")
+    # Before the first file is written: one of them may be replaced.
+    read = [
+        {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
+        for p in inputs
+    ]
     (folder / "manifest.json").unlink(missing_ok=True)
+    for path in (folder / name for name in named - set(files)):
+        if path.resolve() not in {Path(p).resolve() for p in inputs}:
+            path.unlink(missing_ok=True)
     written = {}
     for name in sorted(files):
         rows = write_jsonl(folder / name, files[name])
@@ -98,10 +108,7 @@ def write_dataset(
         "builder": builder,
         "config": {name: _plain(value) for name, value in config.items()},
         "seed": seed,
-        "inputs": [
-            {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
-            for p in inputs
-        ],
+        "inputs": read,
         "requests": request_families(clients),
         "kept": total,
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
@@ -214,13 +221,13 @@ def _card_text(
 
 def _size_category(rows: int) -> str:
     """The Hub's name of a size, e.g. ``1K<n<10K``."""
-    names = ("1K", "10K", "100K", "1M", "10M")
+    names = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
     if rows < 1000:
         return "n<1K"
     for exponent, (low, high) in enumerate(pairwise(names), 4):
         if rows < 10**exponent:
             return f"{low}<n<{high}"
-    return "n>10M"
+    return "1B<n<10B"
 
 
 def _plain(value: object) -> object:

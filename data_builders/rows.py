@@ -73,7 +73,8 @@ def _is_tabbed(path: Path) -> bool:
 
 def _tabbed_rows(path: Path) -> Iterator[tuple[int, dict]]:
     """A table with a header whose quotation marks are part of the text."""
-    with open(path, encoding="utf-8", newline="") as file:
+    csv.field_size_limit(1 << 30)  # a page's text is longer than the default
+    with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         try:
             for row in reader:

@@ -26,7 +26,7 @@ Topics = dict[str, Stratum]
 
 
 def read_topics(paths: Sequence[str]) -> Topics:
-    """Each topic once, in the files' order.
+    """Each topic once, in the files' order, with the first group and the first bin that is told.
 
     Args:
         paths: records with a ``topic`` (generations, documents, topics alone), ``AmbigBio.csv``
@@ -34,26 +34,35 @@ def read_topics(paths: Sequence[str]) -> Topics:
             topics and their bins (``read_bins``).
 
     Raises:
-        UserError: no such file, or a row without a topic.
+        UserError: no such file, a ``.txt`` that is not UTF-8, or a row without a topic.
     """
     found: Topics = {}
+
+    def add(topic: str, told: Stratum) -> None:
+        known = found.get(topic, Stratum())
+        found[topic] = Stratum(*(t if k is None else k for k, t in zip(known, told, strict=True)))
+
     for path in paths:
         if not Path(path).is_file():
             raise UserError(f"{path}: no such file; give files with topics")
         if Path(path).suffix == ".txt":
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
-            found |= {line.strip(): Stratum() for line in lines if line.strip()}
+            try:
+                lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+            except UnicodeDecodeError:
+                raise UserError(f"{path}: not UTF-8; save it in that encoding") from None
+            for topic in filter(None, map(str.strip, lines)):
+                add(topic, Stratum())
             continue
         if bins := _bins(path):
             for topic, name in bins.items():
-                found.setdefault(topic, Stratum(bin=name))
+                add(topic, Stratum(bin=name))
             continue
         for number, row in iter_rows(path):
             topic = row.get("topic", row.get("name") if "prompt" in row else None)
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
             own = (row.get(name) for name in Stratum._fields)
-            found.setdefault(topic.strip(), Stratum(*(None if v is None else str(v) for v in own)))
+            add(topic.strip(), Stratum(*(None if v is None else str(v) for v in own)))
     return found
 
 

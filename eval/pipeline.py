@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
 from jsonargparse import ArgumentParser, get_loader
 
 from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
@@ -233,13 +234,16 @@ def read_pipeline(path: str) -> tuple[Pipeline, dict]:
     """The pipeline of a configuration file of ``python -m eval score``, and what it says.
 
     Raises:
-        UserError: no such file, or one without a pipeline.
+        UserError: no such file, no YAML, or one without a pipeline.
         ArgumentError: a key that the pipeline does not have.
     """
     said = "give a configuration as for `python -m eval score`"
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; {said}")
-    given = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
+    try:
+        given = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no YAML: {' '.join(str(error).split())}; {said}") from None
     if not isinstance(given, dict) or "pipeline" not in given:
         raise UserError(f"{path}: holds no `pipeline`; {said}")
     parser = ArgumentParser(exit_on_error=False)

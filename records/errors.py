@@ -98,6 +98,11 @@ def run_door(main: Callable[[], int | None]) -> None:
     sys.exit(code or 0)
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; the name of its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def made_by(path: str | Path, tier: str = "") -> str | None:
     """The command that makes a checkpoint, a dataset or a training log, by the configs here.
 

@@ -91,10 +91,9 @@ def _to_lss(row: dict, number: int) -> dict:
             raise ValueError("non_supported_spans: must be as long as claim_tokens")
         # A few tokens hold a blank; `keep` is by whitespace token, as the claim is read again.
         words = [(w, drop) for t, drop in zip(tokens, dropped, strict=True) for w in t.split()]
-        evidence = row["evidence"]
-        cited = [
-            row["evidence"][i] for i in sorted({i for s in row["supporting_sentences"] for i in s})
-        ]
+        given = row["evidence"]
+        evidence = [given] if isinstance(given, str) else given
+        cited = [evidence[i] for i in sorted({i for s in row["supporting_sentences"] for i in s})]
         return {
             "claim": " ".join(tokens),
             # The cited sentences come first so that a model of short inputs sees them at all.

@@ -43,9 +43,12 @@ def _response(row: dict, number: int) -> dict | None:
 
     The samples of adversarial-factuality have ``output`` twice, as ``raw`` and as ``parsed``.
     """
-    for field in ("output", "response", "text"):
+    for field in ("output", "response"):
         if isinstance(row.get(field), str):
             return document_of(row, number, row[field])
+    if isinstance(row.get("text"), str):  # ours, but for the id or the topic
+        own = {name: row[name] for name in ("claims", "passages") if row.get(name) is not None}
+        return document_of(row, number, row["text"], **own)
     text = sampled(row)
     return None if text is None else document_of(row, number, text)
 

@@ -28,7 +28,9 @@ def topic_of(row: dict) -> str | None:
 
 def kept_of(row: dict) -> dict[str, object]:
     """The fields that a text keeps; FActScore's ``cat`` is its frequency and its region."""
-    cat = {"bin" if name in _FREQUENCIES else "group": name for name in row.get("cat") or []}
+    given = row.get("cat") or []
+    names = [given] if isinstance(given, str) else given
+    cat = {"bin" if name in _FREQUENCIES else "group": name for name in names}
     return cat | {name: row[name] for name in KEPT if row.get(name) is not None}
 
 

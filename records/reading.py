@@ -11,6 +11,7 @@ import json
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO, TypeVar
@@ -184,6 +185,11 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         # Strict: a quotation mark that nobody closes would swallow the lines behind it.
         reader = csv.DictReader(file, delimiter=separator, strict=True)
         try:
+            columns = Counter(name for name in reader.fieldnames or () if name)
+            twice = [name for name, count in columns.items() if count > 1]
+            if twice:
+                yield 1, f"row: the header has the column {twice[0]!r} twice; name one otherwise"
+                return
             for row in reader:
                 if None in row or None in row.values():
                     yield reader.line_num, "row: not as many cells as the header has"
@@ -306,7 +312,7 @@ def first_fault(where: str | Path, error: ValidationError) -> BadInput:
         error: what the validation said.
     """
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"])
+    field = ".".join(str(part) for part in first["loc"]) or "record"
     return BadInput([f"{where}: {field}: {first['msg']}"])
 
 
@@ -331,7 +337,7 @@ def whole_json(path: str | Path) -> object:
         UserError: the file is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _NOT_JSON as error:

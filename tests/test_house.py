@@ -133,7 +133,8 @@ def third_party(folders):
     """Top names that the code in some folders imports and that are neither ours nor Python's."""
     paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     tops = {name.split(".")[0] for path in paths for name in imported(tree_of(path))}
-    return tops - {*PACKAGES, "tests", *sys.stdlib_module_names}
+    beside = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    return tops - {*PACKAGES, "tests", *beside, *sys.stdlib_module_names}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -243,6 +243,7 @@ class TrainCLI(LightningCLI):
                 f"--ckpt_path {path}: no such file; give a checkpoint folder, or `best`, `last` or "
                 f"a .ckpt file of a fit (best and last are looked for in {self.folder})"
             )
+        read_state(Path(path))
         self.config_init[self.subcommand].ckpt_path = str(path)
 
     def after_fit(self) -> None:

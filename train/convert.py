@@ -19,6 +19,7 @@ from jsonargparse import ArgumentParser
 
 from components.checkpoint import Component, library_versions, new_folder, write_component
 from records import UserError, sha256_file
+from records.errors import first_line
 
 # The released code's prompt (infer.py), which T5's tokenizers read as they read that of A.3.
 TEMPLATE = "Reference: {reference}\n Claim: {claim}\n Output:"
@@ -104,9 +105,8 @@ def convert(conversion: Conversion) -> Path:
     try:
         model = load_seq2seq(conversion.model)
     except (OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"--model: {conversion.model}: {reason} Weights must be safetensors; "
+            f"--model: {conversion.model}: {first_line(error)} Weights must be safetensors; "
             "train/convert.py says how to convert a pytorch_model.bin"
         ) from None
     tokenizer = load_tokenizer(conversion.model)

@@ -155,7 +155,8 @@ def _arguments(node: ast.ClassDef, inits: Sequence[ast.FunctionDef]) -> Iterator
     if not inits:
         for field in node.body:
             if isinstance(field, ast.AnnAssign) and field.value is not None:
-                yield field.target.id, ast.unparse(field.annotation), ast.unparse(field.value)
+                default = ast.unparse(field.value).replace("field(default_factory=list)", "[]")
+                yield field.target.id, ast.unparse(field.annotation), default
         return
     spec = inits[0].args
     places = [*spec.posonlyargs, *spec.args][1:]

@@ -24,6 +24,7 @@ from components.base import describe_base, load_classifier, load_tokenizer
 from components.checkpoint import Component, DataFile, read_component, require_whole
 from components.measures import Measures
 from records import UserError
+from records.errors import first_line
 from train.adversary import CausalLora
 from train.module import ComponentModule
 
@@ -46,7 +47,7 @@ TOLERANCE = 1e-4
 # What identifies a checkpoint or reports on it; every other field of component.json is a setting.
 _NO_SETTINGS = {
     "schema_version", "component", "architecture", "labels", "base", "data", "metrics",
-    "metrics_split", "evaluation", "seed", "versions",
+    "metrics_split", "evaluation", "nearness", "seed", "versions",
 }  # fmt: skip
 _SETTINGS = [name for name in Component.model_fields if name not in _NO_SETTINGS]
 
@@ -152,14 +153,18 @@ def load(module: ComponentModule, folder: Path) -> None:
         else:
             module.model = _load_model(module, folder, component)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = first_line(error)
         raise UserError(f"{folder}: cannot be loaded ({reason}); export it again") from None
 
 
 def _load_model(module: ComponentModule, folder: Path, component: Component) -> PreTrainedModel:
     if component.architecture == "seq2seq":
         model, info = AutoModelForSeq2SeqLM.from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            folder,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
         )
         wrong_shape = {entry[0] for entry in info["mismatched_keys"]}
         require_whole(folder, info["missing_keys"] | wrong_shape, info["unexpected_keys"])

@@ -25,6 +25,7 @@ from components.base import load_tokenizer
 from components.encoding import pad
 from components.measures import SMALLER_IS_BETTER, Measures
 from records import UserError, write_jsonl
+from records.errors import first_line
 from records.types import Record
 from train.checks import MACRO, broken_loss, broken_outputs, check_monitor
 from train.distributed import clip_by_norm, gather, plain_name
@@ -155,10 +156,9 @@ class ComponentModule(LightningModule):
         try:
             yield
         except (OSError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
             raise UserError(
-                f"base model {self.base}: {reason} Give --model.base as a hub id, a folder or "
-                "package:NAME/PATH"
+                f"base model {self.base}: {first_line(error)} Give --model.base as a hub id, a "
+                "folder or package:NAME/PATH"
             ) from None
 
     @property

@@ -26,6 +26,7 @@ from components.checkpoint import read_component
 from components.measures import Measures, preference_measures
 from records import Preference as PreferenceRecord
 from records import UserError
+from records.errors import first_line
 from train.adversary import CausalLora
 from train.module import Item, Loss, rows_of, to_numpy
 
@@ -153,7 +154,7 @@ class Preference(CausalLora):
                 if own or found.unexpected_keys:
                     raise KeyError(f"layers differ at {[*own, *found.unexpected_keys][0]}")
         except (OSError, RuntimeError, SafetensorError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0].strip("'\"")
+            reason = first_line(error).strip("'\"")
             raise UserError(
                 f"--model.start {start}: its adapter does not fit ({reason}); give its own "
                 "--model.target_modules"

@@ -1,17 +1,18 @@
 """Resuming: a killed run that is started again ends in the same weights as an unbroken one.
 
-Three things make it so: the order of batches is a function of seed and epoch (``train/data.py``),
-the randomness of a step is a function of seed and step, and ``last.ckpt`` is never written between
-a step and the validation that belongs to it, which Lightning would then leave out.
+Three things make it so: the order of batches is a function of seed and epoch
+(``train/batches.py``), the randomness of a step is a function of seed and step, and ``last.ckpt``
+is never written between a step and the validation that belongs to it, which Lightning would then
+leave out.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 from lightning import LightningModule, Trainer
@@ -19,8 +20,9 @@ from lightning.pytorch.callbacks import Checkpoint
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from records import UserError
 from records.writing import atomic_bytes
-from train.data import run_seed
+from train.batches import run_seed
 
 LAST, BEST = "last.ckpt", "best.ckpt"
 
@@ -73,7 +75,8 @@ class Resume(Checkpoint):
         self, trainer: Trainer, pl_module: LightningModule, batch: dict, batch_idx: int
     ) -> None:
         batches = trainer.current_epoch * trainer.num_training_batches + batch_idx
-        torch.manual_seed((run_seed() << 40) + batches * trainer.world_size + trainer.global_rank)
+        own = (run_seed() << 40) + batches * trainer.world_size + trainer.global_rank
+        torch.manual_seed(own % 2**64)  # a seed may have 32 bits, and the generator takes 64
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: dict, idx: int
@@ -109,9 +112,18 @@ def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
 
 
 def read_state(path: Path) -> dict:
-    """Step and fingerprint of a Lightning checkpoint, without reading its weights."""
-    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    return {"step": state["global_step"], "fingerprint": state.get("fingerprint")}
+    """Step and fingerprint of a Lightning checkpoint, without reading its weights.
+
+    Raises:
+        UserError: the file is none.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        return {"step": state["global_step"], "fingerprint": state.get("fingerprint")}
+    except (RuntimeError, UnpicklingError, EOFError, LookupError, TypeError):
+        raise UserError(
+            f"--ckpt_path {path}: no checkpoint of a fit; give a .ckpt file that `fit` wrote"
+        ) from None
 
 
 def curves_logger(runs: Path, name: str, step: int) -> CSVLogger:
@@ -120,10 +132,11 @@ def curves_logger(runs: Path, name: str, step: int) -> CSVLogger:
     rows = []
     if path.is_file():
         with open(path, encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.DictReader(file) if int(row["step"]) < step]
+            whole = [line for line in file if line.endswith("\n")]  # a full disk tears the last one
+        rows = [row for row in csv.DictReader(whole) if int(row["step"]) < step]
     logger = CSVLogger(runs, name=name, version="", flush_logs_every_n_steps=1)
     for row in rows:
-        # json reads "3" as an integer and "3.0" as a float, as they were written.
-        values = {k: json.loads(text) for k, text in row.items() if text and text != "nan"}
+        # "3" was an integer and "3.0" a float, and so they are written again.
+        values = {k: int(v) if v.isdigit() else float(v) for k, v in row.items() if v}
         logger.log_metrics(values, step=values.pop("step"))
     return logger

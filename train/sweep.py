@@ -68,6 +68,7 @@ class Trials:
             if (export / "component.json").is_file():
                 return self.read(export)
             with open(log, "ab") as file:
+                before = file.tell()  # what an earlier attempt said
                 done = subprocess.run(
                     self.command(number, parameters),
                     stdout=file,
@@ -77,7 +78,7 @@ class Trials:
                 )
         if done.returncode:
             began = (self.output / f"runs/{name}/config.yaml").is_file()
-            return Outcome(reason=_reason(log, done.returncode), began=began)
+            return Outcome(reason=_reason(log, before, done.returncode), began=began)
         for checkpoint in (self.output / f"runs/{name}").glob("*.ckpt"):
             checkpoint.unlink()  # exported; hundreds of trials would fill the disk
         return self.read(export)
@@ -99,11 +100,11 @@ class Trials:
         return Outcome(value=value)
 
 
-def _reason(log: Path, code: int) -> str:
-    """The last words of a process that failed."""
+def _reason(log: Path, before: int, code: int) -> str:
+    """The last words of a process that failed, behind so many bytes of its log."""
     if code < 0:
         return f"killed by signal {-code}"
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = log.read_bytes()[before:].decode(errors="replace").splitlines()
     said = [line for line in lines if line.startswith("error: ")] or [x for x in lines if x.strip()]
     return said[-1].removeprefix("error: ").strip()[:500] if said else f"exit code {code}"
 

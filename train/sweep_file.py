@@ -24,6 +24,7 @@ from optuna.distributions import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from records import UserError, first_fault
+from records.errors import first_line
 
 Space = dict[str, BaseDistribution]
 
@@ -76,7 +77,7 @@ def read_sweep(path: str | Path) -> Sweep:
         sweep = Sweep.model_validate(yaml.safe_load(text))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; give a sweep file as --sweep") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: no YAML ({' '.join(str(error).split())[:200]})") from None
     except ValidationError as error:
         raise first_fault(path, error) from None
@@ -90,8 +91,9 @@ def read_sweep(path: str | Path) -> Sweep:
 
 def _check_numbers(where: str, parameter: dict) -> None:
     """YAML takes 1e-4 for text, and wandb would search over text without a word."""
-    given = [*parameter.get("values", []), *(parameter.get(k) for k in ("value", "min", "max"))]
-    for value in given:
+    values = parameter.get("values")
+    listed = values if isinstance(values, list) else []
+    for value in [*listed, *(parameter.get(k) for k in ("value", "min", "max"))]:
         if isinstance(value, str):
             try:
                 number = float(value)
@@ -113,8 +115,8 @@ def space_of(sweep: Sweep) -> Space:
         try:
             space[name] = distribution_of(parameter)
         except (ValueError, TypeError, KeyError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"parameters.{name}: {reason}; give values, or min and max") from None
+            said = first_line(error)
+            raise UserError(f"parameters.{name}: {said}; give values, or min and max") from None
         if sweep.method == "grid":
             _grid_values(name, space[name])
     return space
@@ -127,7 +129,10 @@ def distribution_of(parameter: dict) -> BaseDistribution:
         ValueError, TypeError, KeyError: there is none, or not for these bounds.
     """
     if "value" in parameter or "values" in parameter:
-        return CategoricalDistribution(parameter.get("values", [parameter.get("value")]))
+        values = parameter.get("values", [parameter.get("value")])
+        if not isinstance(values, list):
+            raise ValueError(f"values: {values!r} is no list")
+        return CategoricalDistribution(values)
     low, high, step = parameter["min"], parameter["max"], parameter.get("q", 1)
     whole = all(isinstance(bound, int) for bound in (low, high))
     kind = parameter.get("distribution", "int_uniform" if whole else "uniform")

@@ -78,7 +78,7 @@ def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; give an export of Label Studio")
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
+        rows = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); export again as JSON or JSON-MIN") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -47,7 +47,7 @@ DATES = ("P569", "P570")
 SEXES = {f"{WD}Q6581097": "male", f"{WD}Q6581072": "female"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Person:
     """One person with everything the builders use.
 
@@ -111,10 +111,13 @@ def load_people(
     names = labels_of(client, iris, "names")
     dropped["person without an English name"] += len(iris) - len(names)
     iris = [iri for iri in iris if iri in names]
-    titles = column(client, iris, TITLE, "titles")
+    found = column(client, iris, TITLE, "titles")
+    titles = {iri: min(values) for iri, values in found.items()}
     aliases = texts_of(client, iris, ALIASES, "aliases")
-    sexes = column(client, iris, "?person wdt:P21 ?value .", "P21")
-    frequencies = column(client, iris, "?person ff:frequency ?value .", "frequency")
+    found = column(client, iris, "?person wdt:P21 ?value .", "P21")
+    sexes = {iri: SEXES.get(min(values), "") for iri, values in found.items()}
+    found = column(client, iris, "?person ff:frequency ?value .", "frequency")
+    frequencies = {iri: max(int(float(n)) for n in values) for iri, values in found.items()}
     facts: dict[str, dict[str, tuple[Value, ...]]] = {iri: {} for iri in iris}
     for prop in PROPERTIES:
         for iri, values in _values(client, iris, prop, dropped).items():
@@ -130,13 +133,13 @@ def load_people(
             Person(
                 iri=iri,
                 name=name,
-                title=min(titles.get(iri, {name})),
+                title=titles.get(iri, name),
                 aliases=others,
-                sex=SEXES.get(min(sexes.get(iri, {""})), ""),
+                sex=sexes.get(iri, ""),
                 facts=facts[iri],
                 continent=continent,
                 group=group,
-                frequency=max((int(float(n)) for n in frequencies.get(iri, ())), default=0),
+                frequency=frequencies.get(iri, 0),
             )
         )
     return people

@@ -45,14 +45,14 @@ MONTHS = (
 Raw = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Value:
     """One value of a property.
 
     Attributes:
         label: English label; of a date ``7 May 1861``, or ``1861`` where only the year is known.
         iri: the value's IRI; ``None`` for dates.
-        year: of a date; negative before the common era.
+        year: of a date, as XSD 1.1 and Wikidata count: 0 is 1 BC, -43 is 44 BC.
     """
 
     label: str
@@ -60,20 +60,26 @@ class Value:
     year: int | None = None
 
 
-def check_population(population: str) -> None:
+def check_population(population: str, subject: str = "item") -> None:
     """Refuse patterns that cannot select anything.
 
     Raises:
-        UserError: no ``?item`` in them.
+        UserError: no ``?item``, or another subject, in them.
     """
-    if "?item" not in population:
+    if not re.search(rf"\?{subject}\b", population):
+        example = {"item": "Q11424 .' for films", "person": "Q5 .' for everybody"}[subject]
         raise UserError(
-            f"population: {population!r} has no ?item; e.g. '?item wdt:P31 wd:Q11424 .' for films"
+            f"population: {population!r} has no ?{subject}; e.g. '?{subject} wdt:P31 wd:{example}"
         )
 
 
 def members(client: SparqlClient, population: str, subject: str = "item") -> list[str]:
-    """IRIs of everything that the patterns bind to ``?item`` or another subject, sorted."""
+    """IRIs of everything that the patterns bind to ``?item`` or another subject, sorted.
+
+    Raises:
+        UserError: the patterns do not bind it.
+    """
+    check_population(population, subject)
     query = f"{PREFIXES}SELECT DISTINCT ?{subject} WHERE {{ {population} }}"
     return sorted({row[subject] for row in client.select(query, "population")})
 
@@ -209,14 +215,17 @@ def parse_date(text: str, datatype: str) -> Value | None:
     """A date's label and year, or ``None`` where the text is no date.
 
     Wikidata's truthy values are all ``xsd:dateTime`` and carry no precision; those on 1 January
-    are read as a year alone, which is what nearly all of them are.
+    are read as a year alone, which is what nearly all of them are. Its query service writes years
+    before the common era with three digits, too (``-099``, which is 100 BC).
     """
-    match = re.match(r"^([+-]?\d{4,})(?:-(\d\d)-(\d\d))?(?:T.*)?Z?$", text)
+    match = re.match(r"^([+-]?\d{4,}|-\d{3})(?:-(\d\d)-(\d\d))?(?:T.*)?Z?$", text)
     if match is None:
         return None
     year = int(match[1])
-    shown = str(year) if year > 0 else f"{-year} BC"
+    shown = str(year) if year > 0 else f"{1 - year} BC"
     month, day = int(match[2] or 0), int(match[3] or 0)
+    if month > 12:
+        return None
     vague = datatype.endswith("dateTime") and (month, day) == (1, 1)
     if not month or not day or vague:
         return Value(shown, None, year)

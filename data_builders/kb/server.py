@@ -22,6 +22,8 @@ from records import UserError, sha256_file
 SNAPSHOT = Path(__file__).parent / "snapshot" / "people.ttl"
 READY_S = 20.0
 QUERY_TIMEOUT_S = 60
+# For a file of a million people.
+LOAD_TIMEOUT_S = 1800
 
 
 def _oxigraph() -> str:
@@ -134,11 +136,12 @@ def _wait_until_ready(server: subprocess.Popen, port: int, log) -> None:
 
 
 def _load(base: str, ttl_path: Path) -> None:
-    answer = requests.post(
-        f"{base}/store?default",
-        data=ttl_path.read_bytes(),
-        headers={"Content-Type": "text/turtle"},
-        timeout=60,
-    )
+    with open(ttl_path, "rb") as graph:
+        answer = requests.post(
+            f"{base}/store?default",
+            data=graph,
+            headers={"Content-Type": "text/turtle"},
+            timeout=LOAD_TIMEOUT_S,
+        )
     if answer.status_code >= 400:
         raise UserError(f"{ttl_path}: not Turtle: {' '.join(answer.text.split())[:300]}")

@@ -94,7 +94,7 @@ class SourcePriors(Builder):
     def _votes(
         self, documents: Sequence[Document], work: Work
     ) -> tuple[list[list[Vote]], list[int | None]]:
-        """Of each claim on which several passages speak, or that has a label, the votes."""
+        """Of each claim that a passage is for or against, the votes and, if labelled, its truth."""
         pairs, owners, truths = [], [], []
         for document in documents:
             passages = {passage.id: passage for passage in document.passages or []}

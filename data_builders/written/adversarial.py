@@ -75,7 +75,11 @@ class Adversarial(Builder):
     shares: tuple[int, int, int] = (8, 1, 1)
 
     reads = ("topics",)
-    least: ClassVar = {"per_topic": 1, "max_new_tokens": 1, "least_sentences": 1, "shares": 1}
+    least: ClassVar = {
+        **dict.fromkeys(("per_topic", "max_new_tokens", "least_sentences", "shares"), 1),
+        "temperature": 0,
+    }
+    probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
         """Prompt files that are none."""

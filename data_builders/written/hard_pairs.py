@@ -96,7 +96,11 @@ class HardPairs(Builder):
         read = [p for path in self.pairs for p in read_records(path, RelationPair)[: self.limit]]
         entailed = [pair for pair in read if pair.label == "entailment"]
         work.dropped["pair that is not entailed"] += len(read) - len(entailed)
-        found = list(self._rows(entailed, work.dropped))
+        unique: dict[tuple[str, str], RelationPair] = {}
+        for pair in entailed:
+            unique.setdefault((pair.premise, pair.hypothesis), pair)
+        work.dropped["pair that was there already"] += len(entailed) - len(unique)
+        found = list(self._rows(list(unique.values()), work.dropped))
         if not found:
             raise UserError("pairs: none is entailed and can be changed within the margin")
         even = overlap_auroc(found)

@@ -80,7 +80,11 @@ class Preferences(Builder):
 
     reads = ("topics",)
     speed = ("batch_size", "cache")
-    least: ClassVar = {"samples": 2, "max_new_tokens": 1, "shares": 1, "batch_size": 1}
+    least: ClassVar = {
+        **dict.fromkeys(("max_new_tokens", "shares", "batch_size"), 1),
+        **{"samples": 2, "temperature": 0},
+    }
+    probabilities = ("top_p",)
 
     def faults(self) -> list[str]:
         """A gap that is none."""
@@ -199,7 +203,8 @@ def best_and_worst(
         return None
     best = max(known, key=lambda index: (values[index], -index))
     worst = min(known, key=lambda index: (values[index], index))
-    if values[best] - values[worst] < min_gap:
+    # 0.6 and 0.5 are 0.1 apart, which floats have a little below.
+    if round(values[best] - values[worst], 9) < min_gap:
         dropped["topic whose scores differ by less than min_gap"] += 1
         return None
     return texts[best], texts[worst], values[best], values[worst]

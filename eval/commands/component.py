@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jsonargparse import ArgumentError, ArgumentParser
+from jsonargparse import ArgumentParser
 
 from components.checkpoint import component_of, read_component
 from components.measures import (
@@ -228,9 +228,6 @@ def main(argv: Sequence[str]) -> int:
         exit_on_error=False,
     )
     parser.add_function_arguments(judge, as_group=False)
-    try:
-        options = parser.parse_args(list(argv))
-    except ArgumentError as error:
-        raise UserError(" ".join(str(error).split())) from None
+    options = parser.parse_args(list(argv))
     print(json.dumps(judge(**vars(options)), allow_nan=False))
     return 0

@@ -103,7 +103,7 @@ def _device() -> str:
 
 def _keys() -> Iterator[str]:
     """Each environment variable that holds a key, those that configurations name among them."""
-    said = (path.read_text(encoding="utf-8") for path in _yamls())
+    said = (path.read_text(encoding="utf-8", errors="replace") for path in _yamls())
     named = {name for text in said for name in re.findall(r"api_key_env: *(\w+)", text)}
     uses = KEYS | dict.fromkeys(sorted(named - set(KEYS)), "named in a configuration")
     for name, use in uses.items():

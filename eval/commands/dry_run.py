@@ -23,10 +23,12 @@ from eval.retrieve.knowledge import WORDS
 from eval.retrieve.pages import PageRetriever
 from eval.retrieve.search import SearchRetriever
 from eval.retrieve.titles import PagesOfTitles
+from eval.retrieve.trusted import Trusted
 from eval.run.held import held, writers
 from eval.run.terminal import model_name
 from eval.select.core import Core
-from eval.stages import AsksInSteps, Retriever, Selector
+from eval.stages import AsksInSteps, Retriever, Selector, Verifier
+from eval.verify.factreasoner.stage import FactReasoner
 from records import Claim, Document, Passage, UserError
 
 T = TypeVar("T")
@@ -122,7 +124,7 @@ class _Count:
         )
         for number, verifier in enumerate(pipeline.verify):
             own = ("verify", key("verify", number), *place)
-            stage = f"{name}{type(verifier).__name__}"
+            stage, verifier = f"{name}{type(verifier).__name__}", _unwritten(verifier)
 
             def judge(some: list[list[Claim]], said: str, v=verifier) -> None:
                 if _models(v):
@@ -236,20 +238,28 @@ def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
     return found
 
 
-def _is_local(retrieve: Retriever) -> bool:
-    """Whether a retriever finds its passages here and at once, and can simply run."""
-    if isinstance(retrieve, Cut | InSentences):
-        return _is_local(retrieve.retrieve)
-    return isinstance(retrieve, GivenPassages | BM25)
+def _unwritten(verifier: Verifier) -> Verifier:
+    """A verifier that leaves no files: graphs of stand-ins are no graphs of the texts."""
+    if isinstance(verifier, FactReasoner):
+        verifier = copy(verifier)
+        verifier.uai = None
+    return verifier
+
+
+def _finder(retrieve: Retriever) -> Retriever:
+    """What finds the passages that other retrievers only change."""
+    while isinstance(retrieve, Cut | InSentences | Trusted):
+        retrieve = retrieve.retrieve
+    return retrieve
 
 
 def _evidence(
     pipeline: Pipeline, documents: Sequence[Document], claims: list[list[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    """What a local retriever finds, or stand-ins for what another would."""
-    retrieve = pipeline.retrieve
-    if _is_local(retrieve):
-        return retrieve(documents, claims)
+    """What a retriever finds here and at once, or stand-ins for what another would."""
+    retrieve = _finder(pipeline.retrieve)
+    if isinstance(retrieve, GivenPassages | BM25):
+        return pipeline.retrieve(documents, claims)
     words, k = WORDS_A_PASSAGE, PASSAGES_A_CLAIM
     if isinstance(retrieve, SearchRetriever | PagesOfTitles):
         k = retrieve.k

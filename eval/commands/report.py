@@ -93,7 +93,9 @@ def build_report(run_folder: str | Path, document: str | None = None) -> Path:
 
 def main(argv: list[str]) -> int:
     """``python -m eval report --run FOLDER``; returns the exit code."""
-    parser = ArgumentParser(prog="python -m eval report", description=__doc__.splitlines()[0])
+    parser = ArgumentParser(
+        prog="python -m eval report", description=__doc__.splitlines()[0], exit_on_error=False
+    )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
     parser.add_argument(
         "--document",

@@ -111,7 +111,8 @@ def _unfinished(folder: Path, journals: Sequence[Path]) -> list[ListedRun]:
 
 def _done(journal: Path) -> Iterator[str]:
     """Ids of the documents that a journal holds whole."""
-    with open(journal, encoding="utf-8") as file:
+    # The last line may be torn inside a character, too.
+    with open(journal, encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
                 yield from json.loads(line).get("documents", [])
@@ -132,6 +133,8 @@ def _training(folder: Path) -> list[ListedRun]:
         return []
     if not (isinstance(config, dict) and {"name", "model", "trainer"} <= config.keys()):
         return []
+    if not isinstance(config["model"], dict):
+        return []
     exported = Path(config.get("export_to") or f"checkpoints/{config['name']}") / "component.json"
     done = exported.is_file() and exported.stat().st_mtime >= began
     curves = folder / "metrics.csv"
@@ -150,9 +153,10 @@ def _training(folder: Path) -> list[ListedRun]:
 
 def _best(curves: Path, config: dict) -> tuple[str | None, str]:
     """The monitored measure, and its best value with its step; nothing before it was measured."""
-    with open(curves, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    options = (config["model"] or {}).get("init_args") or {}
+    with open(curves, encoding="utf-8", newline="", errors="replace") as file:
+        # A line without its end is being written, and half a number is another one.
+        rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
+    options = config["model"].get("init_args") or {}
     measure = str(options.get("monitor"))
     # Of dev data from one source, training monitors that source's.
     for name in (measure, measure.replace("/macro/", "/")):

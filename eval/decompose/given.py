@@ -72,7 +72,10 @@ class Given:
 
     def _claims(self, document: Document) -> list[Claim]:
         try:
-            return [Claim.model_validate(claim) for claim in getattr(document, self.field)]
+            claims = [Claim.model_validate(claim) for claim in getattr(document, self.field)]
+            if len({claim.id for claim in claims}) == len(claims):
+                return claims
+            what = "ids must be unique within a document"
         except ValidationError as error:
             what = error.errors()[0]["msg"]
         except TypeError as error:
@@ -96,7 +99,8 @@ def aligned(claims: Sequence[Claim], text: str) -> list[Claim]:
             found.append(claim)
             continue
         known = frozenset(stems(claim.text))
-        shared = [sum(weight[stem] for stem in known & one) for one in own]
+        # Rounded once: the order of a set, which is another in each process, decides no tie.
+        shared = [math.fsum(weight[stem] for stem in known & one) for one in own]
         best = max(range(len(own)), key=shared.__getitem__)
         if shared[best] > 0:
             claim = claim.model_copy(update={"source": sentences[best], "sentence": best})

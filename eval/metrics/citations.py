@@ -36,7 +36,7 @@ _MARKS = re.compile(rf"(?:[ \t]*\[{CITED}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
 _BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITED}\])+)(?=\s|$)")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
 # AmbigBio's cited passages: sections of pages, one after the other, each under its page's title.
-_SECTION = re.compile(r"^Title: .*(?:\n(?!Title: ).*)*", re.MULTILINE)
+_SECTION_STARTS = re.compile(r"(?:\A|\n)(?=Title: )")
 
 
 class Cited(NamedTuple):
@@ -274,7 +274,7 @@ def sections_of(citation: dict) -> list[str]:
     """The passages of one of AmbigBio's citations, which stand one after the other in a text."""
     passage = citation["passage"]
     whole = passage if isinstance(passage, str) else "\n".join(passage)
-    return _SECTION.findall(whole) or [whole]
+    return [section for section in _SECTION_STARTS.split(whole) if section] or [whole]
 
 
 def _uncited(text: str, claims: Sequence[str]) -> list[str]:

@@ -26,8 +26,10 @@ Args:
         weights.
     Any further option of eval.select.core.Core, e.g. bleached, weighting, p, epsilon.
 Returns:
-    factual_precision, core_precision: means over texts with at least one judged claim, or None.
-    kept_share: mean share of the claims that Core selects. n: number of texts.
+    factual_precision: mean over texts that respond and have a judged claim, or None.
+    core_precision: the same over the claims that Core selects; a text of which it selects none has
+        0, one of which it could judge none, or of which no selected claim was judged, is left out.
+    kept_share: mean share of the claims that Core selects. n: number of texts of the first mean.
     failed: claims that could not be judged.
 """
 _LABELS = {1: "supported", 0: "not_supported", -1: "failed"}
@@ -78,12 +80,14 @@ class CorePrecision(evaluate.Metric):
                 for claim, decision in zip(own, decisions, strict=True)
             ]
             selected = {s.claim for s in selections if s.selected}
-            scores = [score_document(document, own, verdicts, s, 0) for s in (None, selected)]
-            failed += scores[0].failed
-            if scores[0].judged:
-                plain.append(scores[0].precision)
+            unjudged = sum(s.reason == "failed" for s in selections)
+            whole = score_document(document, own, verdicts, None, 0)
+            core_only = score_document(document, own, verdicts, selected, 0, unjudged)
+            failed += whole.failed
+            if whole.judged and whole.responded:
+                plain.append(whole.precision)
                 shares.append(len(selected) / len(own))
-                kept += [] if scores[1].precision is None else [scores[1].precision]
+                kept += [] if core_only.precision is None else [core_only.precision]
         return {
             "factual_precision": average(plain),
             "core_precision": average(kept),

@@ -51,7 +51,7 @@ def judge_by_source(
         claims: of each document, without those that have failed.
 
     Returns:
-        One verdict a claim, in the claims' order.
+        One verdict a claim, in the claims' order; a claim that the judge has no verdict on failed.
     """
     asked, passages = [], []
     for document, own in zip(documents, claims, strict=True):
@@ -72,8 +72,12 @@ def judge_by_source(
         }
         for verdict in verdicts:
             first.setdefault(verdict.claim, verdict)
-        found.append([first[claim.id] for claim in own])
+        found.append([first.get(claim.id) or _unjudged(claim) for claim in own])
     return found
+
+
+def _unjudged(claim: Claim) -> Verdict:
+    return Verdict(claim=claim.id, assessor="none", label="failed", reason="the judge said nothing")
 
 
 def _is_source(claim: Claim) -> bool:

@@ -32,8 +32,9 @@ class DocumentScore(BaseModel):
             failed; never inside the score.
         irrelevant: claims that the assessor finds beside the point; not judged.
         judged: claims that enter the score: neither failed nor irrelevant.
-        precision: supported / judged; 0 for an empty selection; ``None`` when the text does not
-            respond or nothing could be judged.
+        precision: supported / judged; 0 for an empty selection, and for a text without a claim to
+            judge, be it that it has none or irrelevant ones alone; ``None`` when the text does not
+            respond, or nothing was judged and something failed.
         factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma;
             the number of claims is the one before Core.
         empty_selection: the text responds and has claims, but Core selects none.

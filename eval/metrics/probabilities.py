@@ -51,7 +51,7 @@ def binary_entropy(p: np.ndarray) -> float:
 
 def negative_log(p: np.ndarray) -> float:
     """Mean -ln P in nats, of P cut at 1e-6: 0 where all P = 1, 13.8 where all are 0."""
-    return float(-np.mean(np.log(np.clip(p, _LEAST, 1.0))))
+    return float(np.mean(np.abs(np.log(np.clip(p, _LEAST, 1.0)))))
 
 
 def _surprise(p: np.ndarray) -> np.ndarray:

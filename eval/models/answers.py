@@ -25,6 +25,7 @@ from components.windows import best_windows, chunk_premise
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from eval.models.text2text import Text2Text
+from records import UserError
 
 # Tokens of the longest answer, as SQuAD's scripts have it.
 _LONGEST = 30
@@ -62,6 +63,9 @@ class WrittenAnswers:
     Args:
         writer: the model, with what it writes for "no answer" as ``watch``.
         chunk_words: words of a window.
+
+    Raises:
+        UserError: when it is asked, a writer that watches for no word.
     """
 
     def __init__(self, writer: Text2Text, chunk_words: int = 300):
@@ -74,6 +78,11 @@ class WrittenAnswers:
 
     def answers(self, pairs: Sequence[Pair]) -> list[FoundAnswer | None]:
         """One answer a (question, context) pair; ``None`` where the question does not fit."""
+        if self.writer.watch is None:
+            raise UserError(
+                "watch: not set, so that every question would be answerable; give the answerer's "
+                "model what it writes for no answer, e.g. unanswerable"
+            )
         if not pairs:
             return []
         rows, inputs = _windows(pairs, self.chunk_words)

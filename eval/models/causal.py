@@ -103,7 +103,7 @@ class CausalLM:
     def _tokenizer(self) -> PreTrainedTokenizerBase:
         if self.component is None:
             return load_tokenizer(str(self.checkpoint))
-        return AutoTokenizer.from_pretrained(self.checkpoint)
+        return AutoTokenizer.from_pretrained(self.checkpoint, trust_remote_code=False)
 
     @cached_property
     def _model(self) -> PreTrainedModel:

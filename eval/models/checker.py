@@ -117,7 +117,8 @@ class Checker(Engine):
         Returns:
             Shape (n, 3): supported, not supported, and 0, because nobody asks for contradiction.
         """
-        chunks = {document: self._chunks(document) for document, _ in pairs}
+        distinct = dict.fromkeys(document for document, _ in pairs)
+        chunks = {document: self._chunks(document) for document in distinct}
         rows = [row for row, (document, _) in enumerate(pairs) for _ in chunks[document]]
         inputs = [(piece, claim) for document, claim in pairs for piece in chunks[document]]
         if not inputs:
@@ -158,9 +159,9 @@ class Checker(Engine):
     @cached_property
     def _config(self) -> PretrainedConfig:
         try:
-            return AutoConfig.from_pretrained(resolve_base(self.model))
+            return AutoConfig.from_pretrained(resolve_base(self.model), trust_remote_code=False)
         except (OSError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(f"{self.model}: no model to be had ({reason})") from None
 
     @property

@@ -249,9 +249,11 @@ class LssTagger(Encoder):
         answers = iter(self._judge(inputs))
         found = []
         for (claim, _), cs in zip(pairs, chunks, strict=True):
-            p = np.max([next(answers) for _ in cs], axis=0)  # (windows, words) -> (words,)
-            # A claim that did not fit has no answers, see _encode.
-            found.append(p if len(p) == len(split_words(claim)) else None)
+            own, words = [next(answers) for _ in cs], len(split_words(claim))
+            # Where a claim did not fit there are no answers, see _encode; with the marks of its
+            # new words that may be so in some windows only.
+            fits = all(len(p) == words for p in own)
+            found.append(np.max(own, axis=0) if fits else None)  # (windows, words) -> (words,)
         return found
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:

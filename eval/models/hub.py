@@ -16,6 +16,8 @@ from records import UserError, sha256_file, sha256_text
 
 # What decides a model's answers in its folder.
 _FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
+# Kinds of encoders whose first position is the one after the padding token's.
+_SHIFTED = ("roberta", "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "xmod")
 
 
 def named(model: str, revision: str | None = None) -> dict[str, str | None]:
@@ -47,8 +49,8 @@ def named(model: str, revision: str | None = None) -> dict[str, str | None]:
 def positions(config: PretrainedConfig) -> int:
     """Tokens that an encoder has places for, special ones included; 512 where it does not say."""
     places = getattr(config, "max_position_embeddings", None) or 512
-    # RoBERTa's first position is the one after the padding token's.
-    return places - (config.pad_token_id + 1 if "roberta" in config.model_type else 0)
+    shifted = any(kind in config.model_type for kind in _SHIFTED)
+    return places - (config.pad_token_id + 1 if shifted else 0)
 
 
 def load_whole(
@@ -80,6 +82,7 @@ def load_whole(
             resolve_base(model),
             revision=revision,
             use_safetensors=True,
+            trust_remote_code=False,
             dtype=getattr(torch, dtype),
             # PyTorch's fused attention in bfloat16 takes up to 1.5 times as long on a CPU
             attn_implementation="eager" if (device.type, dtype) == ("cpu", "bfloat16") else None,

@@ -27,6 +27,7 @@ from eval.models.chat import (
     Sampling,
     WhenCut,
     as_answer,
+    one_text,
 )
 from eval.models.engine import pick_device
 from eval.models.hub import load_whole, named
@@ -114,8 +115,7 @@ class LocalSeq2Seq(CachedWriter):
                 bar.update(len(own))
 
     def _encode(self, request: Request) -> list[int]:
-        text = "\n\n".join(message["content"] for message in request.messages)
-        return self._tokenizer(text, verbose=False)["input_ids"]
+        return self._tokenizer(one_text(request.messages), verbose=False)["input_ids"]
 
     def _read(self, ids: Sequence[int], logprobs: bool) -> Answer:
         if logprobs:

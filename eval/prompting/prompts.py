@@ -28,7 +28,7 @@ class PromptFile:
         sha256: of its text; goes into journals and manifests.
 
     Raises:
-        UserError: no such file.
+        UserError: no such file, or one that is not UTF-8.
     """
 
     def __init__(self, path: Path | str):
@@ -36,7 +36,10 @@ class PromptFile:
         if not path.is_file():
             raise UserError(f"{path}: no such file; prompts and their examples are files")
         self.path = path
-        self.text = path.read_text(encoding="utf-8")
+        try:
+            self.text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise UserError(f"{path}: not UTF-8; save it in that encoding") from None
         self.name = path.name
         self.sha256 = sha256_text(self.text)
 
@@ -45,7 +48,7 @@ class Prompt(PromptFile):
     """A prompt's template.
 
     Raises:
-        UserError: no such file, or no template.
+        UserError: no such file, one that is not UTF-8, or no template.
     """
 
     def __init__(self, path: Path | str):

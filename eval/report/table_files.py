@@ -87,7 +87,9 @@ def _short(part: Cell | str) -> str:
 
 
 def _line(parts: Sequence[str]) -> str:
-    return " & ".join(map(latex, parts)) + r" \\"
+    row = " & ".join(map(latex, parts)) + r" \\"
+    # Behind the row break before it, LaTeX would read such a sign as the break's own argument.
+    return f"{{}}{row}" if row[0] in "[*" else row
 
 
 def latex(text: str) -> str:

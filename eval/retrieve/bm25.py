@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import bm25s
+import numpy as np
 import Stemmer
 
 from eval.retrieve.search import Per, SearchRetriever
@@ -25,22 +27,31 @@ class PassageIndex:
     def __init__(self, passages: Sequence[Passage]):
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
         self.passages = passages
-        tokens = _tokens([f"{p.title} {p.text}" for p in passages])
+        words = _words([f"{p.title} {p.text}" for p in passages])
         # Passages of nothing but stop words have no vocabulary, which bm25s does not take.
-        self._index = bm25s.BM25() if tokens.vocab else None
+        self._index = bm25s.BM25() if any(words) else None
         if self._index:
-            self._index.index(tokens, **_QUIET)
+            self._index.index(words, **_QUIET)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         """The ``k`` best passages of each query, best first; only those that share a word."""
         if not queries or self._index is None:
             return [[] for _ in queries]
-        k = min(k, len(self.passages))
-        places, scores = self._index.retrieve(_tokens(list(queries)), k=k, **_QUIET)
         return [
-            [self.passages[place] for place, score in zip(row, marks, strict=True) if score > 0]
-            for row, marks in zip(places.tolist(), scores.tolist(), strict=True)
+            self._best(self._index.get_scores(words), k) if words else []
+            for words in _words(queries)
         ]
+
+    def _best(self, scores: np.ndarray, k: int) -> list[Passage]:
+        """Of equal scores, shape (passages,), the first wins.
+
+        Which of them bm25s's own selection takes depends on the processor.
+        """
+        k = min(k, len(scores))
+        least = np.partition(scores, -k)[-k]
+        places = np.flatnonzero((scores >= least) & (scores > 0))
+        order = np.argsort(-scores[places], kind="stable")[:k]
+        return [self.passages[place] for place in places[order].tolist()]
 
 
 class BM25(SearchRetriever):
@@ -71,8 +82,12 @@ class BM25(SearchRetriever):
         return self._index.search(queries, k)
 
 
-def _tokens(texts: list[str]) -> bm25s.tokenization.Tokenized:
-    return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), **_QUIET)
+def _words(texts: Sequence[str]) -> list[list[str]]:
+    """The stems of each text, without stop words."""
+    # A letter and its accent in one character: bm25s ends a word at an accent that stands alone.
+    whole = [normalize("NFC", text) for text in texts]
+    stemmer = Stemmer.Stemmer("english")
+    return bm25s.tokenize(whole, stopwords="en", stemmer=stemmer, return_ids=False, **_QUIET)
 
 
 _QUIET = {"show_progress": False}

@@ -7,6 +7,7 @@ which of these steps a model has, so GTR, MiniLM and E5 run through the same cod
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 from array import array
@@ -40,7 +41,8 @@ BLOCK = 65_536
 QUERIES = 256
 
 _FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
-_TABLES = {".csv", ".tsv", ".parquet", ".gz"}
+# What is no lines of JSON, or packed, and is read whole.
+_WHOLE = {".csv", ".tsv", ".parquet", ".gz", ".json"}
 
 
 class SentenceEncoder:
@@ -170,6 +172,9 @@ class PassageFile(Sequence[Passage]):
         self._starts = array("q")
         with path.open("rb") as file:
             start = 0
+            if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+                start = len(codecs.BOM_UTF8)
+            file.seek(start)
             for line in file:
                 if line.strip():
                     self._starts.append(start)
@@ -292,7 +297,7 @@ class Dense(SearchRetriever):
     """The ``k`` nearest passages of a file for each claim, by a sentence encoder.
 
     Args:
-        passages: a file of passage records; JSONL stays on the disk, tables are read whole.
+        passages: a file of passage records; JSONL stays on the disk, all else is read whole.
         model: a sentence-transformers model: a hub id, a folder or ``package:…``.
         k: passages a claim.
         topic_in_query: whether the topic goes before the claim.
@@ -342,12 +347,12 @@ class Dense(SearchRetriever):
 
     @cached_property
     def _index(self) -> DenseIndex:
-        table = self.path.suffix.lower() in _TABLES
-        passages = read_records(self.path, Passage) if table else PassageFile(self.path)
+        whole = self.path.suffix.lower() in _WHOLE
+        passages = read_records(self.path, Passage) if whole else PassageFile(self.path)
         file = None
         if self.cache_dir is not None:
-            whole = [self._encoder.fingerprint, sha256_file(self.path), self.passage_prefix]
-            file = self.cache_dir / f"{sha256_text(json.dumps(whole))[:32]}.npy"
+            key = [self._encoder.fingerprint, sha256_file(self.path), self.passage_prefix]
+            file = self.cache_dir / f"{sha256_text(json.dumps(key))[:32]}.npy"
         return DenseIndex(passages, self._encoder, file, self.passage_prefix)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eval.retrieve.search import by_id
 from records import Claim, Document, Passage
 
 
@@ -15,8 +16,12 @@ class Given:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """The claims with their contexts and the passages as given."""
-        passages = [document.passages or [] for document in documents]
+        """The claims with their contexts and the passages as given, each once.
+
+        Raises:
+            UserError: two texts of a document's passages have the same id.
+        """
+        passages = [list(by_id(document.passages or []).values()) for document in documents]
         filled = [
             [
                 claim

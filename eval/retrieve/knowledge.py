@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -171,7 +172,7 @@ class Knowledge:
 
         Case and punctuation do not count. All titles are looked at: about a second for Wikipedia's.
         """
-        wanted = set(_TERM.findall(words.casefold()))
+        wanted = set(_words(words.casefold()))
         # SQLite's LIKE folds the case of ASCII only; what it lets through is looked at again.
         likes = [f"%{word}%" for word in sorted(wanted) if word.isascii()]
         where = " AND ".join(["title LIKE ?"] * len(likes)) or "1"
@@ -179,7 +180,7 @@ class Knowledge:
         for (title,) in self._connection.execute(
             f"SELECT title FROM documents WHERE {where}", likes
         ):
-            own = _TERM.findall(title.casefold())
+            own = _words(title.casefold())
             if wanted and wanted <= set(own):
                 found.append((len(own), title))
         return [title for _, title in sorted(found)[:k]]
@@ -233,15 +234,26 @@ def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(_uri(path), uri=True)
 
 
+def _words(text: str) -> list[str]:
+    """The words of a text as an index has them; an underscore is a space, as in a title."""
+    return _TERM.findall(normalize("NFC", text).replace("_", " "))
+
+
+def telling_words(query: str) -> list[str]:
+    """The distinct words of a query in small letters, in their order.
+
+    Words that stand on most pages only cost time, so they are left out where others remain.
+    """
+    words = list(dict.fromkeys(_words(query.lower())))
+    return [word for word in words if word not in STOPWORDS_EN] or words
+
+
 def _match(query: str) -> str:
     """An FTS5 expression that any of the query's words matches; empty when it has none.
 
-    Quoted, a word is no operator. Words that stand on most pages only cost time, so they are left
-    out where others remain.
+    Quoted, a word is no operator.
     """
-    words = list(dict.fromkeys(_TERM.findall(query.lower())))
-    telling = [word for word in words if word not in STOPWORDS_EN]
-    return " OR ".join(f'"{word}"' for word in telling or words)
+    return " OR ".join(f'"{word}"' for word in telling_words(query))
 
 
 class SqliteKnowledge(PageRetriever):
@@ -291,17 +303,17 @@ class SqliteKnowledge(PageRetriever):
         """The passages of each topic's page.
 
         Without an index, those of the pages of its words, and none where there are no such pages.
-
-        Raises:
-            UserError: no topic at all has a page, and there is no full-text index to search.
         """
         found = {topic: self._titles(topic) for topic in topics}
         searchable = self.knowledge.searchable
         if found and not any(found.values()) and not searchable:
-            raise UserError(
-                f"{self.path}: none of {len(found)} topics has a page, e.g. {topics[0]!r}, and "
-                "there is no full-text index to search; build one with `python -m data_builders "
-                f"knowledge --source sqlite --input {self.path}` and give it as `index`"
+            # No error: these may be the last few documents of a long run.
+            print(
+                f"warning: {self.path}: none of {len(found)} topics has a page, e.g. "
+                f"{topics[0]!r}, and there is no full-text index to search; build one with `python "
+                f"-m data_builders knowledge --source sqlite --input {self.path} --output FOLDER` "
+                "and give FOLDER/knowledge.fts.db as `index`",
+                file=sys.stderr,
             )
         there = {t: titles for t, titles in found.items() if titles or not searchable}
         return {topic: self._passages(titles) for topic, titles in there.items()}

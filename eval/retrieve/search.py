@@ -72,7 +72,7 @@ class SearchRetriever(ABC):
         ]
 
     def _query(self, document: Document, claim: Claim) -> str:
-        topic = document.topic.replace("_", " ")  # as in the address of a page
+        topic = name_of(document)
         if self.per == "topic":
             return topic
         return f"{topic} {claim.text}" if self.topic_in_query else claim.text
@@ -86,6 +86,24 @@ class SearchRetriever(ABC):
             "topic_in_query": self.topic_in_query,
             "per": self.per,
         }
+
+
+def name_of(document: Document) -> str:
+    """A document's topic in words; it may be written as in the address of a page."""
+    return document.topic.replace("_", " ")
+
+
+def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
+    """The passages of a document by their ids, each once, in their order.
+
+    Raises:
+        UserError: two texts have the same id.
+    """
+    known: dict[str, Passage] = {}
+    for passage in passages:
+        if known.setdefault(passage.id, passage).text != passage.text:
+            raise UserError(f"passage id {passage.id!r} names two texts; ids must be unique")
+    return known
 
 
 def with_contexts(
@@ -103,10 +121,7 @@ def with_contexts(
     """
     found, used = [], []
     for own, own_hits in zip(claims, hits, strict=True):
-        known: dict[str, Passage] = {}
-        for passage in (passage for hit in own_hits for passage in hit or ()):
-            if known.setdefault(passage.id, passage).text != passage.text:
-                raise UserError(f"passage id {passage.id!r} names two texts; ids must be unique")
+        known = by_id(passage for hit in own_hits for passage in hit or ())
         found.append(
             [
                 claim.model_copy(

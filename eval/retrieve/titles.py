@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.pages import Job, PassageEncoder, rank
-from eval.retrieve.search import with_contexts
+from eval.retrieve.search import name_of, with_contexts
 from records import Claim, Document, Passage, UserError, sha256_file
 
 
@@ -79,7 +79,7 @@ class PagesOfTitles:
         """
         pages = [self._pages(document) for document in documents]
         queries = [
-            [f"{document.topic} {claim.text}" for claim in own]
+            [f"{name_of(document)} {claim.text}" for claim in own]
             for document, own in zip(documents, claims, strict=True)
         ]
         jobs = [

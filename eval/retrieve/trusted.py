@@ -16,9 +16,13 @@ By = Literal["source", "title", "host"]
 
 
 def source_of(passage: Passage, by: By) -> str:
-    """The name of a passage's source; empty where it has none."""
+    """The name of a passage's source; empty where it has none, or an address that is none."""
     if by == "host":
-        return (urlsplit(passage.url or "").hostname or "").removeprefix("www.")
+        try:
+            host = urlsplit(passage.url or "").hostname
+        except ValueError:  # brackets of no IPv6 address
+            host = None
+        return (host or "").removeprefix("www.")
     return (passage.title if by == "title" else passage.source) or ""
 
 

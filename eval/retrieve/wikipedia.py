@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from bm25s.stopwords import STOPWORDS_EN
-
 from clients.asking import ask_each
 from clients.mediawiki import MediaWiki, Page
-from eval.retrieve.knowledge import passages_of
+from eval.retrieve.knowledge import passages_of, telling_words
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError
@@ -37,7 +35,6 @@ _ASIDE = {
     *("bibliography", "citations", "external links", "further reading", "notes", "references"),
     *("see also", "sources"),
 }
-_TERM = re.compile(r"\w+")
 
 
 class Site(NamedTuple):
@@ -162,8 +159,7 @@ class Wikipedia(PageRetriever):
 
     def _search(self, query: str) -> list[str]:
         """Titles of the pages with all words of a query; where there is none, with any of them."""
-        words = list(dict.fromkeys(_TERM.findall(query.lower())))
-        words = [word for word in words if word not in STOPWORDS_EN] or words
+        words = telling_words(query)
         for joined in (" ", " OR "):
             while len(joined.join(words)) > LONGEST_QUERY:
                 words.pop()

@@ -74,12 +74,12 @@ def keep_answers(root: object, folder: Path) -> None:
 
 
 def _held(part: object, seen: set[int]) -> Iterator[object]:
-    if part is None or id(part) in seen:
-        return
-    seen.add(id(part))
     if isinstance(part, list | tuple):
         inner: Sequence[object] = part
+    elif part is None or id(part) in seen:
+        return
     else:
+        seen.add(id(part))
         yield part
         inner = part.holds() if isinstance(part, Holds) else ()
     for one in inner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,21 +102,20 @@ def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _is_missing(where: str, name: str) -> bool:
-    if not name or any(sign in name for sign in "\n{ :") or len(name) > 500:
+    if not name or any(sign in name for sign in "\n{ :"):
         return False
     path = Path(name)
     above = path.parts[0] if len(path.parts) > 1 else ""
     trained = where.endswith(".checkpoint") and not is_hub_id(name)
     asked = trained or "training_logs." in where
-    named = path.suffix in _ENDINGS or (above and Path(above).is_dir())
-    return bool(asked or named) and not path.exists()
+    named = path.suffix in _ENDINGS or (above and os.path.isdir(above))
+    return bool(asked or named) and not os.path.exists(name)
 
 
 def _is_input(name: str) -> bool:
-    if not name or "\n" in name or len(name) > 500:
-        return False
-    path = Path(name)
-    return path.is_file() or any((path / about).is_file() for about in _ABOUT)
+    # A Path would raise where a long text, such as a template, can be no file's name.
+    folder = bool(name) and any(os.path.isfile(os.path.join(name, about)) for about in _ABOUT)
+    return folder or os.path.isfile(name)
 
 
 def _digest(path: Path) -> str:

@@ -119,8 +119,9 @@ class Run:
         path = self._journal(part)
         if not path.is_file():
             return set()
-        with open(path, encoding="utf-8") as journal:
-            rows = (line for line in journal if line.endswith("\n"))
+        # As bytes: the line that a kill tore may end within a character.
+        with open(path, "rb") as journal:
+            rows = (line for line in journal if line.endswith(b"\n"))
             return {i for row in map(json.loads, rows) for i in row.get("documents", [])}
 
     def documents(

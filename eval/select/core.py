@@ -8,7 +8,8 @@ times (repeated claims). Core selects the claims that count, by the integer prog
                 Σ pᵢ xᵢ ≤ 0     with pᵢ = p − 1[the source sentence entails claim i]
 
 The program is in ``program.py``, the weights wᵢ are in ``weights.py``; both say where they depart
-from the paper. What is decided here:
+from the paper. ``view.py`` has the claims as the program sees them, and says why each
+stays or goes. What is decided here:
 
 - ``Entail`` means that entailment is the most probable of the three relations; a threshold on its
   probability is an option.
@@ -26,17 +27,16 @@ from the paper. What is decided here:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice, pairwise
 from typing import Literal, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from components.encoding import Pair
 from eval.select.judgements import likelihoods, relations
 from eval.select.program import solve
-from eval.select.weights import Bleached, BleachedClaims, capped, information, normalise
+from eval.select.view import View
+from eval.select.weights import Bleached, BleachedClaims, capped, information
 from eval.stages import EntailmentModel, Selection, UnliModel, entails
 from records import Claim, Document, UserError
 
@@ -63,50 +63,6 @@ class Comparison(Protocol):
 
     def pairs(self, texts: Sequence[str]) -> Iterable[tuple[int, int]]:
         """Places i < j of the distinct texts to compare, in order."""
-
-
-@dataclass
-class _View:
-    """A document's claims as the program sees them: m distinct texts for k claims.
-
-    Attributes:
-        sources: premise of document entailment of each claim, (k,).
-        node: which distinct text each claim has, (k,).
-        texts: normalised and sorted, (m,).
-        spellings: what the models are asked for, (m,).
-        bleached: bleached claims about the topic.
-        relevant: Rel of each claim, (k,); false where it could not be judged.
-        unjudged: whether Rel of each claim could not be judged, (k,).
-        support: probability that its source entails each claim, (k,).
-        coherent: whether its source entails each claim, (k,).
-        weights: wᵢ of each text, (m,); 0 where no copy is relevant.
-        exclusion: which texts exclude each other, either entailing the other: bool (m, m),
-            symmetric and sparse; only asked for texts in the race.
-    """
-
-    document: Document
-    claims: Sequence[Claim]
-    sources: list[str]
-    node: np.ndarray
-    texts: list[str]
-    spellings: list[str]
-    bleached: list[str]
-    relevant: np.ndarray
-    unjudged: np.ndarray
-    support: np.ndarray
-    coherent: np.ndarray
-    weights: np.ndarray
-    exclusion: csr_array
-
-    def any_copy(self, of_claims: np.ndarray) -> np.ndarray:
-        """For each text, whether a relevant claim with that text has the property, (m,)."""
-        held = np.zeros(len(self.texts), bool)
-        np.logical_or.at(held, self.node, of_claims & self.relevant)
-        return held
-
-    def bleached_pairs(self, node: int) -> list[Pair]:
-        """(bleached claim, text) for all bleached claims."""
-        return [(bleached, self.spellings[node]) for bleached in self.bleached]
 
 
 class Core:
@@ -203,37 +159,17 @@ class Core:
         Raises:
             RuntimeError: a model's answer is not usable, or the solver found no optimum.
         """
-        views = [self._view(d, c) for d, c in zip(documents, claims, strict=True)]
+        views = [
+            View.of(d, c, [] if self.bleached is None else self.bleached.about(d))
+            for d, c in zip(documents, claims, strict=True)
+        ]
         self._judge_relevance(views)
         self._judge_coherence(views)
         self._weigh(views, self._judge_cap(views))
         self._judge_exclusion(views)
         return [self._select(view) for view in views]
 
-    def _view(self, document: Document, claims: Sequence[Claim]) -> _View:
-        normal = [normalise(claim.text) for claim in claims]
-        spelling: dict[str, str] = {}
-        for text, claim in zip(normal, claims, strict=True):
-            spelling[text] = min(spelling.get(text, claim.text), claim.text)
-        texts = sorted(spelling)
-        place = {text: index for index, text in enumerate(texts)}
-        return _View(
-            document=document,
-            claims=claims,
-            sources=[claim.source or document.text for claim in claims],
-            node=np.array([place[text] for text in normal], dtype=np.int64),
-            texts=texts,
-            spellings=[spelling[text] for text in texts],
-            bleached=[] if self.bleached is None else self.bleached.about(document),
-            relevant=np.ones(len(claims), bool),
-            unjudged=np.zeros(len(claims), bool),
-            support=np.zeros(len(claims)),
-            coherent=np.zeros(len(claims), bool),
-            weights=np.zeros(len(texts)),
-            exclusion=csr_array((len(texts), len(texts)), dtype=bool),
-        )
-
-    def _judge_relevance(self, views: list[_View]) -> None:
+    def _judge_relevance(self, views: list[View]) -> None:
         if self.relevance is None:
             return
         sentences = [list(dict.fromkeys(view.sources)) for view in views]
@@ -244,7 +180,7 @@ class Core:
             view.relevant = np.array([bool(rel) for rel in own], dtype=bool)
             view.unjudged = np.array([rel is None for rel in own], dtype=bool)
 
-    def _judge_coherence(self, views: list[_View]) -> None:
+    def _judge_coherence(self, views: list[View]) -> None:
         """Fill in document entailment.
 
         A revised claim ("Ann Lee moved") is judged as it was before ("She moved"): its sentence
@@ -263,7 +199,7 @@ class Core:
             view.support = np.clip(answers[:, 0], 0.0, 1.0)
             view.coherent = entails(answers, self.entail_threshold)
 
-    def _judge_cap(self, views: list[_View]) -> list[np.ndarray]:
+    def _judge_cap(self, views: list[View]) -> list[np.ndarray]:
         """Which texts of each view some bleached claim entails.
 
         One bleached claim is enough, so they are asked in rounds: a text that is entailed by an
@@ -291,7 +227,7 @@ class Core:
             open_texts = [item for item in open_texts if not item[1][item[2]]]
         return held
 
-    def _weigh(self, views: list[_View], capped_texts: list[np.ndarray]) -> None:
+    def _weigh(self, views: list[View], capped_texts: list[np.ndarray]) -> None:
         """Fill in the weights; a capped text needs no likelihood."""
         in_race = [view.any_copy(view.relevant) for view in views]
         if self.weighting == "uniform":
@@ -317,12 +253,12 @@ class Core:
                     else information(likelihood, self.floor)
                 )
 
-    def _in_race(self, view: _View) -> np.ndarray:
+    def _in_race(self, view: View) -> np.ndarray:
         """Indices of the texts that the program may select."""
         able = view.any_copy(view.coherent if self.p == 1 else view.relevant)
         return np.flatnonzero(able if self.strict_eq1 else able & (view.weights > 0))
 
-    def _compared(self, views: list[_View]) -> Iterator[tuple[int, int, int]]:
+    def _compared(self, views: list[View]) -> Iterator[tuple[int, int, int]]:
         """Which texts of the race are compared: the view's place and two nodes, the longer first.
 
         The longer of two texts is likelier to say what the other says.
@@ -338,7 +274,7 @@ class Core:
                 shorter = len(view.spellings[i]) < len(view.spellings[j])
                 yield (row, j, i) if shorter else (row, i, j)
 
-    def _judge_exclusion(self, views: list[_View]) -> None:
+    def _judge_exclusion(self, views: list[View]) -> None:
         """Fill in which texts exclude each other; of all pairs only the entailing ones are kept.
 
         One direction is enough: the other is asked for where the first does not entail.
@@ -359,61 +295,23 @@ class Core:
                 (np.ones(2 * len(i), bool), both), shape=view.exclusion.shape
             )
 
-    def _entailed(self, views: list[_View], block: list[tuple[int, int, int]]) -> np.ndarray:
+    def _entailed(self, views: list[View], block: list[tuple[int, int, int]]) -> np.ndarray:
         """Whether the first text of each triple entails the second, (len(block),)."""
         pairs = [(views[row].spellings[i], views[row].spellings[j]) for row, i, j in block]
         known = relations(self.entailment, pairs)
         answers = np.array([known[pair] for pair in pairs]).reshape(-1, 3)
         return entails(answers, self.entail_threshold)
 
-    def _select(self, view: _View) -> list[Selection]:
-        """Solve the program for one document and say why each claim stays or goes."""
+    def _select(self, view: View) -> list[Selection]:
+        """Solve the program for one document."""
         race = self._in_race(view)
-        coherent = view.any_copy(view.coherent)
         selected = np.zeros(len(view.texts), bool)
         selected[race] = solve(
             view.weights[race],
             view.exclusion[race][:, race],
-            coherent[race],
+            view.any_copy(view.coherent)[race],
             self.p,
             self.strict_eq1,
             [view.texts[node] for node in race],
         )
-        # Of equal claims the first one stands for all, if it is as coherent as any of them.
-        standing: dict[int, int] = {}
-        for index, node in enumerate(view.node):
-            fit = view.relevant[index] and view.coherent[index] == coherent[node]
-            if selected[node] and fit:
-                standing.setdefault(int(node), index)
-        return [self._verdict(view, index, selected, standing) for index in range(len(view.claims))]
-
-    def _verdict(
-        self, view: _View, index: int, selected: np.ndarray, standing: dict[int, int]
-    ) -> Selection:
-        node, relevant = int(view.node[index]), bool(view.relevant[index])
-        chosen = standing.get(node) == index
-        # Heaviest first; the texts are in order already.
-        start, end = view.exclusion.indptr[node : node + 2]
-        others = np.sort(view.exclusion.indices[start:end])
-        excluding = sorted(others[selected[others]], key=lambda other: -view.weights[other])
-        by = standing.get(node) if selected[node] else None
-        if by is None and excluding:
-            by = standing[int(excluding[0])]
-        weight = float(view.weights[node]) if relevant else 0.0
-        reason = "incoherent"
-        if chosen:
-            reason = "selected"
-        elif not relevant:
-            reason = "failed" if view.unjudged[index] else "irrelevant"
-        elif not selected[node] and weight <= 0:
-            reason = "uninformative"
-        elif by is not None:
-            reason = "duplicate"
-        return Selection(
-            claim=view.claims[index].id,
-            selected=chosen,
-            weight=weight,
-            document_entailment=float(view.support[index]),
-            reason=reason,
-            duplicate_of=view.claims[by].id if reason == "duplicate" else None,
-        )
+        return view.selections(selected)

@@ -45,7 +45,7 @@ def load_bleached(bleached: list[str] | str | Path) -> list[str]:
             has ``{topic}`` where the topic goes.
 
     Raises:
-        UserError: no such file, no claim, or one without ``{topic}``.
+        UserError: no such file, one that is not UTF-8, no claim, or one without ``{topic}``.
     """
     if isinstance(bleached, list):
         where, claims = "bleached", [claim.strip() for claim in bleached]
@@ -68,7 +68,7 @@ def load_by_topic(path: str | Path) -> dict[str, list[str]]:
     stand in them, and need not.
 
     Raises:
-        UserError: no such file, or no such object.
+        UserError: no such file, one that is not UTF-8, or no such object.
     """
     try:
         found = json.loads(_text_of(path))
@@ -128,7 +128,10 @@ class Bleached:
 def _text_of(path: str | Path) -> str:
     if not Path(path).is_file():
         raise UserError(f"bleached: {path}: no such file; give a file with one claim a line")
-    return Path(path).read_text(encoding="utf-8")
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"bleached: {path}: not UTF-8; save it in that encoding") from None
 
 
 def about(bleached: list[str], topic: str) -> list[str]:

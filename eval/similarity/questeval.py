@@ -6,6 +6,7 @@ Scialom et al. 2021 (2103.12693), section 3, without the learned weights of ques
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -113,7 +114,10 @@ def questions_about(
 def _marked(span: Span, marks: tuple[str, str] | None) -> str:
     if marks is None:
         return span.sentence
-    return span.sentence.replace(span.text, f"{marks[0]} {span.text} {marks[1]}", 1)
+    # As a whole word, and whatever blanks the sentence has between the words of the answer.
+    words = r"\s+".join(map(re.escape, span.text.split()))
+    marked = f"{marks[0]} {span.text} {marks[1]}"
+    return re.sub(rf"(?<!\w){words}(?!\w)", lambda _: marked, span.sentence, count=1)
 
 
 def side_score(asked: Asked, scores: Sequence[float]) -> float:

@@ -128,7 +128,8 @@ def evidence_of(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | s
     """
     if claim.contexts is None:
         return RETRIEVAL_FAILED
-    return [known[context] for context in claim.contexts if context in known] or NOTHING_FOUND
+    names = dict.fromkeys(claim.contexts)
+    return [known[name] for name in names if name in known] or NOTHING_FOUND
 
 
 def distinct_passages(asked: Iterable[Asked]) -> list[Passage]:

@@ -15,6 +15,8 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertForSequenceClassification,
+    LlamaConfig,
+    LlamaForSequenceClassification,
     MPNetConfig,
     MPNetForSequenceClassification,
     RobertaConfig,
@@ -81,6 +83,19 @@ def test_a_probability_starts_as_entailment_minus_contradiction(
     with torch.inference_mode():
         expected, found = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
     torch.testing.assert_close(found[:, 0], expected[:, 2] - expected[:, 0])
+
+
+def test_a_head_without_bias_is_read_as_well(tmp_path: Path):
+    more = {"num_key_value_heads": 1, "pad_token_id": 0}
+    kind = LlamaConfig, LlamaForSequenceClassification
+    theirs = saved(tmp_path, *kind, ["contradiction", "neutral", "entailment"], **more)
+    assert theirs.score.bias is None
+    ours = load_classifier(str(tmp_path), RELATIONS).eval()
+    single = load_classifier(str(tmp_path), ["probability"]).eval()
+    with torch.inference_mode():
+        expected, found, one = (m(input_ids=IDS).logits for m in (theirs, ours, single))
+    torch.testing.assert_close(found, expected[:, [2, 1, 0]])
+    torch.testing.assert_close(one[:, 0], expected[:, 2] - expected[:, 0])
 
 
 def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path, capsys):

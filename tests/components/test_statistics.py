@@ -1,6 +1,7 @@
 """Statistics against hand calculations and SciPy."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -148,3 +149,13 @@ def test_holm_and_the_paired_test_by_hand():
     assert paired_t([1, 2], [1, 2], "greater").p == 1
     assert [paired_t([2, 3], [1, 2], side).p for side in ("greater", "less")] == [0, 1]
     assert paired_t([1.0], [0.0], "greater") == (None, 1, 0)
+
+
+def test_long_names_of_groups_take_their_own_room_only():
+    groups = ["premise " * 20_000, *(f"g{row}" for row in range(500)), "g0"]
+    tracemalloc.start()
+    found = bootstrap(lambda rows: {"rows": float(len(rows))}, groups, resamples=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found["rows"]["value"] == 502
+    assert peak < 10 * 2**20  # an array of texts would take 300 MB

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from argparse import ArgumentError
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,10 +27,17 @@ from data_builders.written.attacks.clauses import clause_of, inside, name_of, st
 from data_builders.written.attacks.corrections import Corrected as Corrects
 from data_builders.written.attacks.corrections import KnowledgeBase
 from data_builders.written.attacks.edits import Corrected, Edited
+from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.others import Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
-from data_builders.written.attacks.times import coarser, dates_in, follows, written_otherwise
+from data_builders.written.attacks.times import (
+    coarser,
+    dates_in,
+    follows,
+    moment,
+    written_otherwise,
+)
 from data_builders.written.attacks.validity import (
     OfAnother,
     OnlyTrue,
@@ -38,7 +46,6 @@ from data_builders.written.attacks.validity import (
     SuggestsFalse,
     TrueByForm,
     covers_all_cases,
-    moment,
     unentailed,
 )
 from data_builders.written.attacks.world import World
@@ -171,6 +178,33 @@ def test_the_same_bytes_again_and_a_killed_build_goes_on(monkeypatch):
     assert {p.name: p.read_bytes() for p in build("b").glob("*.jsonl")} == made
 
 
+def test_what_a_killed_build_kept_is_not_taken_for_documents_that_changed(monkeypatch):
+    whole = Montage.attack
+
+    def killed(self, *given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Montage, "attack", killed)
+    with pytest.raises(KeyboardInterrupt):
+        build()
+    monkeypatch.setattr(Montage, "attack", whole)
+    other = {"bin": "frequent", "group": "B"}
+    write_jsonl("docs.jsonl", [document(name).model_copy(update=other) for name in TOLD])
+    rows = read_records(build() / "split.jsonl", Document)
+    assert {(row.bin, row.group) for row in rows} == {("frequent", "B")}
+
+
+def test_a_text_of_no_sentence_cannot_be_asked_for():
+    Path("none.yaml").write_text(
+        "output: out\ndocuments: [docs.jsonl]\nattacks:\n  few:\n"
+        "    class_path: data_builders.written.attacks.triviality.HedgedTrivia\n"
+        "    init_args: {sentences: 0}\n"
+    )
+    with pytest.raises(ArgumentError, match=r'"sentences":\s+Not of type PositiveInt: 0'):
+        main(["attacks", "--config", "none.yaml"])
+    assert not Path("out").exists()
+
+
 OWN = '''
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Said, one_by_one
@@ -216,6 +250,9 @@ def test_what_cannot_be_is_said_in_a_line():
     write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "I do not know."}])
     with pytest.raises(UserError, match=r"no attack gave a valid text .*no supported claim"):
         build(documents=["bare.jsonl"], attacks={"split": Split()})
+    for attack in (Instructed, InstructedPassage):
+        with pytest.raises(UserError, match="instructions: none; give at least one"):
+            attack(instructions=[])
     # Two need nothing but a topic.
     folder = build(documents=["bare.jsonl"])
     kinds = {p.stem for p in folder.glob("*.jsonl") if p.read_text()} - {"normal"}
@@ -289,7 +326,10 @@ def test_a_model_s_paraphrases_are_kept_where_they_have_all_details():
     sources = [replace(ANN, document=ANN.document.model_copy(update={"claims": ANN.claims[:1]}))]
     with ModelServer(lambda body: lines) as server:
         attack = NearParaphrases(writer=OpenAIServer("tiny", server.url, timeout_s=5, retries=2))
-        (one,) = attack.attack_all(sources, WORLD, [random.Random(0)])
+        (one,) = attack.attack_all(sources, WORLD, [random.Random(0)], 0)
+        attack.attack_all(sources, WORLD, [random.Random(0)], 1)
+    assert server.asked[0]["seed"] != server.asked[1]["seed"], "the build's seed"
+    assert set(attack.identity) - set(NearParaphrases().identity) == {"prompt"}
     told = ["Ann Lee was born on 7 August 1932.", "On 7 August 1932 Ann Lee was born."]
     assert [claim.text for claim in one.claims] == told
     assert list(attack.keeps.faults(sources[0], one, WORLD)) == []
@@ -358,6 +398,8 @@ KNOWN = [
     ("May 5, 1910 was the day of Zed Zoe's birth.", None),
     ("Zed Zoe was born on July 2, 1911.", "Zed Zoe was born on May 5, 1910."),
     ("Zed Zoe died on 5 May 1910.", "Zed Zoe died on 1 June 1980."),
+    ("Zed Zoe was born in 1910.", None),
+    ("Zed Zoe was born in 1911.", "Zed Zoe was born in 1910."),
     ("Zed Zoe's place of birth was Lyon.", None),
     ("Turin was Zed Zoe's place of birth.", "Lyon was Zed Zoe's place of birth."),
     ("Zed Zoe was a chemist.", "Zed Zoe was a poet."),
@@ -386,6 +428,14 @@ def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
     wrong = one.claims[0].model_copy(update={"text": text.replace("Zed Zoe was", "Zed Zoe is")})
     broken = replace(one, claims=[wrong])
     assert list(attack.keeps.faults(source, broken, World([source])))
+
+
+def test_passages_of_one_title_and_id_are_all_known():
+    texts = ["She was born in Oslo.", "She is a chemist.", "She is a chemist."]
+    cited = [Passage(id="p0", title="Zed Zoe", text=text) for text in texts]
+    world = World([], cited)
+    assert [fact.text for fact in world.pages["Zed Zoe"].facts] == texts[:2]
+    assert len(world.facts) == 2
 
 
 # What is kept, and how it breaks

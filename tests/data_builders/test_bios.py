@@ -6,6 +6,7 @@ import json
 import sqlite3
 import zipfile
 from collections import Counter
+from itertools import permutations
 from pathlib import Path
 
 import datasets
@@ -22,7 +23,7 @@ from data_builders.kb.bios.cells import SPLITS, draw_order, quotas, split_sizes,
 from data_builders.kb.bios.domain import Domain
 from data_builders.kb.bios.lookup import read_same_as
 from data_builders.kb.bios.npz import array_lengths, count_arrays
-from data_builders.topics import read_topics
+from data_builders.topics import Stratum, read_topics
 from records import BadInput, UserError, write_jsonl
 
 DBR = "http://dbpedia.org/resource/"
@@ -595,3 +596,12 @@ def test_files_of_topics(tmp_path):
     assert list(read_topics([tmp_path / "a.txt", tmp_path / "b.jsonl"])) == ["Ada", "Bo", "Cy"]
     with pytest.raises(UserError, match="no such file"):
         read_topics([tmp_path / "none.txt"])
+    # As some editors write it; a topic keeps what any file says of it, in whatever order.
+    (tmp_path / "a.txt").write_text("\ufeffAda\n", encoding="utf-8")
+    (tmp_path / "bins.json").write_text('{"Ada": "rare"}')
+    write_jsonl(tmp_path / "b.jsonl", [{"topic": "Ada", "group": "C"}])
+    for order in permutations(("a.txt", "b.jsonl", "bins.json")):
+        assert read_topics([tmp_path / name for name in order]) == {"Ada": Stratum("C", "rare")}
+    (tmp_path / "a.txt").write_bytes(b"Ren\xe9\n")
+    with pytest.raises(UserError, match=r"a\.txt: not UTF-8"):
+        read_topics([tmp_path / "a.txt"])

@@ -241,6 +241,16 @@ def test_questions_get_claims_of_their_own(tmp_path):
     assert load_by_topic(tmp_path / "out" / "bleached.json").keys() == set(QUESTIONS)
 
 
+def test_a_killed_build_is_not_gone_on_with_under_another_number(tmp_path):
+    (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
+    options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
+    with pytest.raises(UserError, match="no statement is left"):  # its answers are kept
+        Bleached(tmp_path / "out", writer=Script("Well."), number=3, **options).build()
+    writer = Script("- So it is.")
+    rows, _ = built(tmp_path / "out", writer=writer, number=4, **options)
+    assert len(rows) == 2
+
+
 def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):
     (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
     options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
@@ -259,7 +269,7 @@ def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):
 def test_all_answers_may_fail(tmp_path):
     dropped = Counter()
     assert from_answers([Answer("", "refused")], dropped) == []
-    with pytest.raises(UserError, match="nothing holds for"):
+    with pytest.raises(UserError, match=r"no statement is left \(.*refused"):
         Bleached(tmp_path, endpoint=None, writer=Script(Answer("", "refused"))).build()
 
 

@@ -479,3 +479,10 @@ def test_the_plan_asks_nothing(tmp_path):
     steps = KbConflicts(tmp_path, "https://query.wikidata.org/sparql").plan()
     assert steps[0].source == "https://query.wikidata.org/sparql"
     assert "P569" in steps[2].what
+
+
+@pytest.mark.parametrize("content", [b"- a\n", b"a: [\n", b"words\n", b"", b"a: \xe9\n"])
+def test_a_wording_that_is_no_table_of_properties_is_named(tmp_path, content):
+    (tmp_path / "cars.yaml").write_bytes(content)
+    with pytest.raises(UserError, match=r"cars\.yaml: no (YAML|property)"):
+        KbConflicts(tmp_path, wording=str(tmp_path / "cars.yaml"))

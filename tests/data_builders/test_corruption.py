@@ -6,6 +6,7 @@ import json
 import os
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from data_builders.__main__ import main
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.written.corruption.appended import read_appended, told_of
-from data_builders.written.corruption.checks import ENTAILED, SAID, true_after_all
+from data_builders.written.corruption.checks import ENTAILED, SAID, UNJUDGED, true_after_all
 from data_builders.written.corruption.corrupters import (
     NOTHING,
     STILL_TRUE,
@@ -192,7 +193,7 @@ def test_about_half_is_drawn_and_by_the_claim_alone():
     sources = read_sources(["docs.jsonl"], None, None, Counter())
     drawn = builder._drawn(sources)
     assert builder._drawn(sources[1:]) == drawn[1:]
-    many = [sources[0].__class__(**(vars(sources[0]) | {"id": str(i)})) for i in range(400)]
+    many = [replace(sources[0], id=str(number)) for number in range(400)]
     assert 0.45 < sum(map(len, builder._drawn(many))) / (400 * 5) < 0.55
 
 
@@ -355,6 +356,7 @@ def test_verdicts_of_scored_texts_are_the_labels():
     write_jsonl("scored.jsonl", [row.model_dump() for row in found])
     twin, row = read_records(build("half", **options) / "curve_info.jsonl", Document)
     assert [c.label for c in twin.claims] == ["S", None]
+    assert [c.labelled_by for c in twin.claims] == ["labels", "none"]
     assert [c.label for c in row.claims] == ["NS", None]
     assert row.claims[1].text == "Ann Lee was born in 1960."
 
@@ -624,6 +626,20 @@ def test_a_change_that_another_supported_claim_says_is_not_false():
     assert found["c2"] is made["c2"]  # said of her, but not supported
 
 
+class Silent:
+    """A relation model that fails on every pair."""
+
+    def relations(self, pairs):
+        return np.full((len(pairs), 3), np.nan)
+
+
+def test_a_change_that_could_not_be_judged_is_not_taken_for_false():
+    (source, *_) = read_sources(["docs.jsonl"], None, None, Counter())
+    made = {"c1": Change("Ann Lee is Danish.")}
+    found = true_after_all([source], {source.id: made}, Silent())[source.id]
+    assert found["c1"] == Change(reason=STILL_TRUE + UNJUDGED, refused="Ann Lee is Danish.")
+
+
 class Facts:
     """Knowledge of the few people of this file."""
 
@@ -722,6 +738,7 @@ def test_the_command_line_its_plan_and_limit(capsys):
         ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),
         ({"documents": ["info.jsonl"]}, "info.jsonl: no labelled claims"),
         ({"source_kind": "normal"}, "no row of source_kind normal"),
+        ({"documents": ["empty.jsonl"]}, "empty.jsonl: "),
         ({"adversarial": {"info": ["far.jsonl"]}}, "no info text is about .*--of_anyone"),
         ({"adversarial": ["far.jsonl"], "kinds": ["info"]}, "far.jsonl:1: kind: field required"),
         ({"adversarial": ["bank.jsonl"], "kinds": ["info"]}, "no text of kind 'info'"),
@@ -731,6 +748,7 @@ def test_the_command_line_its_plan_and_limit(capsys):
     ],
 )
 def test_mistakes_say_what_to_change(options, said):
+    write_jsonl("empty.jsonl", [])
     write_jsonl("far.jsonl", [{"topic": "Far Off", "text": "Far Off is."}])
     write_jsonl("bank.jsonl", [{"topic": "Ann Lee", "text": "She pays.", "kind": "money"}])
     claims = [{"id": "c0", "text": "It is.", "label": "S"}]

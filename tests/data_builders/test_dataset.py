@@ -13,7 +13,7 @@ from huggingface_hub import DatasetCard
 
 from data_builders.__main__ import BUILDERS, main
 from data_builders.builder import Builder, Made
-from data_builders.dataset import Card, write_dataset
+from data_builders.dataset import Card, _size_category, write_dataset
 from data_builders.kb.server import open_client
 from records import UnliPair, UserError, read_records, sha256_file
 from records.errors import run_door
@@ -75,6 +75,38 @@ def test_a_broken_rewrite_leaves_no_manifest(tmp_path):
         )  # fmt: skip
     assert not (tmp_path / "manifest.json").exists()
     assert len(read_records(tmp_path / "unli/train.jsonl", UnliPair)) == 3
+
+
+def test_what_an_earlier_build_wrote_and_this_one_does_not_goes(tmp_path):
+    _write(tmp_path)
+    (tmp_path / "mine.txt").write_text("mine")
+    for inputs in ([], [tmp_path / "unli/dev.jsonl"]):
+        write_dataset(
+            tmp_path, {"unli/train.jsonl": PAIRS}, inputs=inputs,
+            builder="pairs", configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
+        )  # fmt: skip
+        assert (tmp_path / "mine.txt").exists()
+        assert (tmp_path / "unli/dev.jsonl").exists() == bool(inputs)
+        (tmp_path / "unli/dev.jsonl").write_text("{}\n")
+
+
+def test_an_input_that_the_build_replaces_is_named_as_it_was_read(tmp_path):
+    _write(tmp_path)
+    path = tmp_path / "unli/train.jsonl"
+    before = sha256_file(path)
+    manifest = write_dataset(
+        tmp_path, {"unli/train.jsonl": PAIRS[:1]}, inputs=[path],
+        builder="pairs", configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
+    )  # fmt: skip
+    assert json.loads(manifest.read_text())["inputs"][0]["sha256"] == before != sha256_file(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (10**7, "10M<n<100M"), (10**8, "100M<n<1B")],
+)
+def test_sizes_are_called_as_the_hub_does(rows, size):
+    assert _size_category(rows) == size
 
 
 def test_a_file_that_no_config_names_is_a_defect(tmp_path):

@@ -10,7 +10,13 @@ import pytest
 from data_builders.annotated.dfactscore.agreement import agreement
 from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
-from data_builders.annotated.dfactscore.labelstudio import FORM, Answer, read_answers, to_result
+from data_builders.annotated.dfactscore.labelstudio import (
+    FORM,
+    Answer,
+    latest,
+    read_answers,
+    to_result,
+)
 from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, factual_precision
 from records import BadInput, UserError, read_records
 
@@ -120,7 +126,8 @@ def test_answers_come_back_the_same(tmp_path, form):
     tasks = project(tmp_path)
     given = [("a@x", MERGED), ("b@x", APART), ("a@x", NOBODY)]
     dropped = Counter()
-    found = read_answers(write(tmp_path / "export.json", form(tasks, given)), dropped)
+    answers = read_answers(write(tmp_path / "export.json", form(tasks, given)), dropped)
+    found = latest(answers, dropped)
     # The annotator who answered again has changed their mind.
     assert {answer.annotator: answer.claims for answer in found} == {"a@x": NOBODY, "b@x": APART}
     assert dropped["answer that its annotator gave anew"] == 1
@@ -194,6 +201,11 @@ def test_exports_become_a_dataset(tmp_path):
     table = json.loads((tmp_path / "labels/agreement.json").read_text())
     assert table["link/identical"]["value"] == pytest.approx(2 / 3)
     assert "supported: alpha" in (tmp_path / "labels/README.md").read_text()
+    # An export that holds the answers of an earlier one again.
+    later = write(tmp_path / "later.json", full(tasks, [("a@x", MERGED), ("b@x", APART)]))
+    manifest = DFActScoreLabels(tmp_path / "labels", [export, later]).build()
+    assert json.loads(manifest.read_text())["dropped"]["answer that its annotator gave anew"] == 2
+    assert json.loads((tmp_path / "labels/agreement.json").read_text()) == table
     other = json.loads(json.dumps(full(tasks, [("c@x", APART[:3])])))
     other[0]["data"]["claims"] = other[0]["data"]["claims"][:3]
     both = DFActScoreLabels(tmp_path / "labels", [export, write(tmp_path / "other.json", other)])

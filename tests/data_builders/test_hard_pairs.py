@@ -100,6 +100,12 @@ def test_the_dataset(tmp_path):
     assert (tmp_path / "out/manifest.json").read_bytes() == (
         tmp_path / "again/manifest.json"
     ).read_bytes()
+    rows = [json.loads(line) for line in (tmp_path / "in.jsonl").read_text().splitlines()]
+    write_jsonl(tmp_path / "twice.jsonl", rows * 2)
+    twice = HardPairs(tmp_path / "twice", [str(tmp_path / "twice.jsonl")], margin=0.25).build()
+    assert read_records(twice.parent / "relation_train.jsonl", RelationPair) == found
+    left_out = json.loads(twice.read_text())["dropped"]
+    assert left_out["pair that was there already"] == len(CLAIMS)
     more, _ = build(tmp_path, "more", margin=1.0, per_pair=3)
     assert Counter(row.source for row in more)["hard/whole"] == 3, (
         "of the fourth nothing can be changed"

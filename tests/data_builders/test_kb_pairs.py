@@ -132,5 +132,7 @@ def test_wrong_options_are_the_user_s_mistake(tmp_path):
         KbPairs(tmp_path, corrupted=1.5)
     with pytest.raises(UserError, match="at least 1"):
         KbPairs(tmp_path, lss=(0, 1, 1))
+    with pytest.raises(UserError, match=r"population: .* has no \?person"):
+        KbPairs(tmp_path, population="?item wdt:P31 wd:Q5 .")
     with pytest.raises(UserError, match="no http"):
         KbPairs(tmp_path, endpoint="nonsense").build()

@@ -164,7 +164,7 @@ def test_of_factscores_file_only_the_index_is_made(tmp_path):
         rows = [("Ada", marked), ("Empty", ""), ("Duck", "<s>A duck.</s>")]
         db.executemany("INSERT INTO documents VALUES (?, ?)", rows)
         db.execute("DELETE FROM documents WHERE title = 'Empty'")
-        db.execute("INSERT INTO documents VALUES ('Blank', ' ')")
+        db.execute("INSERT INTO documents VALUES ('Blank', ' '), ('Null', NULL)")
     db.close()
     before = path.read_bytes()
     out = KnowledgeFile(tmp_path / "out", [str(path)], source="sqlite").build().parent
@@ -175,7 +175,7 @@ def test_of_factscores_file_only_the_index_is_made(tmp_path):
         "manifest.json",
         "titles.jsonl",
     ]
-    assert manifest(out)["dropped"] == {"page without text": 1}
+    assert manifest(out)["dropped"] == {"page without text": 2}
     knowledge = Knowledge(path, index=out / "knowledge.fts.db")
     assert knowledge.pages("mathematicians") == ["Ada"]
     assert knowledge.pages("duck separator special s") == ["Duck"], "marks are not indexed"

@@ -557,7 +557,7 @@ def test_the_users_mistakes_are_one_line(tmp_path):
         built(tmp_path / "out", written(tmp_path / "s.jsonl", CASES["snli"][0]), target="unli")
     with pytest.raises(BadInput, match=r"b\.jsonl:1: label: expected a probability in \[0, 1\]"):
         built(tmp_path / "o", written(tmp_path / "b.jsonl", [row("P", "H", 7)]), target="unli")
-    with pytest.raises(UserError, match="no pair is left"):
+    with pytest.raises(UserError, match=r"no pair is left \(1 x n.jsonl: no gold label"):
         built(tmp_path / "out", written(tmp_path / "n.jsonl", CASES["snli"][0][2:]))
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(UserError, match="the file is empty"):

@@ -45,4 +45,5 @@ def test_every_builder_can_tell_its_plan_and_build(name):
     assert builder.plan.__doc__
     assert {"output", "limit"} <= set(inspect.signature(builder).parameters)
     options = {field.name for field in dataclasses.fields(builder)}
-    assert {*builder.reads, *builder.speed, *builder.least, *builder.probabilities} <= options
+    named = {*builder.reads, *builder.asks, *builder.speed, *builder.least}
+    assert {*named, *builder.probabilities} <= options

@@ -115,6 +115,7 @@ def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
 def test_scores_are_those_of_eval_score(config, selection):
     folder = build(config, "--selection", selection)
     samples = lines(folder / "samples.jsonl")
+    assert any(row["score"] is not None for row in samples)
     documents = [Document(id=str(i), **row) for i, row in enumerate(samples)]
     write_jsonl("documents.jsonl", [d.model_dump(exclude={"score"}) for d in documents])
     score(["--config", "pipeline.yaml", "--documents", "documents.jsonl", "--output", "scored"])
@@ -206,6 +207,8 @@ def test_the_best_and_the_worst_of_a_topic():
     assert found == ("c", "a", 0.9, 0.5)  # of equal scores the first
     assert best_and_worst(texts, [0.5, None, None, None, None], 0.1, dropped) is None
     assert best_and_worst(texts, [0.5, 0.55, None, 0.5, 0.5], 0.1, dropped) is None
+    # As far apart as is asked for, whatever floats make of it.
+    assert best_and_worst(["a", "b"], [0.5, 0.6], 0.1, dropped) == ("b", "a", 0.6, 0.5)
     assert sorted(dropped.values()) == [1, 1]
 
 

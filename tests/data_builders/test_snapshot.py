@@ -129,7 +129,11 @@ def test_one_sitelink_a_person(graph):
         ("1900-01-01", "date", Value("1 January 1900", None, 1900)),
         ("1861-05-07T00:00:00Z", "dateTime", Value("7 May 1861", None, 1861)),
         ("1861-01-01T00:00:00Z", "dateTime", Value("1861", None, 1861)),
-        ("-0043-12-07T00:00:00Z", "dateTime", Value("7 December 43 BC", None, -43)),
+        # Wikidata counts as XSD 1.1 does; its query service leaves a 0 out.
+        ("-0043-03-15T00:00:00Z", "dateTime", Value("15 March 44 BC", None, -43)),
+        ("-099-07-12T00:00:00Z", "dateTime", Value("12 July 100 BC", None, -99)),
+        ("0000-01-01T00:00:00Z", "dateTime", Value("1 BC", None, 0)),
+        ("2000-13-01", "date", None),
         ("http://www.wikidata.org/.well-known/genid/abc", "", None),
     ],
 )

@@ -107,6 +107,7 @@ def test_what_a_source_is_and_that_there_is_one(tmp_path):
     assert [source_of(passage, by) for by in ("source", "title", "host")] == [
         "web", "T", "news.example",
     ]  # fmt: skip
+    assert source_of(Passage(id="p", text="x", url="http://[news"), "host") == ""
     found, _ = learnt(tmp_path, liar(), by="host")
     assert found["a.example"].seen == 12
     bare = [row | {"passages": [p | {"source": None} for p in row["passages"]]} for row in liar()]

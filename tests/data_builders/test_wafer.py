@@ -152,6 +152,14 @@ def test_each_filter_can_be_turned_off(tmp_path, option, reason):
     assert len(rows[1]["reference"].split()) <= 100
 
 
+def test_a_claim_without_a_word_is_no_end(tmp_path):
+    claim = " ".join(["—"] * 9)
+    rows = [citation(number, claim=f"{claim} [CIT]") for number in (1, 2)]
+    train = write(tmp_path / "train.jsonl", rows)
+    Wafer(tmp_path / "out", train=[train], fragments=False).build()
+    assert [row["claim"] for row in read(tmp_path / "out/train.jsonl")] == [claim, claim]
+
+
 def test_failed_verifications_are_kept_apart(tmp_path):
     failed = citation(5, text="")
     failed["output"][0]["answer"] = "{Failed verification}"

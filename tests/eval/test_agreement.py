@@ -173,6 +173,15 @@ def test_a_threshold_is_judged_where_it_was_not_fitted(quick):
     assert sorted(halves[[0, 1, 3, 4]]) == [0, 0, 1, 1]
 
 
+def test_claims_without_a_source_are_in_the_whole_and_in_no_source(quick):
+    rows = [row("0.9", 1, "A", "x"), row("0.1", 0, "B", "x"), row("0.8", 1, "C", "y")]
+    rows += [row("0.2", 0, "D", "y"), row("0.1", 1, "E", None), row("0.9", 0, "F", None)]
+    file = run(rows)
+    assert value_of(file, "balanced_accuracy")[:2] == (pytest.approx(2 / 3), 6)
+    assert {r.group for r in file.results} == {"all", "macro", "x", "y"}
+    assert value_of(file, "balanced_accuracy", group="macro")[0] == 1
+
+
 def test_the_best_threshold():
     def best(scores, positive):
         return best_threshold(np.asarray(scores, dtype=float), np.asarray(positive, dtype=bool))
@@ -392,7 +401,8 @@ def test_a_part_of_the_units_is_drawn(quick):
         ([row("1", "yes")], {}, "set.jsonl:1: label: expected one of 1, 0, True, False, got 'yes'"),
         ([{"claim": "a", "evidence": "b"}], {}, "set.jsonl: label: no claim has one; give claims"),
         ([row("0.1", 1)], {"levels": ["citations"]}, "levels: set has labels of claims only"),
-        ([row("0.1", 1, dataset="macro")], {}, "'macro' is the name of the mean over sources"),
+        ([row("0.1", 1, dataset="macro")], {}, "set: no source can be called 'macro'"),
+        ([row("0.1", 1, dataset="all")], {}, "set: no source can be called 'all'; rename it"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(quick, rows, options, message):

@@ -101,6 +101,18 @@ def test_a_file_of_topics_that_is_none_is_the_users_mistake(tmp_path, text, mess
         Bleached(str(tmp_path / "other.json"))
 
 
+def test_files_may_begin_with_a_byte_order_mark_and_must_be_utf_8(tmp_path):
+    plain, by_topic = tmp_path / "bleached.txt", tmp_path / "bleached.json"
+    plain.write_text("{topic} exists.\n", encoding="utf-8-sig")
+    by_topic.write_text('{"Ada": ["{topic} is."]}', encoding="utf-8-sig")
+    assert Bleached(str(plain)).about(document()) == ["Ada exists."]
+    assert Bleached(str(by_topic)).about(document()) == ["Ada is."]
+    for path in (plain, by_topic):
+        path.write_bytes("{topic} war Künstler.".encode("latin-1"))
+        with pytest.raises(UserError, match=f"{path.name}: not UTF-8; save it in that encoding"):
+            Bleached(str(path))
+
+
 @pytest.mark.parametrize(
     ("given", "first"),
     [

@@ -487,3 +487,9 @@ def test_prompt_files(tmp_path):
         Prompt(path)
     with pytest.raises(UserError, match="no such file"):
         Prompt(Path("nosuch.jinja"))
+    # As some editors save it, with a mark in front and line ends of two characters.
+    path.write_bytes(b"\xef\xbb\xbf=== system\r\nBe brief.\r\n=== user\r\nOf \xc3\xa9.\r\n")
+    assert [one["content"] for one in Prompt(path).messages()] == ["Be brief.", "Of é."]
+    path.write_bytes(b"Of \xe9.")
+    with pytest.raises(UserError, match=r"p\.jinja: not UTF-8"):
+        Prompt(path)

@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.metrics.citations import Citations, cited_sentences, precision, recall, without_numbers
+from eval.metrics.citations import (
+    Citations,
+    cited_sentences,
+    precision,
+    recall,
+    sections_of,
+    without_numbers,
+)
 from records import Document, UserError, read_records
 
 PASSAGES = [
@@ -137,6 +144,19 @@ def test_given_citations_and_the_sentences_in_none_of_them():
     # Our builder's texts have their brackets in a field of their own.
     cited = document.model_copy(update={"passages": None, "cited_text": "Ann was a poet [1]."})
     assert [s.text for s in Citations(Words())([cited])[0]] == ["Ann was a poet."]
+
+
+def test_a_cited_passage_is_cut_at_its_titles_and_loses_nothing():
+    for passage, sections in (
+        (["Title: A\nOne.\nTwo.", "Title: B"], ["Title: A\nOne.\nTwo.", "Title: B"]),
+        (
+            "Of no title.\nTitle: A\nThe Title: no start.",
+            ["Of no title.", "Title: A\nThe Title: no start."],
+        ),
+        ("One.\n\nTwo.", ["One.\n\nTwo."]),
+        ("", [""]),
+    ):
+        assert sections_of({"passage": passage}) == sections
 
 
 def test_ambigbio_files_give_their_own_recall():

@@ -199,9 +199,7 @@ def test_bad_data_is_refused(unli, tmp_path, name):
     ("more", "message"),
     [
         (["--batch_size", "0"], "--batch_size must be at least 1"),
-        (["--batch_size", "many"], "batch_size"),
         (["--prompt", "x"], "--prompt is for adversaries"),
-        (["--nonsense", "1"], "nonsense"),
     ],
 )
 def test_bad_options_are_refused(unli, tmp_path, more, message):

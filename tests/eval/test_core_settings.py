@@ -244,6 +244,25 @@ def test_texts_without_claims_are_split_and_empty_ones_counted(files, tmp_path):
     assert sum(r.n for r in run.results if (r.metric, r.kind, r.variant) == ("kept_share", "info", 0)) == 5  # noqa: E501  # fmt: skip
 
 
+def test_what_is_known_of_the_half_held_back_alone_cannot_choose(files, tmp_path):
+    """No text of the tuning half has labels: there is nothing to choose by."""
+    for kind, label in (("honest", "S"), ("info", "NS")):
+        known = [t for t in TOPICS if half_of(t, 0) == "test"]
+        others = [t for t in TOPICS if t not in known]
+        own = [*texts_of(kind, topics=known, label=label), *texts_of(kind, topics=others)]
+        write_jsonl(f"{kind}.jsonl", own)
+    with pytest.raises(UserError, match="choose_by: precision: some kind has no text"):
+        experiment(files, choose_by="precision").run(tmp_path / "run", {})
+
+
+def test_what_failed_to_become_a_claim_is_none(files):
+    failed = Claim(id="f", text="Who?", failed="no claim")
+    documents = [d.model_copy(update={"claims": [*d.claims, failed]}) for d in texts_of("info")]
+    write_jsonl("info.jsonl", documents)
+    read = read_texts("info.jsonl", "info", None)
+    assert [[claim.id for claim in one.claims] for one in read] == [["c0", "c1", "c2", "c3"]] * 6
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

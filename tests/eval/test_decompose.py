@@ -1,6 +1,7 @@
 """Sentences, and decomposers that prompt a model: examples, windows, parses, failures, seeds."""
 
 import os
+import random
 import re
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import pytest
 
 from components.sentences import split_sentences, without_citations
 from eval.decompose.by_sentence import Place
+from eval.decompose.given import Given, aligned
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, read_conllu, written
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.run.held import prompts
-from records import Document, UserError, read_records
+from records import Claim, Document, UserError, read_records
 from tests.model_server import ModelServer
 
 # Table 1 of 2403.11903; SAFE's and VeriScore's own.
@@ -381,3 +383,55 @@ def test_the_sentences_of_the_labelled_biographies_come_out(generator):
         same += sum(c.source in own for c in {c.sentence: c for c in row.claims or []}.values())
     assert every > 900
     assert same / every >= 0.98
+
+
+# Claims that came with the documents
+
+
+def test_a_claim_without_a_source_gets_the_sentence_that_shares_most_with_it():
+    text = "Ada Roe painted ships. Ada Roe sang in Peru [1]. Ada slept."
+    claims = [
+        Claim(id="a", text="Roe has sung in Peru."),
+        Claim(id="b", text="Bob ate."),
+        Claim(id="c", text="Ada sang in Peru.", source="Her own words."),
+    ]
+    (found,) = Given(align=True)([document(text, claims=claims)])
+    assert [(c.source, c.sentence) for c in found] == [
+        ("Ada Roe sang in Peru.", 1),
+        (None, claims[1].sentence),
+        ("Her own words.", claims[2].sentence),
+    ]
+    assert Given()([document(text, claims=claims)]) == [claims]
+
+
+def test_of_sentences_that_share_as_much_the_first_is_the_source():
+    """Whatever the order in which a process goes through their words, which are a set."""
+    draw = random.Random(0)
+    words = [
+        "amber",
+        "birch",
+        "cedar",
+        "delta",
+        "ember",
+        "fjord",
+        "grape",
+        "hazel",
+        "indigo",
+        "jasper",
+        "kelp",
+        "lemon",
+    ]
+    for _ in range(100):
+        draw.shuffle(words)
+        halves = [" ".join(half).capitalize() + "." for half in (words[:6], words[6:])]
+        # The more sentences have a word, the less it counts; both halves have the same weights.
+        rest = [f"{words[i].capitalize()} {words[6 + i]}." for i in range(6) for _ in range(i)]
+        (claim,) = aligned([Claim(id="c", text=" ".join(words))], " ".join([*halves, *rest]))
+        assert claim.source == halves[0]
+
+
+def test_claims_of_any_field_have_ids_of_their_own():
+    twice = [{"id": "a", "text": "Ada sang."}, {"id": "a", "text": "Ada ate."}]
+    message = "document d: model_claims: no claims .ids must be unique within a document"
+    with pytest.raises(UserError, match=message):
+        Given(field="model_claims")([document("Ada sang.", model_claims=twice)])

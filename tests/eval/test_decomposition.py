@@ -172,6 +172,12 @@ def test_decomp_score_by_hand():
     own = [claim("ann sings loud songs. ")]
     assert judge_by_source(NLI(Neighbours()), [document], [own])[0][0].label == "supported"
 
+    def forgets(documents, claims, passages):
+        return [verdicts[1:] for verdicts in Known()(documents, claims, passages)]
+
+    (verdicts,) = judge_by_source(forgets, [document], [[claim("so"), claim("true")]])
+    assert [decision(verdict) for verdict in verdicts] == [-1, 1]
+
 
 def test_classes_of_claims_that_say_the_same():
     one, two = [claim(n) for n in ("1", "9", "2", "3", "9")], [claim("7"), claim("5")]
@@ -415,6 +421,18 @@ def test_the_correlations_of_table_7_from_its_columns():
     # The table says 0.9821; its columns give this.
     assert found["subclaims"]["value"] == pytest.approx(0.9846, abs=5e-5)
     assert {(r["generator"], r["n"]) for r in found.values()} == {("all", 12)}
+
+
+def test_a_correlation_counts_the_topics_of_what_it_compares():
+    names = ["a", "b", "c", "d"]
+    run = decomposition_values.Passages(
+        topics=names, generators=names, usable=[1, 2, 4, 9], failed=[0, 1, 0, 7], decisions={},
+        classes=None, scores=[[] for _ in names], filtered={},
+    )  # fmt: skip
+    reported = {"subclaims": {"a": 1.0, "b": 2.0, "c": 4.0}}
+    rows = decomposition_values.values_of({"cut": run}, 0, reported)
+    (found,) = [r for r in rows if r["metric"] == "pearson_with_reported"]
+    assert (found["value"], found["n"], found["failed"]) == (pytest.approx(1), 3, 1)
 
 
 def dying(stage):
@@ -713,6 +731,7 @@ def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeyp
     nli = {"nli": NLI(Words())}
     file = Decomposition({"g": "bios.jsonl"}, decomposers, nli, **options).run(Path("run"), {})
     found = {r.metric: r.value for r in file.results if r.generator == "g"}
+    assert file.provenance["left_out"]["no claims of people"] == 1
     assert (found["claim_precision"], found["claim_recall"]) == (1 / 2, 1)
     assert "context_changes" not in found
     options["texts"] = "whole"

@@ -279,6 +279,9 @@ def test_passages_stay_on_the_disk(passages, tmp_path):
     file = PassageFile(spaced)
     assert [p.id for p in file] == [f"p{n}" for n in range(5)]
     assert file[3].title == "he"
+    marked = tmp_path / "marked.jsonl"
+    marked.write_text(lines, encoding="utf-8-sig")
+    assert list(PassageFile(marked)) == list(file)
 
 
 def test_faulty_passages_are_named(tmp_path, plain):
@@ -293,9 +296,16 @@ def test_faulty_passages_are_named(tmp_path, plain):
         PassageFile(tmp_path / "empty.jsonl")
 
 
-def test_a_table_of_passages_will_do(plain, tmp_path):
-    path = tmp_path / "passages.tsv"
-    path.write_text("id\ttitle\ttext\n1\tada\tada wrote\n2\the\the was\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("passages.tsv", "id\ttitle\ttext\n1\tada\tada wrote\n2\the\the was\n"),
+        ("passages.json", '[\n{"id": "1", "text": "ada wrote"},\n{"id": "2", "text": "he was"}]'),
+    ],
+)
+def test_a_table_or_a_list_of_passages_will_do(plain, tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
     stage = Dense(str(path), str(plain), k=1, device="cpu", topic_in_query=False)
     (found,), _ = stage([Document(id="d", topic="x", text="")], [[Claim(id="a", text="ada wrote")]])
     assert len(found[0].contexts) == 1

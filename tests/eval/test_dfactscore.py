@@ -111,6 +111,14 @@ def test_doubtful_places_are_split_by_claims_that_contradict_each_other():
         LocalGroups(contradiction=0)
 
 
+def test_what_follows_a_person_that_was_not_told_is_not_told():
+    behind = "Ida Holm was a swimmer. Ida Holm was a singer. Ida Holm (poet) wrote."
+    document = Document(id="d", topic="Ida Holm", text=f"{PAINTER} {behind}")
+    texts = ("Holm painted in silence.", "Holm was a swimmer.", "Holm was a singer.", "Holm wrote.")
+    (labels,) = LocalGroups(entailment=Words())([document], [claims_of(*texts)])
+    assert labels == ["g0", None, None, "g1"]
+
+
 def test_a_group_is_linked_to_the_title_that_supports_most_of_it():
     support = np.array([[0.6, 0.2], [0.2, 0.9], [0.3, 0.9], [0.8, 0.9], [0.9, 0.8]])
     groups = ["g0", "g0", "g1", "g1", None]

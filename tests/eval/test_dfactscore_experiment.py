@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 from functools import partial, partialmethod
 from pathlib import Path
@@ -14,7 +15,7 @@ from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.experiments.dfactscore import values as dfactscore_values
 from eval.experiments.dfactscore.dfactscore import DFActScore
-from eval.experiments.dfactscore.files import read_texts
+from eval.experiments.dfactscore.files import read_texts, reported
 from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, output_type
 from eval.formats import write_formats
 from eval.metrics.citations import Citations
@@ -426,6 +427,21 @@ def test_page_views(tmp_path):
         write_jsonl(tmp_path / "names.jsonl", [odd])
         with pytest.raises(UserError, match="title"):
             run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
+    for views in ("many", -5, math.inf):
+        write_jsonl(tmp_path / "names.jsonl", [people[0] | {"views": views}])
+        with pytest.raises(UserError, match=r"names.jsonl:1: views: no number from 0 on: "):
+            run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
+
+
+def test_files_of_one_name_report_each_for_itself(tmp_path):
+    for folder, score in (("one", 0.25), ("two", 0.75)):
+        (tmp_path / folder).mkdir()
+        whole = {"global_decisions": [], "score": score}
+        (tmp_path / folder / "out.json").write_text(json.dumps(whole))
+    paths = [str(tmp_path / folder / "out.json") for folder in ("one", "two")]
+    name = "FActScore with length penalty"
+    assert reported(paths) == {paths[0]: {name: 0.25}, paths[1]: {name: 0.75}}
+    assert reported(paths[:1]) == {"out.json": {name: 0.25}}
 
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):

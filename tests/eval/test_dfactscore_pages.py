@@ -87,6 +87,20 @@ def test_each_title_gives_the_best_passages_of_its_whole_page(knowledge: str) ->
     assert retrieve.identity != PagesOfTitles(knowledge, k=3).identity
 
 
+def test_the_words_of_a_topic_with_underscores_are_in_the_query(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+        texts = SEPARATOR.join(["Born in Ribe.", "Ida Holm painted."])
+        db.execute("INSERT INTO documents VALUES (?, ?)", (PAINTER, texts))
+    db.close()
+    one = document()
+    for topic in ("Ida Holm", "Ida_Holm"):
+        named = one.model_copy(update={"topic": topic, "passages": GIVEN[:1]})
+        (_, (found,)) = PagesOfTitles(str(path), k=1)([named], [one.claims[3:]])
+        assert [p.text for p in found] == ["Ida Holm painted."], topic
+
+
 def test_one_question_a_claim_and_title_decides(knowledge: str) -> None:
     with ModelServer(reply) as server:
         stage = DFActScore(

@@ -12,6 +12,7 @@ from eval.metrics.corpus import summarise
 from eval.metrics.document import f1_at_k, recall_at_k
 from eval.metrics.probabilities import binary_entropy, e_measure, negative_log, posterior_measures
 from eval.pipeline import Pipeline
+from eval.report.tables import number
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table
 from eval.verify.factreasoner.inference import solve
@@ -354,6 +355,8 @@ def test_measures_of_posteriors():
     assert [e_measure(np.array([p])) for p in (0.0, 1.0)] == [0, 0]
     assert [binary_entropy(np.array([p])) for p in (0.0, 0.5, 1.0)] == pytest.approx([0, 1, 0])
     assert negative_log(np.array([1.0, 0.0])) == pytest.approx(math.log(1e6) / 2)
+    for measure in (e_measure, binary_entropy, negative_log):
+        assert number(measure(np.array([1.0]))) == "0.000", "and not -0.000"
     # Example 4: six of fourteen atoms are supported, K = 7.
     precision, recall, f1 = 6 / 14, recall_at_k(6, 7), f1_at_k(6 / 14, 6, 7)
     assert [round(value, 2) for value in (precision, recall, f1)] == [0.43, 0.86, 0.57]

@@ -171,6 +171,19 @@ def test_a_stage_that_says_nothing_holds_nothing_and_each_part_is_held_once(prom
     assert identities([pipeline, says]) == [says.writer.identity, says.searcher.identity]
 
 
+def test_parts_in_lists_that_are_made_anew_are_all_held(prompt):
+    parts = [Part(number, prompt) for number in range(20)]
+
+    class Nested:
+        def __init__(self, part):
+            self.part = part
+
+        def holds(self):
+            return [[self.part], (None,)]
+
+    assert writers([Nested(part) for part in parts]) == [part.writer for part in parts]
+
+
 def test_answers_are_kept_in_the_folder_unless_there_is_another_place(prompt, tmp_path):
     first, second = Part(0, prompt), Part(1, prompt)
     second.writer.cache_path = Path("mine.sqlite")

@@ -8,7 +8,12 @@ import pytest
 
 from eval.__main__ import main
 from eval.commands.report import build_report
-from eval.experiments.core.informativeness import likelihood_of_anyone, measures_of
+from eval.experiments.core.informativeness import (
+    Informativeness,
+    Source,
+    likelihood_of_anyone,
+    measures_of,
+)
 from eval.models.encoder import Unli
 from records import (
     Claim,
@@ -180,3 +185,31 @@ def test_a_class_without_claims_is_the_user_s_mistake(config, claims, said):
     command = ["experiment", "informativeness", "--config", config, "--output", "run"]
     with pytest.raises(UserError, match=said):
         main([*command, "--experiment.claims", json.dumps(claims)])
+
+
+class Asked:
+    """Finds everything likely, and knows what it was asked."""
+
+    def __init__(self):
+        self.texts = set()
+
+    def likelihood(self, pairs):
+        self.texts |= {text for _, text in pairs}
+        return np.full(len(pairs), 0.5)
+
+
+def test_what_failed_or_is_irrelevant_is_no_claim(tmp_path):
+    given = [{"text": "Ann sang."}, {"text": "Who?", "failed": "no claim"}]
+    given.append({"text": "Nice.", "label": "IR"})
+    claims = [one | {"id": f"c{place}"} for place, one in enumerate(given)]
+    write_jsonl(tmp_path / "a.jsonl", [{"id": "d", "topic": "Ann", "text": "", "claims": claims}])
+    source, model = Source(file=str(tmp_path / "a.jsonl")), Asked()
+    run = Informativeness({"a": source, "b": source}, model, ["{topic} is."])
+    run.run(tmp_path / "run", {})
+    assert model.texts == {"Ann sang."}
+
+
+def test_a_negative_number_of_claims_is_the_user_s_mistake(config):
+    command = ["experiment", "informativeness", "--config", config, "--output", "run"]
+    with pytest.raises(UserError, match="per_topic: -1; give a number, or 0 for all"):
+        main([*command, "--experiment.per_topic", "-1"])

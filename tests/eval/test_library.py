@@ -116,6 +116,36 @@ def test_core_precision(pytestconfig, tmp_path, monkeypatch, relation, unli):
     assert sum(kept) in (1, 2), "the same text twice is one claim"
 
 
+class Unreadable:
+    """A judge of Rel whose answers about Bob cannot be read."""
+
+    def __call__(self, documents, sentences):
+        return [
+            [None if document.topic == "Bob" else 1 for _ in own]
+            for document, own in zip(documents, sentences, strict=True)
+        ]
+
+
+def test_core_precision_of_what_core_cannot_judge_or_what_says_nothing(
+    pytestconfig, tmp_path, monkeypatch, relation
+):
+    metric = module(pytestconfig, tmp_path, monkeypatch, "core_precision")
+    refusal = "I'm sorry, I do not know."
+    claims = [["Ann Lee sings."], ["Bob sings."], [refusal]]
+    found = metric.compute(
+        predictions=[[1], [0], [1]],
+        claims=claims,
+        sentences=claims,
+        topics=["Ann Lee", "Bob", "Cid"],
+        relation=str(relation),
+        weighting="uniform",
+        relevance=Unreadable(),
+        p=0.0,
+    )
+    assert (found["factual_precision"], found["n"]) == (0.5, 2), "the refusal has none"
+    assert found["core_precision"] == 1, "what could not be judged is not 0"
+
+
 def test_the_stage_of_ones_own_in_the_readme_runs(pytestconfig, tmp_path, monkeypatch, relation):
     """The blocks that start with the name of a file, in a folder of their own."""
     readme = (pytestconfig.rootpath / "README.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import torch
 from components.base import random_t5
 from eval.models.chat import NO_TOKENS
 from eval.models.local_seq2seq import LocalSeq2Seq
-from eval.prompting.prompted_lss import PromptedLss
+from eval.prompting.prompted_lss import PromptedLss, read_answer
 from records import UserError
 
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
@@ -69,6 +69,11 @@ def test_what_it_cannot_do_fails(t5: str) -> None:
 
 def test_it_writes_lss(t5: str) -> None:
     engine = PromptedLss(LocalSeq2Seq(t5), others="as_written", max_new_tokens=6)
-    found = engine.subsequences([("ada was a poet .", "she wrote ."), ("she slept", "ada")])
-    assert len(found) == 2
+    pairs = [("ada was a poet .", "she wrote ."), ("she slept", "ada")]
+    found = engine.subsequences(pairs)
+    asked = [engine.prompt.messages(claim=c, reference=r, star=False) for c, r in pairs]
+    said = LocalSeq2Seq(t5).answer(asked, temperature=0.0, max_new_tokens=6)
+    for (claim, _), (answer,), subsequence in zip(pairs, said, found, strict=True):
+        assert (subsequence and subsequence.text) == read_answer(answer.text, claim)
+    assert any(found)
     assert engine.counts["answers"] == 2

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from components import measures
+from components.statistics import bootstrap
+from eval.experiments.lss import lss_generation_values
 from eval.experiments.lss.lss_generation import LssGeneration
 from eval.experiments.lss.page import LssPage
 from eval.models.chat import Answer
 from eval.models.lss import InWindows, SharedWords, Subsequence, WholeClaim
 from eval.prompting.prompted_lss import PromptedLss
-from records import UserError, iter_rows, write_jsonl
+from records import LssExample, UserError, iter_rows, write_jsonl
 
 
 class Answers:
@@ -97,6 +100,37 @@ def test_engines_against_human_texts(tmp_path) -> None:
     assert pairs[3]["lss"] is None
     assert pairs[8]["lss_star"] == KNOWN[ROWS[0]["claim"]]
     assert {p.name for p in (tmp_path / "run").iterdir()} >= {"tables.md", "tables.csv", "figures"}
+
+
+def test_a_claim_without_a_human_lss_star_is_no_miss(tmp_path) -> None:
+    known = KNOWN | {"It was dry all day.": "It was dry"}
+    found = run(tmp_path, star_engines={"played": Answers(known)})
+    exact = found["lss_star", "exact_match", "played", "given", "all", None]
+    assert (exact.value, exact.failed) == (pytest.approx(2 / 3), 0)
+
+
+def test_failures_stand_beside_the_rating_that_they_are_of(tmp_path) -> None:
+    found = run(tmp_path)
+    failed = {
+        rating: found["rating", "kept_words", "played", "given", f"rating {rating}", None].failed
+        for rating in (1, 3, 4, 5)
+    }
+    assert failed == {1: 0, 3: 0, 4: 1, 5: 0}
+    assert found["rating", "rating_share", "human", "given", "rating 4", None].failed == 0
+
+
+def test_the_seed_is_that_of_all_intervals(monkeypatch) -> None:
+    seeds = []
+
+    def draws(statistics, groups, seed=0, resamples=0):
+        seeds.append(seed)
+        return bootstrap(statistics, groups, seed, 0)
+
+    for module in (lss_generation_values, measures):
+        monkeypatch.setattr(module, "bootstrap", draws)
+    examples = [LssExample.model_validate(row) for row in ROWS]
+    lss_generation_values.quality(examples, [""] * len(ROWS), False, 7)
+    assert seeds == [7, 7]
 
 
 def test_answers_that_are_no_subsequence_are_counted_inside_windows_too(tmp_path) -> None:

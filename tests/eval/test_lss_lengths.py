@@ -32,6 +32,7 @@ def run(tmp_path, **options):
 def test_words_are_counted_between_blanks() -> None:
     assert length_ratio(CLAIM, "It rained all") == pytest.approx(3 / 9)
     assert length_ratio("A b.", "A b . more of it") == 1
+    assert length_ratio(" ", "") == 0
     ratios = [0, 0.05, 0.1, 0.101, 0.9, 0.95, 1]
     names = ["0", "to 0.1", "to 0.1", "to 0.2", "to 0.9", "below 1", "1"]
     assert [class_of(r) for r in ratios] == names

@@ -138,6 +138,17 @@ def test_values_against_scipy() -> None:
     assert [r["metric"] + r["form"] for r in rows[:2]] == ["m(reference, claim)", "m(claim, LSS)"]
 
 
+def test_a_difference_counts_what_both_forms_have() -> None:
+    target = np.asarray([5.0, 4, 1, 2, 3, np.nan])
+    plain, own = np.asarray([1, 2, 3, 5, np.nan, 4]), np.asarray([2, 1, np.nan, 4, 3, 1])
+    due = np.ones(6, bool)
+    columns = [Column(NO_LSS, "m", REFERENCE, plain, due), Column("t5", "m", LSS, own, due)]
+    rows = values_of(columns, target, [f"r{i}" for i in range(6)], ["a"] * 6, seed=0)
+    found = {(r["metric"], r["kind"], r["against"]): (r["n"], r["failed"]) for r in rows}
+    assert found["pearson", "t5", None] == found["pearson", NO_LSS, None] == (4, 1)
+    assert found["pearson", "t5", REFERENCE] == (3, 2)
+
+
 class Half(Measure):
     """Fails on claims with a comma."""
 

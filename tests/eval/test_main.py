@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from argparse import ArgumentError
 
 import pytest
 
@@ -41,6 +42,12 @@ def test_help_imports_no_library_that_it_does_not_show(arguments):
     )
     assert done.returncode == 0, done.stderr
     assert "usage" in done.stdout.lower()
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"experiment"}))
+def test_an_unknown_option_is_the_doors_to_tell(command):
+    with pytest.raises(ArgumentError, match=r"nonsense|required"):
+        main([command, "--nonsense", "x"])
 
 
 def test_an_unknown_command_is_told_the_known_ones():

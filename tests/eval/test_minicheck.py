@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,8 +16,9 @@ from transformers import (
     BertForSequenceClassification,
 )
 
-from components.base import random_t5
+from components.base import load_tokenizer, random_t5
 from eval.models.checker import Checker
+from eval.models.hub import load_whole
 from eval.models.openai_server import OpenAIServer
 from eval.verify.minicheck import MiniCheck, PromptedMiniCheck
 from records import Claim, Document, Passage, UserError
@@ -135,6 +137,28 @@ def test_a_model_that_does_not_know_the_labels_is_refused(classifier: Path, t5: 
         Checker(str(t5), "1a", "1b").relations(PAIRS)
     with pytest.raises(UserError, match="at least 1"):
         Checker(str(t5), chunk=0)
+
+
+def test_no_code_of_a_models_folder_runs_whatever_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = tmp_path / "ran"
+    names = {auto: "own.Own" for auto in ("AutoConfig", "AutoModelForSequenceClassification")}
+    config = {"model_type": "own", "auto_map": names | {"AutoTokenizer": ["own.Own", None]}}
+    for name in ("config.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text(json.dumps(config))
+    (tmp_path / "own.py").write_text(
+        f"from pathlib import Path\nfrom transformers import PretrainedConfig as Own\n"
+        f"Path({str(ran)!r}).touch()\n"
+    )
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with pytest.raises(UserError, match="no model to be had"):
+        Checker(str(tmp_path)).relations(PAIRS)
+    with pytest.raises(UserError, match="weights cannot be loaded"):
+        load_whole(AutoModelForSequenceClassification, str(tmp_path), torch.device("cpu"))
+    with pytest.raises(UserError, match="no tokenizer to be had"):
+        load_tokenizer(str(tmp_path))
+    assert not ran.exists()
 
 
 DOCUMENTS = [Document(id="d", topic="Ada", text="…"), Document(id="e", topic="Byron", text="…")]

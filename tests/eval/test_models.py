@@ -238,6 +238,12 @@ def test_tagger_windows_threshold_and_claims_that_do_not_fit(lss, tmp_path):
     np.testing.assert_allclose(found, np.max(each, axis=0), atol=1e-6)
     endless = ("endless " * 60, "a reference")
     assert tagger.subsequences([CLAIMS[0], endless, CLAIMS[0]])[1] is None
+    # With the marks of new words a claim may fit in the windows that have its words alone.
+    marking = LssTagger(edit(lss, tmp_path / "marks", mark_new=True, max_length=28))
+    some = ("Ada wrote it down in a note", "Ada wrote it down in a note " + "x " * 8)
+    assert len(chunk_premise(some[1], 8)) > 1
+    assert marking.subsequences([(some[0], some[0])])[0] is not None
+    assert marking.subsequences([some, some]) == [None, None]
     low = LssTagger(edit(lss, tmp_path / "low", keep_threshold=1e-9), dtype="float32")
     assert low.subsequences([CLAIMS[0]])[0].text == CLAIMS[0][0]
 

@@ -247,6 +247,8 @@ def test_a_single_topic_shows_nothing(config, capsys):
     [
         ({}, "adversaries: none; give at least one"),
         ({EMPTY: {0: ["a0.jsonl"]}}, "only step 0; give the start and later"),
+        ({EMPTY: {0: ["a0.jsonl"], 10: ["a10.jsonl"]}, TOLD: {}}, f"{TOLD}: no text; give files"),
+        ({EMPTY: {0: ["a0.jsonl"], 10: ["a10.jsonl"], 20: []}}, f"{EMPTY}: 20: no text; give fil"),
         ({"normal": {0: ["a0.jsonl"], 1: ["a10.jsonl"]}}, "so honest texts are called"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
         (["honest.jsonl"], "honest.jsonl:1: adversary: field required"),

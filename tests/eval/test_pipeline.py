@@ -11,7 +11,7 @@ from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import expected_claims, summarise
 from eval.metrics.document import length_penalty, score_document
-from eval.pipeline import Pipeline
+from eval.pipeline import Pipeline, read_pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
 from eval.verify.labels import Labels
@@ -123,6 +123,45 @@ def test_queries_and_batches_do_not_change_what_is_found(tmp_path, caplog):
     alone = [retrieve([d], [c])[0][0] for d, c in zip(documents, claims, strict=True)]
     assert together == alone
     assert "bm25s" not in {record.name for record in caplog.records}, "it talks of every index"
+
+
+def test_of_equally_good_passages_the_first_is_found(tmp_path):
+    texts = [("Ann wrote", "Ann drew", "Bob drew")[n % 3] + f" x{n}" for n in range(90)]
+    every = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    write_jsonl(tmp_path / "p.jsonl", every)
+    found = BM25(str(tmp_path / "p.jsonl")).search(["Ann drew", "the", "", "nobody"], 40)
+    # Both words are equally rare.
+    order = [*range(1, 90, 3), *(n for n in range(90) if n % 3 != 1)]
+    assert [p.id for p in found[0]] == [str(n) for n in order[:40]]
+    assert found[1:] == [[], [], []]
+
+
+def test_an_accent_is_found_in_either_form_of_unicode(tmp_path):
+    write_jsonl(tmp_path / "p.jsonl", [Passage(id="p", text="José wept."), *PASSAGES])
+    found = BM25(str(tmp_path / "p.jsonl"), k=1).search(["José", "Jose\u0301", "Jose"], 1)
+    assert [[p.id for p in hits] for hits in found] == [["p"], ["p"], []]
+
+
+def test_a_given_passage_counts_once_and_its_id_names_one_text():
+    claims = [Claim(id="a", text="x"), Claim(id="b", text="y", contexts=["p1", "p1"])]
+    twice = document("x", claims=claims, passages=[*PASSAGES, PASSAGES[0]])
+    (scored,) = Pipeline(Given(), [NLI(model := WordOverlap())]).score([twice])
+    assert [p.id for p in scored.passages] == scored.claims[0].contexts == ["p1", "p2"]
+    assert [hypothesis for _, hypothesis in model.pairs] == ["x", "x", "y"]
+    other = PASSAGES[0].model_copy(update={"text": "Another text."})
+    with pytest.raises(UserError, match="'p1' names two texts"):
+        Pipeline(Sentences(), [NLI(model)]).score([document("x.", passages=[*PASSAGES, other])])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"pipeline: [\n a: :b", "no YAML"), (b"\xff", "no YAML"), (b"a: 1", "holds")],
+)
+def test_a_pipelines_file_that_is_none_is_one_line(tmp_path, content, said):
+    (tmp_path / "mine.yaml").write_bytes(content)
+    with pytest.raises(UserError, match=rf"mine\.yaml: {said}") as error:
+        read_pipeline(str(tmp_path / "mine.yaml"))
+    assert "\n" not in str(error.value)
 
 
 def test_given_claims_and_their_labels():

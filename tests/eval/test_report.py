@@ -247,6 +247,9 @@ def test_a_table_as_csv_latex_and_for_a_terminal():
     assert latex[4] == r"Kind\_of & A \\ \hline"
     assert latex[5] == r"a\_b & 1.5 [1, 2] gamed \\"
     assert latex[6] == r"c & -- \\"
+    # What a row begins with is no argument of the row break before it.
+    first = latex_table(TextTable("t", "", ["A", "B"], [["[1] x", "*"], ["* y", "[2]"]]))
+    assert first.splitlines()[4:6] == [r"{}[1] x & * \\", r"{}* y & [2] \\"]
     assert plain_table(["k", "v"], [["long", "1"], ["s", ""]]).splitlines() == [
         "k     v",
         "long  1",

@@ -15,7 +15,7 @@ from eval.experiments.robustness.grid import Judged, Row
 from eval.experiments.robustness.kept import reached
 from eval.experiments.robustness.lookup import lookups_of
 from eval.experiments.robustness.page import RobustnessPage
-from eval.experiments.robustness.texts import MAX_CLAIMS, MAX_PACKED, packed
+from eval.experiments.robustness.texts import MAX_CLAIMS, packed
 from eval.experiments.robustness.words import absent
 from eval.metrics.document import score_document
 from eval.pipeline import score_selected
@@ -174,12 +174,34 @@ def test_the_first_screen_says_who_is_gamed_by_what_and_what_a_defence_does(whol
 
 def test_a_defence_that_does_not_stop_an_attack_or_lets_it_in(tmp_path):
     found = words_of(rows_of(gains=(0.3, 0.2)), tmp_path)
-    assert "With core 1 of them stays above 0" in found.replace("stay above", "stays above")
+    assert "With core 1 of them stays above 0" in found
     assert "core does not stop info (+0.20)" in found
     found = words_of([*rows_of(gains=(0.0, 0.2)), *rows_of("two")], tmp_path)
     assert (
         "not gamed by info texts (+0.00 [-0.05, +0.05]) without a defence, core is gamed" in found
     )
+
+
+def test_a_defence_stops_nothing_where_nothing_could_be_judged(tmp_path):
+    """With the defence there is no gain, or none with an interval: that is not 0."""
+    rows = [
+        r.model_copy(update={"ci95": None, "value": None})
+        if (r.metric, r.selection, r.assessor) == ("gain", "core", "nli")
+        else r
+        for r in (*rows_of(), *rows_of("two"))
+    ]
+    found = words_of(rows, tmp_path)
+    assert "With core none of them stays above 0 and 1 cannot be told" in found
+    assert "core stops info" in found.split("two :")[1]
+    assert "core stops info" not in found.split("two :")[0]
+    bare = [
+        r.model_copy(update={"ci95": None}) if (r.metric, r.selection) == ("gain", "core") else r
+        for r in rows_of()
+    ]
+    found = words_of(bare, tmp_path)
+    assert "With core none of them can be told" in found
+    assert "core stops" not in found
+    assert "core cannot be told of info (-0.02)" in found
 
 
 def test_it_says_when_the_phenomenon_is_absent(tmp_path, whole_run):
@@ -491,10 +513,6 @@ def test_what_a_run_left_out_is_on_its_page(tmp_path):
     assert f"Left out: {said}." in words_of(rows_of(), tmp_path, skipped=[said])
     file = ResultFile(experiment="robustness", provenance={"skipped": [said]}, results=[*rows_of()])
     assert RobustnessPage().told(file).endswith(f"\nleft out: {said}")
-
-
-def test_the_page_of_many_texts_stays_below_20_megabytes():
-    assert MAX_PACKED < 18_000_000
 
 
 def test_a_run_without_texts_says_so(tmp_path):

@@ -11,6 +11,7 @@ from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
 from eval.run import terminal
+from eval.run.provenance import inputs, missing
 from eval.run.run import Run
 from eval.verify.labels import Labels
 from records import Claim, Document, Result, UserError
@@ -68,8 +69,10 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["0", "1", "usage of the documents from 0"]
     # As if it had been killed in the middle of writing its second chunk.
-    with open(journal, "a") as file:
-        file.write(json.dumps(rows[0] | {"id": "2"}) + '\n{"id": "3", "sco')
+    torn = json.dumps(rows[0] | {"id": "2"}) + '\n{"id": "3", "done": "é'
+    with open(journal, "ab") as file:
+        file.write(torn.encode()[:-1])
+    assert Run("score", broken, {}, tmp_path / "a").done("scored") == {"0", "1"}
     with Run("score", broken, {}, tmp_path / "a") as run:
         assert run.finished() is None
         assert scored(run, broken) == whole
@@ -110,6 +113,14 @@ def test_all_that_decides_the_results_is_in_the_key(tmp_path):
     keys.append(key())
     assert len(set(keys)) == len(keys)
     assert not (tmp_path / "out").exists(), "a run that is not entered writes nothing"
+
+
+def test_a_text_that_can_be_no_files_name_is_no_input(tmp_path):
+    texts = ["word " * 90, "a" * 300, str(tmp_path / ("b" * 300)), "two\nlines", "nul\0", ""]
+    assert inputs({"template": texts, "more": "c" * 5000}) == {}
+    assert missing({"template": texts}) == [f"{texts[2]}: not there (template)"]
+    (tmp_path / "there.txt").write_text("x")
+    assert list(inputs([str(tmp_path / "there.txt")])) == [str(tmp_path / "there.txt")]
 
 
 def test_a_folder_holds_one_configuration(tmp_path):

@@ -108,10 +108,11 @@ def test_a_run_that_was_killed_is_unfinished(here, capsys):
     with pytest.raises(KeyboardInterrupt), Run("score", pipeline, {}, "runs/killed") as run:
         run.documents("scored", work, documents, Scored, chunk=1)
     (journal,) = (here / "runs/killed").glob(".*.partial.jsonl")
-    with open(journal, "a", encoding="utf-8") as file:
-        file.write('{"id": "usage of the doc')
-    *_, last = listed(capsys)
-    assert (last[0], last[1], *last[3:]) == ("runs/killed", "–", "unfinished", "2", "–")
+    whole = journal.read_bytes()
+    for torn in (b'{"id": "usage of the doc', '{"documents": ["José'.encode()[:-1]):
+        journal.write_bytes(whole + torn)
+        *_, last = listed(capsys)
+        assert (last[0], last[1], *last[3:]) == ("runs/killed", "–", "unfinished", "2", "–")
 
 
 def test_results_that_cannot_be_read_are_told_and_hide_no_other(here, capsys):
@@ -134,6 +135,20 @@ def test_a_training_is_told_by_the_best_value_of_its_monitor(here, capsys):
         "runs/train/small/unli": ["finished", "–", "dev/mse 0.100 at step 3"],
         "runs/train/small/again": ["unfinished", "–", "dev/mse 0.300 at step 1"],
     }
+
+
+@pytest.mark.parametrize("torn", ["0.0", "0.3e-", "\0"])
+def test_a_line_of_the_curves_that_is_being_written_is_not_read(here, capsys, torn):
+    training(here, "unli", ["0.3,1", "0.1,3"], exported=False)
+    with open("runs/train/small/unli/metrics.csv", "a") as file:
+        file.write(torn)
+    assert listed(capsys)[-1][-1] == "dev/mse 0.100 at step 3"
+
+
+def test_another_programs_configuration_is_no_training(here, capsys):
+    training(here, "other", ["0.3,1"], exported=False)
+    (here / "runs/train/small/other/config.yaml").write_text("{name: x, model: gpt2, trainer: {}}")
+    assert len(listed(capsys)) == 2
 
 
 def test_the_list_is_narrowed_by_fields(here, capsys):

@@ -7,12 +7,17 @@ import pytest
 from eval.commands.dry_run import dry_run
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
+from eval.decompose.given import Given as GivenClaims
 from eval.models import openai_server
+from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
+from eval.retrieve.given import Given as GivenPassages
+from eval.retrieve.trusted import Trusted
 from eval.run.run import Run
-from records import Claim, Document, UserError, Verdict, read_results, write_jsonl
+from eval.verify.factreasoner.stage import FactReasoner
+from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
 from records.errors import run_door
 from tests.model_server import ModelServer
 
@@ -160,6 +165,20 @@ def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     pipeline.score(DOCUMENTS[:1])
     lines = [line.split() for line in dry_run(pipeline, DOCUMENTS).splitlines()]
     assert lines[1][2] == "5", "what the cache holds is not asked"
+
+
+def test_a_dry_run_writes_no_graphs_and_takes_the_given_passages(relation, tmp_path):
+    priors = tmp_path / "priors.jsonl"
+    priors.write_text('{"source": "web", "prior": 0.9}')
+    found = Trusted(GivenPassages(), str(priors))
+    given = {"claims": [Claim(id="a", text="x"), Claim(id="b", text="y")]}
+    given |= {"passages": [Passage(id="p", text="z", source="web")]}
+    stage = FactReasoner(Entailment(str(relation)), versions=[2], uai=str(tmp_path / "graphs"))
+    table = dry_run(Pipeline(GivenClaims(), [stage], found), [document("x. y.", **given)])
+    (row,) = [line.split() for line in table.splitlines() if line.startswith("FactReasoner")]
+    assert row[-2:] == ["2", "0"], "a pair a claim"
+    assert not (tmp_path / "graphs").exists()
+    assert stage.uai is not None, "the run itself writes them"
 
 
 def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import torch
 from transformers import (
+    AutoConfig,
+    AutoModel,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     BertForQuestionAnswering,
@@ -23,6 +25,7 @@ from components.base import random_t5
 from components.measures import sentence_bleu_of
 from eval.models.answers import FoundAnswer, SpanAnswers, WrittenAnswers, _best_span
 from eval.models.checker import Checker
+from eval.models.hub import positions
 from eval.models.lerc import Lerc
 from eval.models.text2text import Text2Text, Written
 from eval.similarity.answers import ByRule, Span, token_f1
@@ -139,6 +142,19 @@ def test_bertscore_reads_a_long_reference_whole(encoder: Path) -> None:
     assert whole[31 + 3] != pytest.approx(window[3], abs=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["bert", "mpnet", "roberta", "camembert"])
+def test_an_encoder_has_as_many_places_as_are_said(kind: str) -> None:
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
+    config = AutoConfig.for_model(
+        kind, **sizes, intermediate_size=8, max_position_embeddings=20, pad_token_id=1
+    )
+    model = AutoModel.from_config(config).eval()
+    most = positions(config)
+    assert model(torch.full((1, most), 7))[0].shape[1] == most
+    with pytest.raises((IndexError, RuntimeError)):
+        model(torch.full((1, most + 1), 7))
+
+
 def test_what_may_be_asked() -> None:
     text = 'On 3 May 1912 Ada of Troy sold 40 books to "The Lost Hare". She was not the first poet.'
     (found,) = ByRule().spans([text])
@@ -214,6 +230,18 @@ def test_qafacteval_by_hand() -> None:
     assert seen == [("b", "< b > c"), ("c", "b < c >")]
 
 
+def test_an_answer_is_marked_where_it_stands_as_words() -> None:
+    class Chosen:
+        def spans(self, texts: Sequence[str]) -> list[list[Span]]:
+            return [[Span("art", "A party of art."), Span("C++ (new)", "It is C++  (new).")]]
+
+    seen = []
+    asks = Asks()
+    asks.write = lambda pairs: seen.extend(pairs) or [None] * len(pairs)
+    QAFactEval(asks, Finds(), Chosen(), marks=("<", ">"))([("a", "b")])
+    assert [text for _, text in seen] == ["A party of < art >.", "It is < C++ (new) >."]
+
+
 @pytest.fixture(scope="module")
 def t5(letter_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("t5")
@@ -254,6 +282,8 @@ def test_the_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: 
     each = writer.write([("Ada ?", " ".join(LONG.split()[s : s + 8])) for s in range(0, 33, 4)])
     (best,) = written.answers([("Ada ?", LONG)])
     assert best.answerable == max(1 - one.watched for one in each)
+    with pytest.raises(UserError, match="watch: not set"):
+        WrittenAnswers(asks).answers([("Ada ?", LONG)])
 
 
 def test_spans_by_hand(reader: Path) -> None:

@@ -59,7 +59,10 @@ def test_probabilities_are_the_models_own_before_temperature_and_nucleus(
     prompts = [engine.encode_messages(messages) for messages in PROMPTS]
     draws = [text_draws(place, "x", 0) for place in range(3)]
     model = AutoModelForCausalLM.from_pretrained(tiny_llama).eval()
-    for place, tokens, logprobs in engine.write(prompts, draws, temperature, top_p, 12):
+    written = list(engine.write(prompts, draws, temperature, top_p, 12))
+    assert len(written) == 3
+    for place, tokens, logprobs in written:
+        assert tokens
         row = torch.tensor([prompts[place] + tokens])
         with torch.inference_mode():
             table = model(row).logits[0].log_softmax(-1)[len(prompts[place]) - 1 :]

@@ -11,8 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data_builders.written.adversarial import paragraph
-from data_builders.written.attacks.times import coarser, dates_in, follows, written_otherwise
-from data_builders.written.attacks.validity import details, moment
+from data_builders.written.attacks.times import (
+    coarser,
+    dates_in,
+    follows,
+    moment,
+    written_otherwise,
+)
+from data_builders.written.attacks.validity import details
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
 from eval.decompose.answers import claims_in, restarts, statement_in
 from eval.decompose.by_sentence import Failed

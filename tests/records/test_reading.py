@@ -12,9 +12,11 @@ from records import (
     Generation,
     LssExample,
     RelationPair,
+    SourcePrior,
     UnliPair,
     UserError,
     iter_rows,
+    read_json,
     read_records,
 )
 
@@ -214,6 +216,9 @@ def test_wice_token_rows_for_lss(tmp_path):
     assert example.annotations[0].lss == "Ann ."
     assert example.keep == [True, False, False, False, True]
     assert example.reference.startswith("Ann.")
+    whole = row | {"supporting_sentences": [[0]], "evidence": "Ann is here."}
+    (example,) = read_records(lines(tmp_path / "whole.jsonl", whole), LssExample)
+    assert example.reference == "Ann is here."
     with pytest.raises(BadInput, match="non_supported_spans"):
         read_records(lines(tmp_path / "b.jsonl", row | {"non_supported_spans": [True]}), LssExample)
 
@@ -333,6 +338,7 @@ def test_rows_of_any_table_come_one_by_one(tmp_path, name):
         ("a.jsonl", b'{"x": "\xff"}\n', "not UTF-8"),
         ("a.jsonl.gz", gzip.compress(b'{"x": 1}\n' * 5000)[:-20], "cannot be read"),
         ("a.csv", b"x,y\n1,2\n1\n", r"a\.csv:3: row: not as many cells"),
+        ("a.csv", b"x,y,x,,\n1,2,3,,\n", r"a\.csv:1: row: the header has the column 'x' twice"),
         ("a.parquet", b"PAR1 no", r"a\.parquet:1: file: cannot be read"),
     ],
 )
@@ -353,3 +359,33 @@ def test_a_json_file_is_read_row_by_row_as_a_list_or_as_objects(tmp_path):
     (tmp_path / "torn.json").write_text("[{")
     with pytest.raises(BadInput, match=r"torn\.json:1: json"):
         list(iter_rows(tmp_path / "torn.json"))
+
+
+def test_a_document_without_an_id_keeps_its_claims_and_passages(tmp_path):
+    row = {
+        "topic": "Ann",
+        "text": "Ann was born. She wrote.",
+        "claims": [{"id": "c1", "text": "Ann was born."}],
+        "passages": [{"id": "p1", "title": "Ann", "text": "Ann wrote."}],
+    }
+    (tmp_path / "texts.jsonl").write_text(json.dumps(row) + "\n")
+    (found,) = read_records(tmp_path / "texts.jsonl", Document)
+    assert found.id == "d1"
+    assert [claim.text for claim in found.claims] == ["Ann was born."]
+    assert [passage.title for passage in found.passages] == ["Ann"]
+
+
+def test_a_category_that_is_no_list_is_one_name(tmp_path):
+    row = {"topic": "Ann", "output": "Ann is here."}
+    for cat, expected in (("rare", ("rare", None)), (["rare", "Asia"], ("rare", "Asia"))):
+        (found,) = read_records(lines(tmp_path / "a.jsonl", row | {"cat": cat}), Document)
+        assert (found.bin, found.group) == expected
+
+
+def test_a_whole_json_file_may_have_a_mark_in_front_and_must_be_an_object(tmp_path):
+    path = tmp_path / "prior.json"
+    path.write_bytes(b'\xef\xbb\xbf{"source": "a.org", "prior": 0.5}')
+    assert read_json(path, SourcePrior).prior == 0.5
+    path.write_text("[]")
+    with pytest.raises(UserError, match=r"prior\.json: record: Input should be"):
+        read_json(path, SourcePrior)

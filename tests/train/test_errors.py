@@ -94,6 +94,7 @@ def test_bad_arguments(capsys: pytest.CaptureFixture, arguments: list[str], said
         (["--data.train", "nosuch.jsonl"], "nosuch.jsonl: no such file"),
         (["--data", "train.data.NoData"], "NoData"),
         (["--ckpt_path", "nosuch.ckpt"], "nosuch.ckpt"),
+        (["--ckpt_path", __file__], "no checkpoint of a fit"),
         (["--data.batch_size", "0"], "batch_size"),
         (["--trainer.max_steps", "-1", "--trainer.max_epochs", "-1"], "max_steps"),
         (["--model.lr", "fast"], "fast"),
@@ -173,6 +174,7 @@ def test_help_of_a_command_shows_every_option_of_a_run(capsys: pytest.CaptureFix
         for option in [*own, *(f"trainer.{name}" for name in trainer), *MODULES]:
             assert re.search(rf"^  (-c, )?(--)?{option}\b", text, re.MULTILINE), option
     assert re.search(r"gradient_clip_val\n[^-]*default: 1\.0", text)
+    assert re.search(r"--export_steps\n[^-]*default: \[\]", text)
     assert help_of("fit", ["--model", "torch.nn.Linear"]) is None
     assert help_of("fit", ["--model", "nosuch.Module", "--help"]) is None
 

@@ -18,10 +18,11 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from safetensors.torch import load_file
 
+from records import UserError
 from train.__main__ import main
 from train.batches import TrainBatches
 from train.module import Item
-from train.resume import Resume
+from train.resume import Resume, curves_logger, read_state
 
 
 class Crash(Callback):
@@ -152,13 +153,15 @@ def test_every_step_and_process_has_noise_of_its_own(
 ) -> None:
     resume = Resume(tmp_path, 1, "", fresh=False)
     seeds = []
-    for seed, epoch, step, rank in itertools.product(("1", "2"), (0, 1), (0, 1, 2), (0, 1)):
+    # A seed may be a date, or the largest number of 32 bits.
+    all_seeds = ("1", "20241231", str(2**32 - 1))
+    for seed, epoch, step, rank in itertools.product(all_seeds, (0, 1), (0, 1, 2), (0, 1)):
         monkeypatch.setenv("PL_GLOBAL_SEED", seed)
         place = {"current_epoch": epoch, "num_training_batches": 3}
         trainer = SimpleNamespace(**place, world_size=2, global_rank=rank)
         resume.on_train_batch_start(trainer, None, {}, step)
         seeds.append(torch.initial_seed())
-    assert len(set(seeds)) == len(seeds) == 24
+    assert len(set(seeds)) == len(seeds) == 36
 
 
 def test_accumulated_gradients_are_never_lost(arguments: Callable, tmp_path: Path) -> None:
@@ -176,6 +179,28 @@ def test_accumulated_gradients_are_never_lost(arguments: Callable, tmp_path: Pat
                    run="broken"))  # fmt: skip
     whole, broken = weights(tmp_path, "whole"), weights(tmp_path, "broken")
     assert all(torch.equal(whole[name], broken[name]) for name in whole)
+
+
+def test_curves_go_on_from_a_torn_line_with_all_their_values(tmp_path: Path) -> None:
+    path = tmp_path / "run/metrics.csv"
+    path.parent.mkdir()
+    kept = "dev/loss,epoch,step\r\nnan,0,1\r\n0.25,0,2\r\ninf,1,3\r\n"
+    for torn in ("", "0.5", "0.5,1,", "0.5,1,4"):
+        path.write_text(kept + torn, encoding="utf-8", newline="")
+        logger = curves_logger(tmp_path, "run", 10)
+        logger.save()
+        assert path.read_bytes().decode() == kept, torn
+
+
+@pytest.mark.parametrize("content", ["text", "weights"])
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "other.ckpt"
+    if content == "text":
+        path.write_text("no checkpoint", encoding="utf-8")
+    else:
+        torch.save({"weight": torch.zeros(2)}, path)
+    with pytest.raises(UserError, match=r"other\.ckpt: no checkpoint of a fit"):
+        read_state(path)
 
 
 def batches(size: int, world: int = 1, rank: int = 0) -> TrainBatches:

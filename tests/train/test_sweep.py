@@ -110,6 +110,20 @@ def test_a_trial_that_cannot_begin_stops_the_sweep_and_is_not_recorded(
     assert [trial.state for trial in search.study.trials] == [TrialState.RUNNING]
 
 
+def test_a_trial_that_fails_again_says_why_it_failed_now(
+    sweep_file: Callable, tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    code = (
+        f"import pathlib, sys; mark = pathlib.Path({str(mark)!r}); again = mark.exists()\n"
+        "mark.touch(); print('out of memory' if again else 'error: no data'); sys.exit(1)"
+    )
+    file = sweep_file({"model.lr": {"values": [0.1]}}, command=["python", "-c", code, "${args}"])
+    trials = Trials(read_sweep(file), tmp_path / "out")
+    assert trials.run(0, {"model.lr": 0.1}).reason == "no data"
+    assert trials.run(0, {"model.lr": 0.1}).reason == "out of memory"
+
+
 @pytest.mark.parametrize("method", ["random", "bayes"])
 def test_draws_do_not_depend_on_when_a_sweep_was_killed(
     sweep_file: Callable, tmp_path: Path, method: str
@@ -173,6 +187,8 @@ def test_a_process_that_outlived_its_sweep_is_waited_for(tmp_path: Path) -> None
         ({"parameters": {"model.lr": {"values": ["1e-4"]}}}, r"write it as 1\.0e-04"),
         ({"parameters": {"model.lr": LR}}, "a grid needs values"),
         ({"parameters": {"model.lr": {"min": 1}}}, "give values, or min and max"),
+        ({"parameters": {"model.lr": {"values": 5}}}, "values: 5 is no list"),
+        ({"parameters": {"model.lr": {"values": "abc"}}}, "values: 'abc' is no list"),
         ({"parameters": {"model": {"parameters": {"lr": LR}}}}, r"model\.OPTION"),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data_builders.annotated.dfactscore.agreement import agreement, as_markdown, rand_indices
-from data_builders.annotated.dfactscore.labelstudio import Answer, read_answers
+from data_builders.annotated.dfactscore.labelstudio import Answer, latest, read_answers
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText
@@ -45,9 +45,9 @@ class DFActScoreLabels(Builder):
     def make(self, work: Work) -> Made:
         """The answers, compared and decided on."""
         texts: dict[str, list[Answer]] = {}
-        for path in self.annotations:
-            for answer in read_answers(path, work.dropped):
-                texts.setdefault(answer.record["id"], []).append(answer)
+        every = [a for path in self.annotations for a in read_answers(path, work.dropped)]
+        for answer in latest(every, work.dropped):
+            texts.setdefault(answer.record["id"], []).append(answer)
         if not texts:
             raise UserError("annotations: not one usable answer; see that the export is not empty")
         texts = dict(list(texts.items())[: self.limit])

@@ -101,7 +101,7 @@ def _verdict(claim: JudgedClaim) -> str:
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
-    """The answers of an export.
+    """The answers of an export, for ``latest``.
 
     Args:
         path: its ``.json``.
@@ -128,7 +128,7 @@ def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
                 dropped["annotation without any answer"] += 1
             else:
                 found.append(Answer(record, answer.annotator, claims))
-    return _once(found, dropped)
+    return found
 
 
 def _unknown_choice(values: dict[str, str]) -> str | None:
@@ -189,8 +189,13 @@ def _named(title: str | None) -> str | None:
     return None if title in (NO_PAGE, ANOTHER_PAGE) else title
 
 
-def _once(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
-    """One answer an annotator and text, the later; those without a name all stay."""
+def latest(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
+    """One answer an annotator and text, the later; those without a name all stay.
+
+    Args:
+        answers: of all exports, of which several may hold the same answer.
+        dropped: reason to how many answers were left out; added to.
+    """
     found: dict[tuple, Answer] = {}
     for place, answer in enumerate(answers):
         key = (answer.record["id"], answer.annotator or place)

@@ -34,12 +34,11 @@ def agreement(examples: Sequence[LssExample]) -> dict:
     Returns:
         ``pairs`` and ``comparisons``; ``pairs_by_annotations``, of all pairs; ``triples``: of the
         pairs with three annotations the shares of Table 1, letter by letter and by their words;
-        shares of identical LSS and LSS* (``identical``: the same
-        words whatever their case and marks; ``identical_text``: letter by letter); ``words_alike``:
-        mean share of a claim's words that two aligned LSS both keep or both drop; of the ratings
-        the share that is identical, that is at most 1 apart, ``kappa_pooled``, and
-        ``kappa_mean`` over ``by_annotators`` weighted by their comparisons. ``None`` where there
-        is nothing to compare.
+        shares of identical LSS and LSS* (``identical``: the same words whatever their case and
+        marks; ``identical_text``: letter by letter); ``words_alike``: mean share of a claim's words
+        that aligned LSS of two people both keep or both drop; of the ratings the share that is
+        identical, that is at most 1 apart, ``kappa_pooled``, and ``kappa_mean`` over
+        ``by_annotators`` weighted by their comparisons. ``None`` where there is nothing to compare.
     """
     independent = [_independent(example) for example in examples]
     several = [e for e in independent if len(e.annotations) > 1]
@@ -68,7 +67,7 @@ def agreement(examples: Sequence[LssExample]) -> dict:
         "comparisons": len(compared),
         "triples": {field: _triples(several, field) for field in ("lss", "lss_star")},
         "annotators": "by name" if named else "by place in the row",
-        "lss": {**_identical(compared, "lss"), "words_alike": _words_alike(several)},
+        "lss": {**_identical(compared, "lss"), "words_alike": _words_alike(several, named)},
         "lss_star": _identical(compared, "lss_star"),
         "rating": {
             "comparisons": len(ratings),
@@ -104,13 +103,14 @@ def _triples(examples: Sequence[LssExample], field: str) -> dict:
     return found
 
 
-def _words_alike(examples: Sequence[LssExample]) -> float | None:
+def _words_alike(examples: Sequence[LssExample], named: bool) -> float | None:
     shares = []
     for example in examples:
         words = split_words(example.claim)
-        kept = [align(a.lss, words) for a in example.annotations]
-        for one, other in combinations([k for k in kept if k is not None], 2):
-            shares.append(sum(a == b for a, b in zip(one, other, strict=True)) / len(words))
+        kept = [(who, align(a.lss, words)) for who, a in _named(example, named)]
+        for (one, left), (other, right) in combinations([k for k in kept if k[1] is not None], 2):
+            if one != other:
+                shares.append(sum(a == b for a, b in zip(left, right, strict=True)) / len(words))
     return round(sum(shares) / len(shares), 4) if shares else None
 
 

@@ -96,6 +96,7 @@ class Bios(AskingBuilder):
     ask_all: bool = False
 
     reads = ("corpus_maps", "popqa", "same_as", "knowledge", "exclude")
+    asks = ("endpoint", "dbpedia")
     least: ClassVar = {"topics": 1, "shares": 1}
 
     def __post_init__(self) -> None:
@@ -105,11 +106,6 @@ class Bios(AskingBuilder):
     def files(self) -> dict[str, dict[str, str]]:
         """The topics by split."""
         return {"topics": by_split("topics")}
-
-    def config(self) -> dict[str, object]:
-        """The options; of endpoints that are files the names."""
-        asked = {name: source_name(getattr(self, name)) for name in ("endpoint", "dbpedia")}
-        return super().config() | asked
 
     def plan(self) -> list[Step]:
         """What a build would read and ask at most; it ends as soon as each cell has enough."""

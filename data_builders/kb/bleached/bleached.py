@@ -68,8 +68,8 @@ class Bleached(AskingBuilder):
             ``topics`` it is ``bleached.json``.
         domain: one member of the domain in words, e.g. ``a film``; asked of the writer, and said
             in the file's head.
-        endpoint: ``snapshot`` for the embedded file behind a local server, the URL of a SPARQL
-            service, or null for no knowledge base.
+        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
+            Turtle file (``.ttl``), the URL of a SPARQL service, or null for no knowledge base.
         population: SPARQL patterns that bind ``?item``; narrow it on a big endpoint.
         threshold: least share of the population that has a fact.
         writer: a language model to ask, too; null for none.
@@ -107,7 +107,8 @@ class Bleached(AskingBuilder):
     most: int = 12
     topics: list[str] | None = None
 
-    reads: ClassVar = ("topics",)
+    reads = ("topics",)
+    asks = ("endpoint",)
     least: ClassVar = dict.fromkeys(("samples", "number", "max_new_tokens", "most"), 1)
 
     def faults(self) -> Iterable[str]:
@@ -150,6 +151,8 @@ class Bleached(AskingBuilder):
             (answers,) = self.writer.answer(asked, **self._sampling())
             claims += from_answers(answers, work.dropped)
         claims = distinct(claims, work.dropped)
+        if not claims and self.endpoint is None:
+            raise UserError(f"no statement is left ({work.why()}); give another model")
         if not claims:
             raise UserError(
                 f"nothing holds for {self.threshold:.0%} of {self.domain}; lower threshold, or "
@@ -165,7 +168,8 @@ class Bleached(AskingBuilder):
         prompt = Prompt(PROMPTS / "bleached_topic.jinja")
         prompts = {t: prompt.messages(topic=t, number=self.number) for t in self._topics()}
         sampling = self._sampling()
-        journal = work.journal("topics", self.writer.identity, prompt.sha256, sampling)
+        decides = (self.writer.identity, prompt.sha256, self.number, sampling)
+        journal = work.journal("topics", *decides)
         answers = write_texts(self.writer, prompts, sampling, journal)
         rows: list[BleachedClaim] = []
         by_topic: dict[str, list[str]] = {}

@@ -64,8 +64,8 @@ class KbConflicts(AskingBuilder):
 
     Args:
         output: folder of the dataset.
-        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
-            service.
+        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
+            Turtle file (``.ttl``), or the URL of a SPARQL service.
         population: SPARQL patterns that bind ``?item``; narrow it on a big endpoint.
         wording: ``people``, ``films``, or a YAML file like theirs: property to ``claims`` and
             ``contexts``, templates a line with {topic} and {value}, and ``date: true`` for dates.
@@ -92,6 +92,7 @@ class KbConflicts(AskingBuilder):
     claims_per_topic: int = 4
     shares: tuple[int, int, int] = (8, 1, 1)
 
+    asks = ("endpoint",)
     least: ClassVar = {"shares": 0, "contexts": 2, "claims_per_topic": 1}
 
     def __post_init__(self) -> None:

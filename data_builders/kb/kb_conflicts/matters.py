@@ -59,14 +59,20 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
         most: largest number of contexts; each of a claim's has another template.
 
     Raises:
-        UserError: no such file, or one that lacks templates.
+        UserError: no such file, no YAML, or one that lacks templates.
     """
     path = WORDING / f"{wording}.yaml"
     path = path if path.is_file() else Path(wording)
     if not path.is_file():
         raise UserError(f"wording: {wording}: give people, films, or the path of a YAML file")
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no YAML: {' '.join(str(error).split())[:200]}") from None
+    if not told or not isinstance(told, dict):
+        raise UserError(f"{path}: no property; see {WORDING / 'people.yaml'}")
     found = {}
-    for prop, entry in sorted((yaml.safe_load(path.read_text(encoding="utf-8")) or {}).items()):
+    for prop, entry in sorted(told.items()):
         if not isinstance(entry, dict):
             raise UserError(f"{path}: {prop}: expected `claims` and `contexts`")
         claims, contexts = (
@@ -81,8 +87,6 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
         if set(claims) & set(contexts):
             raise UserError(f"{path}: {prop}: a template is both a claim's and a context's")
         found[prop] = Wording(claims, contexts, bool(entry.get("date")))
-    if not found:
-        raise UserError(f"{path}: no property; see people.yaml beside data_builders/conflicts")
     return found
 
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clients.polite import SECONDS_A_REQUEST
-from data_builders.builder import AskingBuilder, Made, Step, Work
+from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.evenness import overlap_auroc
-from data_builders.kb.facts import load_people
+from data_builders.kb.facts import POPULATION, load_people
+from data_builders.kb.graph import check_population
 from data_builders.kb.kb_multihop.scenes import TRIES, Scenes
 from data_builders.kb.kb_pairs.splits import split_people
 from data_builders.kb.kb_pairs.world import World
@@ -36,8 +37,8 @@ class KbMultihop(AskingBuilder):
 
     Args:
         output: folder of the dataset.
-        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
-            service.
+        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
+            Turtle file (``.ttl``), or the URL of a SPARQL service.
         population: SPARQL patterns that bind ``?person``; narrow it on a big endpoint.
         documents: about how many documents of train, dev and test, each with up to seven pairs.
         others: least and most facts told of a person beside the one that a claim needs.
@@ -53,15 +54,17 @@ class KbMultihop(AskingBuilder):
     """
 
     endpoint: str = "snapshot"
-    population: str = "?person wdt:P31 wd:Q5 ."
+    population: str = POPULATION
     documents: Sizes = (1000, 120, 120)
     others: tuple[int, int] = (1, 3)
     shares: Sizes = (8, 1, 1)
 
+    asks = ("endpoint",)
     least: ClassVar = {"documents": 1, "others": 0, "shares": 1}
 
     def faults(self) -> Iterable[str]:
-        """A range of facts that is none."""
+        """Patterns that select nobody, and a range of facts that is none."""
+        yield from complaint(check_population, self.population, "person")
         if self.others[0] > self.others[1]:
             yield "others: give two numbers, the second no less than the first"
 

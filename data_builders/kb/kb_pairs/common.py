@@ -34,7 +34,11 @@ class Common:
     def __init__(self, world: World):
         self._split = world.split
         self._frequent = _frequent(world.everyone)
-        self._known = {person.iri: self._facts(person) for person in world.people}
+        told: dict[tuple[Fact, str], Fact] = {}  # many share a fact; each stands once in memory
+        self._known = {
+            person.iri: [told.setdefault((f, f.pattern), f) for f in self._facts(person)]
+            for person in world.people
+        }
         by_key: dict[str, list[Fact]] = {}
         for known in self._known.values():
             for fact in known:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.builder import AskingBuilder, Made, Step, Work
+from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
-from data_builders.kb.facts import Person, load_people
+from data_builders.kb.facts import POPULATION, Person, load_people
+from data_builders.kb.graph import check_population
 from data_builders.kb.kb_pairs.articles import article_pairs
 from data_builders.kb.kb_pairs.claims import class_claims
 from data_builders.kb.kb_pairs.generations import generations, padded, profiles
@@ -36,8 +38,8 @@ class KbPairs(AskingBuilder):
 
     Args:
         output: folder of the dataset.
-        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
-            service.
+        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
+            Turtle file (``.ttl``), or the URL of a SPARQL service.
         population: SPARQL patterns that bind ``?person``; narrow it by occupation, country or year
             on a big endpoint.
         user_agent: who asks, for a remote endpoint.
@@ -60,11 +62,11 @@ class KbPairs(AskingBuilder):
         limit: only the first so many people, for a trial.
 
     Raises:
-        UserError: a size below 1, or ``corrupted`` out of [0, 1].
+        UserError: an option out of range, or a population without ``?person``.
     """
 
     endpoint: str = "snapshot"
-    population: str = "?person wdt:P31 wd:Q5 ."
+    population: str = POPULATION
     shares: Sizes = (8, 1, 1)
     unli: Sizes = (6000, 800, 800)
     relation: Sizes = (9000, 1000, 1000)
@@ -77,6 +79,7 @@ class KbPairs(AskingBuilder):
     profile_least: int = 10
     least_given: int = 8
 
+    asks = ("endpoint",)
     least: ClassVar = dict.fromkeys(
         (
             *("shares", "unli", "relation", "articles", "lss"),
@@ -85,6 +88,10 @@ class KbPairs(AskingBuilder):
         1,
     )
     probabilities = ("corrupted", "profile_false")
+
+    def faults(self) -> Iterable[str]:
+        """Patterns that select nobody."""
+        yield from complaint(check_population, self.population, "person")
 
     def files(self) -> dict[str, dict[str, str]]:
         """Each kind by split; claims judge a model, so there are none to train on."""
@@ -106,7 +113,8 @@ class KbPairs(AskingBuilder):
         """The records of the people whom the endpoint knows."""
         client = sparql(work, self.endpoint)
         people = load_people(client, self.population, dropped=work.dropped, limit=self.limit)
-        return Made(self._records(client, people, work.dropped), _card())
+        card = _card(self.profile_least, self.profile_false)
+        return Made(self._records(client, people, work.dropped), card)
 
     def _records(
         self, client: SparqlClient, people: list[Person], dropped: Counter[str]
@@ -147,11 +155,11 @@ class KbPairs(AskingBuilder):
         return files
 
 
-def _card() -> Card:
+def _card(least: int, false: float) -> Card:
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
     return Card(
         pretty_name="Knowledge-base pairs for factuality scoring",
-        text=CARD.format(properties=properties),
+        text=CARD.format(properties=properties, least=least, false=f"{false:.0%}"),
         task_categories=("text-classification", "token-classification", "text-generation"),
         tags=("factuality", "nli", "uncertain-nli", "wikidata"),
     )
@@ -178,11 +186,11 @@ scoring where there are no human labels.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
   texts; `sentences` keeps each sentence's truth. `group` is the continent group A to
   D and `bin` the frequency, by which Core's people are drawn.
-- `profiles.jsonl`: documents about people of dev and test with at least ten `claims`, half of them
-  made false (`label`), in the properties and wordings of all splits; to try whether a metric can be
-  gamed. The people are new to a model trained on `*_train`, the wordings are not.
-- `padded.jsonl`: of the same people three of these false sentences, and behind them one true fact
-  in some twenty wordings.
+- `profiles.jsonl`: documents about people of dev and test with at least {least} `claims`, {false}
+  of them made false (`label`), in the properties and wordings of all splits; to try whether a
+  metric can be gamed. The people are new to a model trained on `*_train`, the wordings are not.
+- `padded.jsonl`: of the same people up to three of these false sentences, and behind them one true
+  fact in some twenty wordings.
 - `claims_*`: claims about the people of dev and test by how many people they hold for:
   `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
   `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.

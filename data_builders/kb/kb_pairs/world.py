@@ -16,6 +16,8 @@ from data_builders.kb.language.wording import Voice, bank, capital, frame, slots
 
 # Occupations have the most wordings; of two sexes there is little to say. The others weigh 2.
 PROPERTY_WEIGHTS = {"P106": 3, "P21": 1}
+# Other values that a world remembers, over all people; of a million people each has 80,000 dates.
+REMEMBERED = 2_000_000
 
 
 class World:
@@ -43,6 +45,7 @@ class World:
                 self._by_key.setdefault(fact.key, []).append(fact)
         self._distinct = {key: list(dict.fromkeys(found)) for key, found in self._by_key.items()}
         self._others: dict[tuple[str, str], list[Fact]] = {}
+        self._room = REMEMBERED
 
     def facts(self, person: Person) -> list[Fact]:
         """All facts of a person."""
@@ -58,7 +61,11 @@ class World:
         own = self.known[person.iri][fact.prop]
         if (person.iri, fact.key) not in self._others:
             others = [other for other in self._distinct[fact.key] if is_another(other, own)]
+            if len(others) > self._room:
+                self._others.clear()
+                self._room = REMEMBERED
             self._others[person.iri, fact.key] = others
+            self._room -= len(others)
         others = self._others[person.iri, fact.key]
         return rng.choice(others) if others else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 
 from data_builders.kb.facts import DATES, Person
 from data_builders.kb.graph import MONTHS, Value
@@ -18,7 +19,7 @@ ALSO_NOUNS = frozenset({"Greek", "Swiss", "Thai", "Czech", "Israeli", "Pakistani
 FUNCTIONAL = frozenset({"P569", "P19", "P20", "P570", "P21"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """A property with one value, of dates one aspect of it.
 
@@ -58,12 +59,13 @@ def ordinal(number: int) -> str:
     return f"{number}{tail or 'th'}"
 
 
-def facts_of_value(prop: str, value: Value) -> list[Fact]:
+@cache  # a million people share some thousand values
+def facts_of_value(prop: str, value: Value) -> tuple[Fact, ...]:
     """The facts that one value makes: several for a date, from fine to coarse."""
     if prop in DATES:
-        return _date_facts(prop, value)
+        return tuple(_date_facts(prop, value))
     if prop == "P106":
-        return [_occupation(value.label, f"?person wdt:P106 <{value.iri}> .")]
+        return (_occupation(value.label, f"?person wdt:P106 <{value.iri}> ."),)
     slots = {"v": value.label}
     if prop == "P27":
         name, adjective = lexicon("countries").get(value.label, (value.label, ""))
@@ -72,7 +74,7 @@ def facts_of_value(prop: str, value: Value) -> list[Fact]:
             slots["one"] = adjective
     elif prop in ("P166", "P54"):
         slots = {"v": value.label.removeprefix("The ")}
-    return [Fact(prop, "", value.label, f"?person wdt:{prop} <{value.iri}> .", slots)]
+    return (Fact(prop, "", value.label, f"?person wdt:{prop} <{value.iri}> .", slots),)
 
 
 def _occupation(label: str, pattern: str) -> Fact:

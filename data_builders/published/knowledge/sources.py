@@ -217,7 +217,7 @@ def sqlite(files: Sequence[Path]) -> Iterator[Item]:
     with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as connection:
         query = "SELECT rowid, title, text FROM documents ORDER BY rowid"
         for row, title, text in connection.execute(query):
-            yield Item(title, text, row=row)
+            yield Item(title or "", text or "", row=row)
 
 
 SOURCES: dict[str, Callable[[Sequence[Path]], Iterator[Item]]] = {

@@ -2,8 +2,8 @@
 
 FactReasoner (2502.18573, section 4) takes questions of AskHistorians and ELI5 (200 each),
 FreshBooks (20 books, 10 paragraphs each), LongFact-Objects (38 topics, 10 prompts each),
-Biographies with human atoms (157), and FACTOR News and Expert. Atoms and contexts stay in the
-records, so that every assessor sees the same.
+Biographies with human atoms (157), and, for the relation models (appendix C.1), FACTOR News and
+Expert. Atoms and contexts stay in the records, so that every assessor sees the same.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Pairs(Builder):
         if self.target == "relation":
             print(_maps(formats), file=sys.stderr)
         if not counts:
-            raise UserError("sources: no pair is left; see --dry_run for what is read")
+            raise UserError(f"sources: no pair is left ({work.why()})")
         files = {
             path: self._records(store, SPLITS.index(split), formats)
             for split, path in self.files()[self.target].items()

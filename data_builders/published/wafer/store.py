@@ -89,6 +89,8 @@ class Store:
     def near_duplicate(self, claim: str, threshold: float) -> bool:
         """Whether an earlier claim is nearly this one; if none is, this one is remembered."""
         shingles = neighbours(claim)
+        if not shingles:
+            return False  # a claim without a word
         keys = _bands(shingles)
         marks = ",".join("?" * len(keys))
         query = (

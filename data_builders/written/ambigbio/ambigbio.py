@@ -111,7 +111,11 @@ class AmbigBio(AskingBuilder):
     judge: EntailmentModel | None = None
 
     reads = ("names", "passages", "knowledge")
-    least: ClassVar = dict.fromkeys(("sample", "words", "pages_per_name", "max_new_tokens"), 1)
+    least: ClassVar = {
+        **dict.fromkeys(("sample", "words", "pages_per_name", "max_new_tokens"), 1),
+        "temperature": 0,
+    }
+    probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
         """Options that contradict each other."""
@@ -307,6 +311,7 @@ WRITTEN = """\
 - `generations`: what a language model wrote from the passages. `text` has no citations in it,
   `cited_text` is the model's own text. `citations` has a sentence a row: `claim`, `passage` (title
   and text of what it cites), `numbers`, and, where a relation model judged, `entailed`: 1 where the
-  passages together entail the sentence, by that model and no human. `uncited_sentences` counts the
-  others. **The texts may state falsehoods about real people**; they are made to test metrics.
+  passages together entail the sentence, by that model and no human. `uncited_sentences` counts
+  those without a number. **The texts may state falsehoods about real people**; they are made to
+  test metrics.
 """

@@ -46,9 +46,16 @@ class Attack(ABC):
         """
 
     def attack_all(
-        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random]
+        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
     ) -> list[Attacked | NotApplicable]:
-        """Texts of some documents; to be overridden where a model is asked for all at once."""
+        """Texts of some documents; to be overridden where a model is asked for all at once.
+
+        Args:
+            sources: the documents.
+            world: as for :meth:`attack`.
+            rngs: of each document.
+            seed: of the build, for what a model samples.
+        """
         found: list[Attacked | NotApplicable] = []
         for source, rng in zip(sources, rngs, strict=True):
             try:

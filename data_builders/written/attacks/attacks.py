@@ -13,7 +13,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -142,7 +142,7 @@ class Attacks(Builder):
         sources = self._sources()
         pages = [p for path in self.pages for p in read_records(path, Passage)]
         world = World(sources, pages)
-        known = sha256_text(json.dumps(sorted((f.id, f.text) for f, _ in world.facts.values())))
+        known = sha256_text(json.dumps([asdict(page) for page in world.pages.values()]))
         files: dict[str, list] = {f"{HONEST}.jsonl": [_honest(source) for source in sources]}
         invalid: list[Document] = []
         figures = {}
@@ -193,9 +193,7 @@ class Attacks(Builder):
         work: Work,
     ) -> list[Tried]:
         """What became of every document, kept in case the build is killed."""
-        given = [
-            [s.id, s.document.text, [(c.id, c.text, c.label) for c in s.claims]] for s in sources
-        ]
+        given = [[s.id, s.document.model_dump(mode="json")] for s in sources]
         decides = [attack.identity, identity_of(self.entailment), self.seed, known, given]
         rows = journalled(
             work.journal(kind, *decides),
@@ -211,7 +209,7 @@ class Attacks(Builder):
     ) -> Iterator[dict]:
         """The journal's rows: the texts, and the first fault of each."""
         rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in sources]
-        made = attack.attack_all(sources, world, rngs)
+        made = attack.attack_all(sources, world, rngs, self.seed)
         whole = [
             (s, one) for s, one in zip(sources, made, strict=True) if isinstance(one, Attacked)
         ]

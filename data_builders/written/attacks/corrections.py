@@ -9,17 +9,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
+from data_builders.kb.facts import POPULATION, Person, load_people
 from data_builders.kb.graph import MONTHS
 from data_builders.kb.language.statements import facts_of
-from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import open_client
 from data_builders.written.attacks.attacked import Attacked
 from data_builders.written.attacks.clauses import inside, name_of, opened
-from data_builders.written.attacks.times import DATE, dates_in, written_otherwise
-from data_builders.written.attacks.validity import (
+from data_builders.written.attacks.times import (
     BORN,
+    DATE,
     DIED,
+    Date,
+    dates_in,
+    within,
+    written_otherwise,
+)
+from data_builders.written.attacks.validity import (
     Asked,
     Fault,
     Promise,
@@ -29,12 +34,11 @@ from data_builders.written.attacks.validity import (
 )
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
+from data_builders.written.corruption.swap import VALUED, fitted
 from data_builders.written.corruption.texts import denies
 
-_VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias")
 _SEXES = {"male": "female", "man": "woman", "female": "male", "woman": "man"}
 _MEN = ("male", "man")
-_ARTICLE = re.compile(r"\b([Aa]n?) $")
 
 
 class Find(NamedTuple):
@@ -114,7 +118,7 @@ class KnowledgeBase:
     def _own(self, who: Person) -> dict[tuple[str, str], set[str]]:
         """Property and form to what is true of a person, what follows from it included."""
         found: dict[tuple[str, str], set[str]] = {}
-        for prop in _VALUED:
+        for prop in VALUED:
             for fact in facts_of(who, prop):
                 for one in (fact, *fact.coarser):
                     for form, text in one.slots.items():
@@ -220,8 +224,9 @@ def _date_of(who: Person, text: str) -> list[str]:
     return [value.label for value in who.facts.get("P569" if BORN.search(text) else "P570", ())]
 
 
-def _has(who: Person, text: str, date: tuple) -> bool:
-    return any(date == known for label in _date_of(who, text) for known in dates_in(label))
+def _has(who: Person, text: str, date: Date) -> bool:
+    """Whether a date of the person's is the claim's, or in it: a day in its year."""
+    return any(within(known, date) for label in _date_of(who, text) for known in dates_in(label))
 
 
 def _date_corrected(who: Person, text: str) -> str | None:
@@ -253,9 +258,4 @@ def _wrong_sex(who: Person, text: str) -> re.Match[str] | None:
 
 def _exchanged(text: str, find: Find, new: str) -> str:
     """The claim with another value, and the article that fits it."""
-    before, after = text[: find.start], text[find.end :]
-    if article := _ARTICLE.search(before):
-        fitting = with_article(new).split()[0]
-        fitting = fitting.capitalize() if article[1][0].isupper() else fitting
-        before = before[: article.start()] + fitting + " "
-    return before + new + after
+    return fitted(text[: find.start], new) + new + text[find.end :]

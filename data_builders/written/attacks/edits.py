@@ -12,14 +12,16 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from jsonargparse.typing import PositiveInt
+
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Attacked, NotApplicable
 from data_builders.written.attacks.attacked import as_they_were as unchanged
 from data_builders.written.attacks.clauses import bare, clause_of
 from data_builders.written.attacks.corrections import Corrected as Corrects
 from data_builders.written.attacks.corrections import KnowledgeBase
-from data_builders.written.attacks.times import DATE, dates_in, written_otherwise
-from data_builders.written.attacks.validity import BORN, DIED, SameFacts, details
+from data_builders.written.attacks.times import BORN, DATE, DIED, dates_in, written_otherwise
+from data_builders.written.attacks.validity import SameFacts, details
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import stems
@@ -141,7 +143,7 @@ class Corrected(Attack):
         most: false claims that are corrected, at most; null for all.
     """
 
-    def __init__(self, knowledge: KnowledgeBase | None = None, most: int | None = None):
+    def __init__(self, knowledge: KnowledgeBase | None = None, most: PositiveInt | None = None):
         self.knowledge = knowledge
         self.most = most
 

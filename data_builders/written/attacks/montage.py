@@ -6,12 +6,14 @@ import math
 import random
 from typing import NamedTuple
 
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
 from data_builders.written.attacks.clauses import bare, clause_of, inside, name_of, standing
 from data_builders.written.attacks.repetition import LEAST_WORDS
-from data_builders.written.attacks.times import dates_in, ends_in_date
-from data_builders.written.attacks.validity import SuggestsFalse, details, moment
+from data_builders.written.attacks.times import dates_in, ends_in_date, moment
+from data_builders.written.attacks.validity import SuggestsFalse, details
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import stems
@@ -56,7 +58,7 @@ class Montage(Attack):
 
     keeps = SuggestsFalse(adds=" ".join(CONNECTIVES))
 
-    def __init__(self, events: int = 8, opening: int = 3):
+    def __init__(self, events: PositiveInt = 8, opening: NonNegativeInt = 3):
         self.events = events
         self.opening = opening
 

@@ -6,6 +6,8 @@ import random
 import re
 from collections import Counter
 
+from jsonargparse.typing import PositiveInt
+
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
 from data_builders.written.attacks.clauses import clause_of, name_of, names_in, standing
@@ -30,7 +32,7 @@ class Namesake(Attack):
 
     keeps = OfAnother(namesake=True)
 
-    def __init__(self, sentences: int = 10, least: int = 2):
+    def __init__(self, sentences: PositiveInt = 10, least: PositiveInt = 2):
         self.sentences = sentences
         self.least = least
 
@@ -73,7 +75,7 @@ class Related(Attack):
 
     keeps = OfAnother(namesake=False)
 
-    def __init__(self, sentences: int = 10, least: int = 3):
+    def __init__(self, sentences: PositiveInt = 10, least: PositiveInt = 3):
         self.sentences = sentences
         self.least = least
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from jsonargparse.typing import PositiveInt
 
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.attacks.attack import Attack
@@ -76,10 +80,21 @@ class NearParaphrases(Attack):
 
     keeps = OnlyTrue(adds=_EMPTY)
 
-    def __init__(self, sentences: int = 14, writer: Writer | None = None, temperature: float = 1.0):
+    def __init__(
+        self, sentences: PositiveInt = 14, writer: Writer | None = None, temperature: float = 1.0
+    ):
         self.sentences = sentences
         self.writer = writer
         self.temperature = temperature
+
+    @cached_property
+    def _prompt(self) -> Prompt:
+        return Prompt(PROMPTS / "near_paraphrases.jinja")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The options, and the prompt where a model writes."""
+        return super().identity | ({"prompt": self._prompt.sha256} if self.writer else {})
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         """The paraphrases of one fact by rule."""
@@ -99,21 +114,20 @@ class NearParaphrases(Attack):
         return _one_fact(fact, list(dict.fromkeys(told))[: self.sentences])
 
     def attack_all(
-        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random]
+        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
     ) -> list[Attacked | NotApplicable]:
         """By rule, or the model's paraphrases of the same facts."""
-        found = super().attack_all(sources, world, rngs)
+        found = super().attack_all(sources, world, rngs, seed)
         if self.writer is None:
             return found
         places = [place for place, one in enumerate(found) if isinstance(one, Attacked)]
-        prompt = Prompt(PROMPTS / "near_paraphrases.jinja")
         claims = [found[place].claims[0] for place in places]
         prompts = [
-            prompt.messages(topic=sources[at].topic, claim=claim.text, number=self.sentences)
+            self._prompt.messages(topic=sources[at].topic, claim=claim.text, number=self.sentences)
             for at, claim in zip(places, claims, strict=True)
         ]
         answers = self.writer.answer(
-            prompts, temperature=self.temperature, max_new_tokens=40 * self.sentences
+            prompts, temperature=self.temperature, max_new_tokens=40 * self.sentences, seed=seed
         )
         for place, claim, own in zip(places, claims, answers, strict=True):
             found[place] = self._told(sources[place].topic, claim, own[0])
@@ -164,7 +178,7 @@ class Split(Attack):
 
     keeps = OnlyTrue()
 
-    def __init__(self, sentences: int = 14, least: int = 5):
+    def __init__(self, sentences: PositiveInt = 14, least: PositiveInt = 5):
         self.sentences = sentences
         self.least = least
 

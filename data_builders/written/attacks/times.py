@@ -1,13 +1,15 @@
-"""Dates in claims, and what follows from them: a month, a decade, before and after."""
+"""Dates in claims, what follows from them (a decade, before and after), and when it happened."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from data_builders.kb.graph import MONTHS
 from data_builders.kb.language.statements import ordinal
+from data_builders.written.corruption.texts import denies
 
 _MONTH = "|".join(MONTHS)
 _YEAR = r"(?:1\d{3}|20\d{2})"
@@ -101,7 +103,7 @@ _SAYS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
         lambda m: lambda d: (d.year - 1) // 100 + 1 == int(m[1]),
     ),
     (r"\bon the (\d\d?)(?:st|nd|rd|th) day of a month\b", lambda m: lambda d: d.day == int(m[1])),
-    (rf"(?:\b[oi]n )?{DATE.pattern}", lambda m: lambda d: _within(d, _date(m))),
+    (rf"(?:\b[oi]n )?{DATE.pattern}", lambda m: lambda d: within(d, _date(m))),
     (rf"\bin ({_MONTH})\b", lambda m: lambda d: d.month == MONTHS.index(m[1]) + 1),
 ]
 
@@ -120,6 +122,41 @@ def _plain(found: re.Match[str]) -> str:
     return str(_date(found)) if "y" in found.groupdict() else found[0]
 
 
-def _within(date: Date, other: Date) -> bool:
+def within(date: Date, other: Date) -> bool:
     """Whether a date is the other, or in it."""
     return all(mine == its for mine, its in zip(date, other, strict=True) if its is not None)
+
+
+BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world|life began|the light of day")
+DIED = re.compile(
+    r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|\blast day|met (?:his|her) end"
+    r"|saw alive|the end of .* life\b|life (?:ended|came to)"
+)
+_NO_MOMENT = re.compile(
+    r"(?i)\b(?:before|after|until|beyond|since|from|between|by \d)\b.*\d{4}|\bposthum"
+)
+# Whoever does this is alive.
+_ALIVE = re.compile(
+    r"(?i)\b(?:studied|studies|graduated|educated|an education|schooling|a student|student years"
+    r"|moved to|joined|played for|taught)\b"
+)
+# Further than any year.
+_EVER = 1e6
+
+
+def moment(text: str) -> tuple[float, float] | None:
+    """When something happened: the earliest and the latest year that its words leave open.
+
+    Death is behind all else, and whoever studies or plays is alive. None of a birth, of which
+    nobody would believe that it came later, and where the text does not say: several years, or
+    something that need not be in life.
+    """
+    if denies(text) or _NO_MOMENT.search(text) or BORN.search(text):
+        return None
+    if DIED.search(text):
+        return (math.inf, math.inf)
+    years = {float(date.year) for date in dates_in(text)}
+    if years:
+        year = years.pop()
+        return None if years else (year, year)
+    return (-_EVER, _EVER) if _ALIVE.search(text) else None

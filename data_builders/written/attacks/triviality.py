@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 
+from jsonargparse.typing import PositiveInt
+
 from data_builders.kb.graph import MONTHS
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
@@ -85,7 +87,7 @@ class Alternatives(Attack):
 
     keeps = TrueByForm()
 
-    def __init__(self, sentences: int = 12):
+    def __init__(self, sentences: PositiveInt = 12):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
@@ -126,7 +128,7 @@ class HedgedTrivia(Attack):
 
     keeps = Possible()
 
-    def __init__(self, sentences: int = 14):
+    def __init__(self, sentences: PositiveInt = 14):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:

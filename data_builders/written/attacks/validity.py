@@ -9,16 +9,16 @@ what it rests on. Either can find that a text is invalid.
 
 from __future__ import annotations
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from components.sentences import split_sentences
+from data_builders.kb.graph import MONTHS
 from data_builders.written.attacks.attacked import Attacked
 from data_builders.written.attacks.clauses import name_of, standing
-from data_builders.written.attacks.times import dates_in, follows, without_times
+from data_builders.written.attacks.times import follows, moment, without_times
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import denies, stems
@@ -303,44 +303,9 @@ def without(text: str, asides: Iterable[str]) -> str:
     return text
 
 
-BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world|life began|the light of day")
-_NO_MOMENT = re.compile(
-    r"(?i)\b(?:before|after|until|beyond|since|from|between|by \d)\b.*\d{4}|\bposthum"
-)
-_ALIVE = re.compile(
-    r"(?i)\b(?:studied|studies|graduated|educated|an education|schooling|a student|student years"
-    r"|moved to|joined|played for|taught)\b"
-)
-# Further than any year.
-_EVER = 1e6
-DIED = re.compile(
-    r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|\blast day|met (?:his|her) end"
-    r"|saw alive|the end of .* life\b|life (?:ended|came to)"
-)
-
-
-def moment(text: str) -> tuple[float, float] | None:
-    """When something happened: the earliest and the latest year that its words leave open.
-
-    Death is behind all else, and whoever studies or plays is alive. None of a birth, of which
-    nobody would believe that it came later, and where the text does not say: several years, or
-    something that need not be in life.
-    """
-    if denies(text) or _NO_MOMENT.search(text) or BORN.search(text):
-        return None
-    if DIED.search(text):
-        return (math.inf, math.inf)
-    years = {float(date.year) for date in dates_in(text)}
-    if years:
-        year = years.pop()
-        return None if years else (year, year)
-    return (-_EVER, _EVER) if _ALIVE.search(text) else None
-
-
 _AUXILIARY = r"(?:is|was|are|were|has|had|did|does|can|could|will)"
 _KINDS = {
-    "month": r"(?:January|February|March|April|May|June|July|August|September|October|November"
-    r"|December)",
+    "month": rf"(?:{'|'.join(MONTHS)})",
     "day of the week": r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)",
     "year": r"\d{4}",
 }

@@ -12,7 +12,7 @@ from components.sentences import split_sentences
 from data_builders.written.attacks.clauses import name_of, names_in
 from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import stems
-from records import Passage
+from records import Passage, sha256_text
 
 
 class Fact(NamedTuple):
@@ -128,4 +128,8 @@ class World:
             # Passages are cut anywhere.
             whole = text.endswith((".", "!", "?")) and text.count('"') % 2 == 0
             if whole and text not in said:
-                self._add(page, Fact(f"{passage.title}/{passage.id}#{place}", text))
+                said.add(text)
+                name = f"{passage.title}/{passage.id}#{place}"
+                if name in self.facts:  # ids such as p0 are each document's own
+                    name = f"{name} {sha256_text(text)[:12]}"
+                self._add(page, Fact(name, text))

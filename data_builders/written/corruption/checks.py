@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from data_builders.written.corruption.corrupters import Change, words_of
 from data_builders.written.corruption.sources import Source
 from eval.stages import EntailmentModel, entails
 
 SAID = "another supported claim says it"
 ENTAILED = "a supported claim entails it"
+UNJUDGED = "the relation model could not judge it"
 
 
 def true_after_all(
@@ -21,7 +24,8 @@ def true_after_all(
 
     Args:
         changes: document to claim to its change.
-        entailment: also refuses what a supported claim entails; without it the words decide.
+        entailment: also refuses what a supported claim entails, and what it fails to judge; without
+            it the words decide.
     """
     found = {source.id: dict(changes[source.id]) for source in sources}
     for source in sources:
@@ -39,9 +43,10 @@ def true_after_all(
         for premise in source.supported
     ]
     pairs = [(premise, found[source.id][name].text) for source, name, premise in asked]
-    entailed = entails(entailment.relations(pairs)) if pairs else []
-    for (source, name, _), true in zip(asked, entailed, strict=True):
+    table = entailment.relations(pairs) if pairs else []
+    for (source, name, _), row in zip(asked, table, strict=True):
         change = found[source.id][name]
-        if true and change.text is not None:
-            found[source.id][name] = change.but(ENTAILED)
+        why = UNJUDGED if np.isnan(row).any() else ENTAILED if entails(row) else None
+        if why is not None and change.text is not None:
+            found[source.id][name] = change.but(why)
     return found

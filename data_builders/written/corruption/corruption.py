@@ -249,9 +249,11 @@ class Corruption(Builder):
     def _made(self, sources: Sequence[Source], work: Work) -> list[Made]:
         """Every document's changes and text, kept in case the build is killed."""
         drawn = dict(zip((s.id for s in sources), self._drawn(sources), strict=True))
-        claims = [[s.id, [(c.id, c.text, c.label) for c in s.claims]] for s in sources]
+        given = [
+            [s.id, s.topic, s.person, [(c.id, c.text, c.label) for c in s.claims]] for s in sources
+        ]
         decides = [self.corrupter.identity, self._merger and self._merger.identity]
-        decides += [identity_of(self.entailment), self.seed, self.probability, claims]
+        decides += [identity_of(self.entailment), self.seed, self.probability, given]
         rows = journalled(
             work.journal("changes", *decides),
             {source.id: source for source in sources},

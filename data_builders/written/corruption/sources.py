@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from eval.metrics.document import named
@@ -66,7 +67,7 @@ class Source:
         """IRI of the topic in the knowledge base, where the row says so."""
         return (self.document.model_extra or {}).get("person")
 
-    @property
+    @cached_property
     def supported(self) -> dict[str, str]:
         """Text of each supported claim to the id of the first that says it."""
         found: dict[str, str] = {}
@@ -96,7 +97,8 @@ def read_sources(
     for path in paths:
         own = [d for d in labelled(path, verdict) if kind is None or d.kind == kind]
         if not own:
-            raise UserError(f"{path}: no row of source_kind {kind}; leave it out or give another")
+            what = "row" if kind is None else f"row of source_kind {kind}"
+            raise UserError(f"{path}: no {what}; leave it out or give another")
         if not any(claim.label for document in own for claim in document.claims or []):
             raise UserError(
                 f"{path}: no labelled claims; give `claims` with labels S and NS, or the "
@@ -123,7 +125,7 @@ def told_apart(paths: Sequence[str]) -> None:
     """
     stems = [Path(path).stem for path in paths]
     if len(set(stems)) < len(stems):
-        raise UserError("documents: two files have the same name, which is part of the ids")
+        raise UserError("documents: two files have the same name, part of the ids; rename one")
 
 
 def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
@@ -170,7 +172,8 @@ def _of_verdicts(row: ScoredText, chosen: tuple[str, str]) -> Document:
     for claim in row.claims:
         said = verdicts.get(claim.id)
         label = LABELS.get(said.label) if said else None
-        claims.append(claim.model_copy(update={"label": label, "labelled_by": named(*chosen)}))
+        who = named(*chosen) if label else "none"
+        claims.append(claim.model_copy(update={"label": label, "labelled_by": who}))
     # After a retrieval ``contexts`` is always there, and the passages are those it speaks of.
     passages = row.passages or row.document.passages
     return row.document.model_copy(update={"claims": claims, "passages": passages})

@@ -177,13 +177,9 @@ class Values:
         if old[0].isupper() and find.start == 0:
             new = new[0].upper() + new[1:]
         before, after = claim.text[: find.start], claim.text[find.end :]
-        if article := _ARTICLE.search(before):
-            fitting = with_article(new).split()[0]
-            fitting = fitting.capitalize() if article[1][0].isupper() else fitting
-            before = before[: article.start()] + fitting + " "
-        elif find.kind == "P27" and before.endswith(" the ") and _NO_NOUN.search(after):
+        if find.kind == "P27" and before.endswith(" the ") and _NO_NOUN.search(after):
             before = before.removesuffix("the ")  # of a country's own name
-        text = before + new + after
+        text = fitted(before, new) + new + after
         return Change(text=text, kind=find.kind, old=old, new=new)
 
     def still_true(self, claim: ToChange, changed: str) -> bool:
@@ -240,6 +236,16 @@ def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
         # A noun for a person of a country reads like its adjective.
         if form != "one" and len(text) > 2:
             yield form, text
+
+
+def fitted(before: str, new: str) -> str:
+    """What stands before a value, with the article at its end, if any, that fits a new one."""
+    article = _ARTICLE.search(before)
+    if article is None:
+        return before
+    fitting = with_article(new).split()[0]
+    fitting = fitting.capitalize() if article[1][0].isupper() else fitting
+    return f"{before[: article.start()]}{fitting} "
 
 
 def _holds(text: str, value: str) -> bool:

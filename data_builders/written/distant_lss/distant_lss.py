@@ -73,16 +73,20 @@ class DistantLss(Builder):
     shares: tuple[int, int, int] = (8, 1, 1)
 
     reads = ("passages", "wice")
-    least: ClassVar = {"per_passage": 1, "shares": 1}
+    least: ClassVar = {"per_passage": 1, "claim_words": 1, "reference_words": 1, "shares": 1}
     probabilities = ("near",)
 
     def faults(self) -> Iterable[str]:
-        """No file, and rules that are none."""
+        """No file, rules that are none, and ranges that are empty."""
         if not self.passages and not self.wice:
             yield "passages, wice: no file; give at least one of them"
         unknown = [rule for rule in self.rules if rule not in RULES]
         if unknown or not self.rules:
             yield f"rules: {unknown or 'none'}; known are {', '.join(RULES)}"
+        for name in ("claim_words", "reference_words"):
+            least, most = getattr(self, name)
+            if least > most:
+                yield f"{name}: [{least}, {most}] is no range; give least and most words"
 
     def files(self) -> dict[str, dict[str, str]]:
         """The examples by split."""

@@ -14,11 +14,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-_MONTH = f"(?:{'|'.join(_MONTHS)})"
+from data_builders.kb.graph import MONTHS
+
+_MONTH = f"(?:{'|'.join(MONTHS)})"
 _YEAR = r"(?:1[0-9]|20)\d\d"
 _FULL_DATE = re.compile(rf"\b(\d{{1,2}} {_MONTH}|{_MONTH} \d{{1,2}},|{_MONTH}),? ({_YEAR})\b")
 _YEAR_PHRASE = re.compile(
@@ -43,25 +41,8 @@ _AUXILIARY = re.compile(
 _NEGATED = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
 # Words that lose their capital when they no longer begin a sentence.
 _OPENERS = frozenset(
-    (
-        *(
-            "He",
-            "She",
-            "It",
-            "They",
-            "His",
-            "Her",
-            "Its",
-            "Their",
-            "The",
-            "A",
-            "An",
-            "This",
-            "That",
-        ),
-        *("These", "Those", "There", "Both", "In", "On", "At", "By", "With", "For", "From", "As"),
-        *("After", "Before", "During", "While", "When", "Since", "Until"),
-    )
+    """He She It They His Her Its Their The A An This That These Those There Both In On At By With
+    For From As After Before During While When Since Until""".split()  # noqa: SIM905
 )
 _LONG_WORD = re.compile(r"[a-z]{4,}|\d+")
 
@@ -102,7 +83,7 @@ def entities(text: str) -> dict[str, list[str]]:
     """Names of a text by the preposition before them, which stands for a kind of entity."""
     found: dict[str, list[str]] = {}
     for match in _ENTITY_PHRASE.finditer(text):
-        if match[2].split()[0] not in _MONTHS:
+        if match[2].split()[0] not in MONTHS:
             found.setdefault(match[1], []).append(match[2])
     return found
 
@@ -122,7 +103,7 @@ def _without(sentence: str, start: int, end: int, changed: str) -> Pieces:
 
 def swap_entity(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
     """Another name after the same preposition; the phrase goes, in a list only the name."""
-    found = [m for m in _ENTITY_PHRASE.finditer(sentence) if m[2].split()[0] not in _MONTHS]
+    found = [m for m in _ENTITY_PHRASE.finditer(sentence) if m[2].split()[0] not in MONTHS]
     rng.shuffle(found)
     for match in found:
         near = rng.random() < setting.share_near
@@ -160,7 +141,7 @@ def swap_date(sentence: str, setting: Setting, rng: random.Random) -> Pieces | N
                 start -= 2
                 year = f", {year}"
             return [(sentence[:start], True), (year, False), (sentence[end:], True)]
-        months = [m for m in _MONTHS if m not in setting.reference]
+        months = [m for m in MONTHS if m not in setting.reference]
         if not months:
             return None
         changed = re.sub(_MONTH, rng.choice(months), match[0])

@@ -115,8 +115,8 @@ class Agreement(Experiment):
         for name, files in self.sets.items():
             paths = [files] if isinstance(files, str) else files
             for one in read_sets(name, paths, self.levels, left_out):
+                _check_sources(one)
                 claims = self._judged(run, one)
-                _check_sources(name, claims)
                 rows += claims
                 table = table_of(claims)
                 judges = judges_of(claims, table, self.seed)
@@ -204,13 +204,11 @@ def rows_of(
     return rows
 
 
-def _check_sources(name: str, claims: Sequence[JudgedClaim]) -> None:
-    """A source must not be called as the mean over sources is.
+def _check_sources(one: LabelledSet) -> None:
+    """A source must not be called as the whole set or the mean over sources is.
 
     Raises:
         UserError: one is.
     """
-    if any(claim.source == MACRO for claim in claims):
-        raise UserError(
-            f"{name}: {MACRO!r} is the name of the mean over sources; rename the source"
-        )
+    for name in sorted({document.group for document in one.documents} & {ALL, MACRO}):
+        raise UserError(f"{one.name}: no source can be called {name!r}; rename it")

@@ -44,7 +44,7 @@ class JudgedClaim(Record):
 
     Attributes:
         set: the set and level it is of.
-        source: of a set of several.
+        source: of a set of several; ``all`` where it is of none.
         unit: what it is drawn with.
         share: of the people who called it supported.
         overlap: share of its IDF-weighted stems that its evidence has; ``None`` without evidence.
@@ -106,8 +106,11 @@ class Table(NamedTuple):
 
     @property
     def sources(self) -> list[str]:
-        """The sources, in the order of their names, where there are several."""
-        found = sorted(set(self.source))
+        """The sources, in the order of their names, where there are several.
+
+        Claims without a source are in none of them.
+        """
+        found = sorted(set(self.source) - {ALL})
         return found if len(found) > 1 else []
 
 

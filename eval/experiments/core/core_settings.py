@@ -15,7 +15,7 @@ equal ones the first in the grid.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Literal
@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from components.statistics import bootstrap, mean_known
-from eval.experiments.core.core_settings_page import CoreSettingsPage
+from eval.experiments.core.core_settings_page import HALVES, CoreSettingsPage
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.texts import Text, read_texts
 from eval.experiments.experiment import (
@@ -43,8 +43,7 @@ from eval.select.weights import BleachedClaims
 from eval.stages import EntailmentModel, UnliModel
 from records import Document, UserError
 
-# The halves of the topics, as results name them.
-TUNING, HELD_BACK = "tuning", "held back"
+TUNING, HELD_BACK = HALVES
 # A text of many claims asks for many pairs, which stay in memory until its chunk is done.
 CHUNK = 32
 
@@ -158,12 +157,12 @@ class CoreSettings(Experiment):
         half = halves(texts, self.seed)
         rows = run.documents("texts", self._select, texts, Selected, CHUNK)
         values, chosen = [], None
-        for name in (TUNING, HELD_BACK):
+        for name in HALVES:
             own = [
                 (t, r) for t, r in zip(texts, rows, strict=True) if half[t.document.topic] == name
             ]
             found = measures_of(own, list(self.texts), self.honest, self.seed)
-            if chosen is None:
+            if name == TUNING:
                 chosen = best(found, f"margin_{self.choose_by}", len(self.settings))
             values += _values(found, own, name)
         if chosen is None:
@@ -238,9 +237,11 @@ class CoreSettings(Experiment):
         left_out["text without a claim"] += len(every) - len(found)
         if not found:
             raise UserError(f"{source.file}: no text of kind {source.kind!r} has a claim")
-        topics = drawn((one.document.topic for one in found), self.topics, draw)
-        for topic in sorted(topics):
-            own = [one for one in found if one.document.topic == topic]
+        by_topic: dict[str, list[Text]] = defaultdict(list)
+        for one in found:
+            by_topic[one.document.topic].append(one)
+        for topic in sorted(drawn(by_topic, self.topics, draw)):
+            own = by_topic[topic]
             yield from draw.sample(own, min(self.per_topic or len(own), len(own)))
 
 

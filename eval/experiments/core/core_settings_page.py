@@ -10,6 +10,7 @@ from eval.report.page import Page
 from eval.report.tables import Cell, TextTable, by, cell
 from records import Result, ResultFile
 
+# The halves of the topics, as results name them: the one that chooses first.
 HALVES = ("tuning", "held back")
 _TITLES = {"kept_share": "Kept share", "precision": "Precision with Core"}
 _FIELDS = ("metric", "kind", "variant", "group")

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from components.sentences import split_sentences
 from components.statistics import auroc, bootstrap
 from eval.experiments.core.page import InformativenessPage
-from eval.experiments.experiment import Experiment, Found
+from eval.experiments.experiment import Experiment, Found, natural
 from eval.run.run import Run
 from eval.select.judgements import likelihoods
 from eval.select.weights import about, load_bleached
@@ -67,7 +67,7 @@ class Informativeness(Experiment):
         seed: of the draw and of the bootstrap.
 
     Raises:
-        UserError: fewer than two classes, or a class without a claim.
+        UserError: fewer than two classes, a class without a claim, or a negative ``per_topic``.
     """
 
     name = "informativeness"
@@ -85,6 +85,7 @@ class Informativeness(Experiment):
     ):
         if len(claims) < 2:
             raise UserError("claims: give at least two classes, each with its file")
+        natural(per_topic=per_topic)
         self.claims = claims
         self.models = {"trained": unli} | ({"untrained": control} if control else {})
         self.bleached = load_bleached(bleached)
@@ -150,8 +151,8 @@ def _values(found: dict, **shared: str) -> Iterator[dict]:
 
 
 def _relevant(claims: Sequence[Claim]) -> list[str]:
-    """The texts of claims, without those that annotators called irrelevant."""
-    return [claim.text for claim in claims if claim.label != "IR"]
+    """The texts of claims, without what failed to become one or annotators called irrelevant."""
+    return [claim.text for claim in claims if claim.label != "IR" and claim.failed is None]
 
 
 def _by_topic(rows: Sequence[tuple[str, str, str]]) -> list[Topic]:
@@ -242,8 +243,9 @@ def _pairs_in_order(
 ) -> np.ndarray:
     """Per topic the pairs of two classes in order, and all of them: shape (topics, 2)."""
     found = np.zeros((topic.max() + 1, 2))
-    for number in range(len(found)):
-        left, right = (score[(topic == number) & (kind == k)] for k in (likelier, rarer))
+    order = np.argsort(topic, kind="stable")
+    for number, own in enumerate(np.split(order, np.cumsum(np.bincount(topic))[:-1])):
+        left, right = (score[own[kind[own] == k]] for k in (likelier, rarer))
         more = left[:, None] - right[None, :]
         found[number] = (more > 0).sum() + 0.5 * (more == 0).sum(), more.size
     return found

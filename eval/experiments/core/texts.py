@@ -48,6 +48,7 @@ def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
         for document in documents:
             given = Given().has(document)
             claims = Given()([document])[0] if given else sentences[document.id]
+            claims = [claim for claim in claims if claim.failed is None]
             labelled = [claim for claim in claims if claim.label is not None]
             (verdicts,) = Labels()([document], [labelled], [[]])
             found.append((document.model_copy(update={"claims": None}), claims, verdicts))

@@ -200,12 +200,15 @@ class Decomposition(Experiment):
             raise UserError(f"documents: no generator can be called {name!r}; give another name")
         topics = drawn((document.topic for document in found), self.topics, Random(self.seed))
         found = [document for document in found if document.topic in topics]
+        kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         if self.texts == "sentences":
-            found = list(alone(found))
+            sentences = [list(alone([document])) for document in found]
+            if without := sentences.count([]):
+                left_out["no claims of people"] += without
+            found = [sentence for own in sentences for sentence in own]
         givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
         if self.abstentions == "keep":
             found = [document.model_copy(update={"responds": True}) for document in found]
-        kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         for document in found:
             if not responds(document):
                 left_out["no response"] += 1

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from eval.experiments.decomposition.values import ALL, MACRO
 from eval.report.figures import (
     COLOURS,
     MARKERS,
@@ -30,7 +31,6 @@ from eval.report.tables import TextTable, cell
 from records import Result, ResultFile, read_records
 from records.types import Record, VerdictLabel
 
-MACRO, ALL = "macro", "all"
 MAX_SENTENCES = 50  # shown with every decomposer's subclaims
 MOST = 30  # larger numbers of subclaims count as this in a drawing
 

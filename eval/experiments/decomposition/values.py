@@ -222,9 +222,12 @@ def _means(
     found = bootstrap(statistics, own.topics, seed=seed)
     rows = []
     for (quantity, name), value in found.items():
-        place = compared[quantity][0] if name == ALL else list(columns).index(quantity)
-        every = name in (MACRO, ALL)
-        mine = np.ones(len(topics), bool) if every else generator == names.index(name)
+        if name == ALL:
+            place, who, _ = compared[quantity]
+        else:
+            place = list(columns).index(quantity)
+            who = range(len(names)) if name == MACRO else [names.index(name)]
+        mine = np.isin(generator, who)
         entered = mine & (below[:, place] > 0)
         counts = {"n": len(set(topics[entered])), "failed": int(failed[mine, place].sum())}
         own_place = {"kind": decomposer, "generator": name}

@@ -101,13 +101,17 @@ def _named(record: Document, generator: str) -> Document:
 
 
 def reported(documents: Files) -> dict[str, dict[str, float]]:
-    """What D-FActScore's outputs and ALCE's scores say of themselves, by generator.
+    """What D-FActScore's outputs and ALCE's scores say of themselves, by generator or file.
 
     These values are over all texts that the authors' codes saw. Citation figures are in per cent
     there, and shares here.
     """
-    given = isinstance(documents, Mapping)
-    named = documents.items() if given else [(Path(p).name, p) for p in documents]
+    if isinstance(documents, Mapping):
+        named = [*documents.items()]
+    else:
+        names = [Path(path).name for path in documents]
+        pairs = zip(names, documents, strict=True)
+        named = [(path if names.count(name) > 1 else name, path) for name, path in pairs]
     found: dict[str, dict[str, float]] = {}
     for generator, paths in named:
         for path in [paths] if isinstance(paths, str) else paths:

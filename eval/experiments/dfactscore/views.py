@@ -39,8 +39,10 @@ class Views:
             return
         try:
             views = int(page["views"])
-        except (TypeError, ValueError):
-            raise BadInput([f"{where}: views: not a number: {page['views']!r}"]) from None
+        except (TypeError, ValueError, OverflowError):
+            views = -1
+        if views < 0:
+            raise BadInput([f"{where}: views: no number from 0 on: {page['views']!r}"])
         self.views[page["title"]] = views
         if name is not None:
             self.names.setdefault(name, []).append(page["title"])

@@ -153,10 +153,9 @@ class LssGeneration(Experiment):
             name: [None if lss is None else lss.text for lss in own.annotated]
             for name, own in found.items()
         }
-        failed = {name: own.count(None) for name, own in texts.items()}
         for (metric, who, stars), value in by_rating(examples, texts, self.seed).items():
             place = {"metric": metric, "variant": "rating", "kind": who, "group": f"rating {stars}"}
-            yield {**place, "failed": failed.get(who, 0), **value}
+            yield place | value
 
     def _generators(
         self, claims: dict[str, list[GroundedClaim]], found: dict[str, _Found]

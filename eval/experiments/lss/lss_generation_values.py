@@ -32,8 +32,8 @@ def quality(
 ) -> Measures:
     """``lss_measures`` with what else Table 2 has and ``exact_match``, intervals over references.
 
-    - ``exact_match``: share of claims whose text has the same words in the same order as one of the
-      human ones; marks and letter case do not count;
+    - ``exact_match``: share of the claims with a human text whose text has the same words in the
+      same order as one of these; marks and letter case do not count;
     - ``bag_precision``, ``bag_recall``, ``bag_f1``: of the words of both texts without their order,
       as section 5.2 has them: a word that the claim does not have costs precision, not all;
     - ``rouge_1_mean``, ``rouge_2_mean``.
@@ -42,8 +42,9 @@ def quality(
     """
     same = np.asarray(
         [
-            float(any(_words(text) == _words(human) for human in human_texts(example, star)))
+            float(any(_words(text) == _words(human) for human in humans)) if humans else math.nan
             for example, text in zip(examples, texts, strict=True)
+            for humans in [human_texts(example, star)]
         ]
     )
     groups = [example.reference for example in examples]
@@ -52,7 +53,7 @@ def quality(
     def statistics(rows: np.ndarray) -> dict[str, float]:
         return {name: float(mean_known(column[rows])) for name, column in columns.items()}
 
-    return bootstrap(statistics, groups, seed=seed) | lss_measures(examples, texts, star)
+    return bootstrap(statistics, groups, seed=seed) | lss_measures(examples, texts, star, seed=seed)
 
 
 def _overlaps(
@@ -115,7 +116,7 @@ def by_rating(
 
     Returns:
         Metric (``rating_share`` or one of ``METRICS``), who, and rating to the value, its
-        interval over references, and ``n`` references.
+        interval over references, ``n`` references, and ``failed`` claims of that rating.
     """
     rows = [(e, a) for e, example in enumerate(examples) for a in example.annotations if a.rating]
     if not rows:
@@ -139,10 +140,13 @@ def by_rating(
         return found
 
     values = bootstrap(statistics, references, seed=seed)
-    return {
-        key: value | {"n": len(set(references[rating == key[2]].tolist()))}
-        for key, value in values.items()
-    }
+    found = {}
+    for (metric, who, stars), value in values.items():
+        own = np.flatnonzero(rating == stars)
+        failed = {rows[row][0] for row in own if texts[who][row] is None}
+        counts = {"n": len(set(references[own].tolist())), "failed": len(failed)}
+        found[metric, who, stars] = value | counts
+    return found
 
 
 def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarray:
@@ -182,8 +186,10 @@ def by_generator(
     for name in generators:
         texts = [None if lss is None else lss.text for lss in found[name]]
         table = _metrics_of([claim.claim for claim in claims[name]], texts)
-        of = [claim.reference for claim in claims[name]]
-        own = np.asarray([mean_known(table[[r == one for r in of]]) for one in references])
+        of: dict[str, list[int]] = {reference: [] for reference in references}
+        for place, claim in enumerate(claims[name]):
+            of[claim.reference].append(place)
+        own = np.asarray([mean_known(table[places]) for places in of.values()])
         for place, metric in enumerate(METRICS):
             columns[metric, name, None] = own[:, place]
             if name != first:

@@ -90,6 +90,7 @@ def _values(
     asked = _Correlations(target)
     wanted: dict[Value, tuple[int, int | None]] = {}  # to the columns that it is made of
     by_key = {(c.engine, c.metric, c.form): c for c in columns}
+    both: dict[tuple, np.ndarray] = {}  # NaN where one side of a difference is
     for column in columns:
         place = (column.metric, column.engine, column.form)
         wanted[Value("", *place)] = (asked.add(column.scores, column.scores), None)
@@ -102,6 +103,7 @@ def _values(
                 theirs = by_key[key].scores
                 pair = asked.add(column.scores, theirs), asked.add(theirs, column.scores)
                 wanted[Value("", *place, other)] = pair
+                both[*place, other] = column.scores + theirs
     scores = np.stack([column.scores for column in columns], axis=1)
 
     def statistics(rows: np.ndarray) -> dict[Value, float]:
@@ -121,10 +123,10 @@ def _values(
     for value, measured in bootstrap(statistics, groups, seed=seed).items():
         column = by_key[value.kind, value.assessor, value.variant]
         due = column.due if value.metric == "mean" else column.due & ~np.isnan(target)
-        entered = due & ~np.isnan(column.scores)
+        lacks = np.isnan(both.get(value[1:], column.scores))
         counts = {
-            "n": len({groups[i] for i in np.flatnonzero(entered)}),
-            "failed": int((due & np.isnan(column.scores)).sum()),
+            "n": len({groups[i] for i in np.flatnonzero(due & ~lacks)}),
+            "failed": int((due & lacks).sum()),
         }
         results.append({**value._asdict(), "generator": name, **counts, **measured})
     return results

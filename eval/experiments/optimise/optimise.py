@@ -172,7 +172,11 @@ class Optimise(Experiment):
     def _read(self) -> Iterator[tuple[str, int, Document]]:
         if isinstance(self.adversaries, dict):
             for adversary, steps in self.adversaries.items():
+                if not steps:
+                    raise UserError(f"adversaries: {adversary}: no text; give files of its steps")
                 for step, paths in steps.items():
+                    if not paths:
+                        raise UserError(f"adversaries: {adversary}: {step}: no text; give files")
                     for path in paths:
                         for document in read_records(path, Document):
                             yield adversary, step, document

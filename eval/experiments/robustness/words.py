@@ -69,10 +69,18 @@ def headline(own: Lookup) -> str:
         f"({_counted(pairs, 'gain')} above 0)."
     )
     for defence in own.defences[1:]:
-        left = [pair for pair in pairs if pair in gamed_pairs(own, defence)]
-        stays = f"{len(left)} of them stay above 0" if left else "none of them stays above 0"
-        text += f" With {defence} {stays}{_dearest(own, defence)}."
+        text += f" With {defence} {_left(own, defence, pairs)}{_dearest(own, defence)}."
     return text
+
+
+def _left(own: Lookup, defence: str, pairs: list[tuple[str, str]]) -> str:
+    """How many gains a defence leaves, and how many have no interval with it."""
+    said = [own.gamed((metric, defence), attack) for metric, attack in pairs]
+    left, unknown = said.count(True), said.count(None)
+    if unknown == len(said):
+        return "none of them can be told"
+    text = f"{left or 'none'} of them {'stays' if left < 2 else 'stay'} above 0"
+    return text + f" and {unknown} cannot be told" * bool(unknown)
 
 
 def _absent(own: Lookup) -> str:
@@ -125,10 +133,13 @@ def _with(own: Lookup, place: tuple[str, str], gamed: list[str]) -> str:
     """What a defence makes of the attacks that game a metric, or that game it only with it."""
     rows = [(a, own.get("gain", place, a)) for a in own.attacks]
     known = [(a, row) for a, row in rows if row is not None and row.value is not None]
-    still = [f"{a} ({r.value:+.2f})" for a, r in known if a in gamed and own.gamed(place, a)]
-    held = [f"{a} ({r.value:+.2f})" for a, r in known if a in gamed and not own.gamed(place, a)]
-    new = [f"{a} ({r.value:+.2f})" for a, r in known if a not in gamed and own.gamed(place, a)]
-    parts = [f"stops {_list(held)}" * bool(held), f"does not stop {_list(still)}" * bool(still)]
+    told = {a: (f"{a} ({r.value:+.2f})", own.gamed(place, a)) for a, r in known}
+    verbs = {False: "stops", True: "does not stop", None: "cannot be told of"}
+    parts = []
+    for said, verb in verbs.items():
+        some = [text for a, (text, above) in told.items() if a in gamed and above is said]
+        parts.append(f"{verb} {_list(some)}" * bool(some))
+    new = [text for a, (text, above) in told.items() if a not in gamed and above]
     parts.append(f"is gamed by {_list(new)}" * bool(new))
     told = _list([part for part in parts if part])
     return f", {place[1]} {told}" if told else ""

@@ -133,13 +133,16 @@ def stretches(sentences: Sequence[str], topic: str) -> list[Stretch]:
 def _labels(
     own: Sequence[Stretch], places: Sequence[int], new: Sequence[bool | None]
 ) -> list[int | None]:
-    """The number of the person that each claim is about; ``None`` where that was not told."""
-    numbers = np.cumsum([begins is True for begins in new])
-    person = {
-        sentence: None if begins is None else int(number)
-        for stretch, number, begins in zip(own, numbers, new, strict=True)
-        for sentence in stretch.sentences
-    }
+    """The number of the person that each claim is about; ``None`` where that was not told.
+
+    What was not told holds until a new person begins: the stretches between go on from it.
+    """
+    person: dict[int, int | None] = {}
+    number, told = 0, True
+    for stretch, begins in zip(own, new, strict=True):
+        number += begins is True
+        told = begins is True or (told and begins is not None)
+        person |= dict.fromkeys(stretch.sentences, number if told else None)
     return [person[place] for place in places]
 
 

@@ -105,7 +105,7 @@ def _pairings(
     bags = [frozenset(stems(p.text)) for p in passages] if claims and not retrieved else []
     order = {passage.id: k for k, passage in enumerate(passages)}
     for place, claim in enumerate(claims):
-        own = [order[name] for name in claim.contexts or [] if name in order]
+        own = [order[name] for name in dict.fromkeys(claim.contexts or []) if name in order]
         for column, page in enumerate(pages):
             if retrieved:
                 chosen = [k for k in own if k in set(page)][:per_title]

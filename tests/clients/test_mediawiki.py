@@ -1,0 +1,64 @@
+"""The MediaWiki client: what a small wiki has no cause to say."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unicodedata import normalize
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from clients.mediawiki import MediaWiki
+
+COMPOSED = "Beyoncé"
+DECOMPOSED = normalize("NFD", COMPOSED)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Lags first, with headers in small letters; then has one page."""
+
+    lagged = False
+
+    def do_GET(self) -> None:
+        titles = parse_qs(urlsplit(self.path).query)["titles"][0].split("|")
+        reply = {"batchcomplete": True, "query": {"pages": [{"pageid": 1, "title": COMPOSED}]}}
+        # As ApiPageSet has it: a title that Unicode's normal form changes is given encoded.
+        reply["query"]["normalized"] = [
+            {"fromencoded": True, "from": quote(title), "to": normalize("NFC", title)}
+            for title in titles
+            if title != normalize("NFC", title)
+        ]
+        if not Handler.lagged:
+            reply = {"error": {"code": "maxlag", "info": "Waiting: 9 seconds lagged"}}
+        self.send_response(200)
+        if not Handler.lagged:
+            self.send_header("retry-after", "7")
+        Handler.lagged = True
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Handler.lagged = False
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/w/api.php"
+        server.shutdown()
+
+
+def test_a_decomposed_title_has_its_page_and_a_wait_is_read_in_any_letter_case(endpoint) -> None:
+    waits: list[float] = []
+    dropped: Counter[str] = Counter()
+    client = MediaWiki(endpoint, sleep=waits.append)
+    found = list(client.pages([COMPOSED, DECOMPOSED], {"prop": "info"}, "pages", dropped))
+    assert [(title, page["pageid"]) for title, page in found] == [(COMPOSED, 1), (DECOMPOSED, 1)]
+    assert waits == [7.0]
+    assert not +dropped
