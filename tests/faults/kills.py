@@ -19,9 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -226,26 +227,48 @@ def calm(door: Door, work: Path) -> tuple[float, float]:
     return first, time.monotonic() - begun
 
 
-def rough(door: Door, work: Path, times: int, moments: Iterator[float]) -> tuple[int, list[str]]:
-    """Kill it so many times; where it ends before its moment, compare and begin with none of it.
+class Given(NamedTuple):
+    """How it is killed.
 
-    Args:
-        door: which.
-        work: the folder of what all runs share, with the calm run's.
+    Attributes:
         times: kills.
-        moments: seconds from a start to its kill.
+        within: seconds of work, at most, to each kill.
+        seed: of the moments.
+        first, last: seconds from the start of the calm run to the first sign of its work, and to
+            its end.
+    """
+
+    times: int
+    within: float
+    seed: int
+    first: float
+    last: float
+
+
+def rough(door: Door, work: Path, given: Given) -> tuple[int, list[str]]:
+    """Kill it so many times; where it ends before its moment, compare and begin with none of it.
 
     Returns:
         How many folders were brought to their end, and the files that differ from the calm run's.
     """
+    draw = random.Random(f"{given.seed}:kills")
+    first, last = given.first, given.last
     killed = folders = 0
     differing = []
-    while killed < times:
+    while killed < given.times:
         folder = work / f"rough_{folders}"
         door.prepare(folder)
         again = {"env": ENV, "cwd": folder}
-        while killed < times and kill.run(door.command(work), kill_after=next(moments), **again):
-            killed += 1
+        untouched = True
+        while killed < given.times:
+            moment = draw.uniform(first, min(last, first + given.within))
+            begun = time.monotonic()
+            if not kill.run(door.command(work), kill_after=moment, **again):
+                if untouched:  # the machine is faster than in the calm run
+                    took = time.monotonic() - begun
+                    first, last = first * took / last, took
+                break
+            killed, untouched = killed + 1, False
         kill.run(door.command(work), kill_after=LONGEST_S, **again)
         for output in door.outputs:
             paths = kill.same_bytes(work / "calm" / output, folder / output)
@@ -270,10 +293,9 @@ def main() -> int:
             (work / "relation").mkdir()
             kill.run(DOORS["train"].command(work), env=ENV, cwd=work / "relation")
         first, last = calm(door, work)
-        draw = random.Random(f"{given.seed}:kills")
-        longest = min(last, first + (given.within or last))
-        moments = iter(lambda: draw.uniform(first, longest), None)
-        folders, differing = rough(door, work, given.times, moments)
+        folders, differing = rough(
+            door, work, Given(given.times, given.within or last, given.seed, first, last)
+        )
     told = {"door": given.door, "calm_s": round(last, 1), "killed": given.times, "runs": folders}
     print(json.dumps(told | {"differing": differing}))
     return int(bool(differing))

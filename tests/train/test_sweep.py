@@ -289,6 +289,7 @@ def test_wandb_compares_the_exported_measures(
     given = arguments("unli", "--model.lr", "0.3", "--model.monitor", "dev/mse",
                       "--trainer.val_check_interval", "1")  # fmt: skip
     monkeypatch.setenv("WANDB_MODE", "offline")
+    wandb.finish()  # what an earlier test of this process left open would be gone on with
     try:
         main(given)
         metrics = read_component(tmp_path / "checkpoints/run").metrics
