@@ -3,14 +3,18 @@
     python benchmarks/pipeline.py --documents data/kb/generations_test.jsonl --limit 2
     python benchmarks/pipeline.py --documents data/kb/generations_test.jsonl --limit 40 \\
       --base_url http://127.0.0.1:8080/v1 --model SmolLM2-135M-Instruct
+    python benchmarks/pipeline.py --documents data/kb/generations_test.jsonl --limit 40 \\
+      --configs configs/eval/small/factual_precision.yaml configs/eval/small/lss.yaml
 
 Each configuration of the pipeline runs from text to score over the same documents, all of them in
-one chunk, with one language model: SmolLM2-135M in this process, or what an OpenAI-compatible
-server at ``--base_url`` serves. Models are loaded first, and no answer is kept. Where a verifier
-has ``claims_per_call`` it runs once for each number, the first of which is compared with.
+one chunk; its language model, if it has one, is SmolLM2-135M in this process, or what an
+OpenAI-compatible server at ``--base_url`` serves. Models are loaded first, and no answer is kept.
+Where a verifier has ``claims_per_call`` it runs once for each number, the first of which is
+compared with.
 
     docs/h    documents an hour, by the clock
-    calls     answers of the model a document; prompt, new: tokens a document
+    pairs     that encoders judged, a document; a text of several windows counts several times
+    calls     answers of the language model a document; prompt, new: tokens a document
     together  share of verdicts that an answer about several claims gave; with more than one claim
               a call the rest is what such an answer did not label, and claims left over, which
               were asked alone
@@ -39,8 +43,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from eval.models.engine import Engine
 from eval.pipeline import Pipeline, Scored, read_pipeline
-from eval.run.held import writers
+from eval.run.held import held, writers
 from records import Document, UserError, read_records
 from records.errors import run_door
 
@@ -60,7 +65,7 @@ class Run(NamedTuple):
     """One configuration with one number of claims a call.
 
     Attributes:
-        used: answers and tokens, over all documents.
+        used: answers and tokens, and pairs of encoders, over all documents.
         labels: of each verdict.
         together: how many of them an answer about several claims gave.
     """
@@ -122,15 +127,17 @@ def versions(
 def run(pipeline: Pipeline, documents: Sequence[Document]) -> Run:
     """Score the documents, with models that are there."""
     models = writers(pipeline)
-    if not models:
-        raise UserError("--configs: a pipeline that asks no language model; leave it out")
+    engines = [part for part in held(pipeline) if isinstance(part, Engine)]
     for model in models:
         model.answer([[{"role": "user", "content": "Hello"}]], temperature=0.0, max_new_tokens=1)
+    if not models:
+        pipeline.score(documents[:1])
     before = [vars(model.usage).copy() for model in models]
+    judged = sum(engine.judged for engine in engines)
     start = time.perf_counter()
     scored = pipeline.score(documents)
     seconds = time.perf_counter() - start
-    used: Counter[str] = Counter()
+    used = Counter(pairs=sum(engine.judged for engine in engines) - judged)
     for model, own in zip(models, before, strict=True):
         used.update({name: value - own[name] for name, value in vars(model.usage).items()})
         model.release()
@@ -170,9 +177,9 @@ def line(name: str, size: int | None, own: Run, first: Run, count: int) -> str:
     commonest = share(max(labels.values(), default=0), len(first.labels) - failed)
     now_failed = sum(label == "failed" for label in own.labels.values())
     return (
-        f"{name:12} {size or '–':>4} {3600 * count / own.seconds:9,.0f}"
-        f" {own.used['calls'] / count:7,.1f} {own.used['prompt_tokens'] / count:9,.0f}"
-        f" {own.used['completion_tokens'] / count:7,.0f}"
+        f"{name:17} {size or '–':>4} {3600 * count / own.seconds:9,.0f}"
+        f" {own.used['pairs'] / count:7,.0f} {own.used['calls'] / count:7,.1f}"
+        f" {own.used['prompt_tokens'] / count:9,.0f} {own.used['completion_tokens'] / count:7,.0f}"
         f" {share(own.together, len(own.labels)):>9} {share(now_failed, len(own.labels)):>7}"
         f" {equal_labels(first, own):>6} {commonest:>10}"
     )
@@ -215,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError(f"{options.documents}: holds no document")
     writer = model_of(options)
     print(
-        f"{'metric':12} {'k':>4} {'docs/h':>9} {'calls':>7} {'prompt':>9} {'new':>7}"
+        f"{'metric':17} {'k':>4} {'docs/h':>9} {'pairs':>7} {'calls':>7} {'prompt':>9} {'new':>7}"
         f" {'together':>9} {'failed':>7} {'equal':>6} {'commonest':>10}"
     )
     for path in options.configs:

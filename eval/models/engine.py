@@ -83,6 +83,9 @@ class Engine(CountsPairs):
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: of the weights and of what is computed with them.
+
+    Attributes:
+        judged: inputs (windows of pairs) that the model judged so far; not what the cache knew.
     """
 
     # What decides the answers; and the model, loaded when first needed.
@@ -96,6 +99,7 @@ class Engine(CountsPairs):
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype
+        self.judged = 0
         self._cache = AnswerCache(cache) if cache is not None else None
 
     @cached_property
@@ -167,4 +171,5 @@ class Engine(CountsPairs):
                 if self._cache is not None:
                     self._cache.put({keys[pair]: answer for pair, answer in fresh.items()})
                 answers.update(fresh)
+                self.judged += len(fresh)
         return [answers[pair] for pair in inputs]

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from records import UserError
+from tests.eval.conftest import make_checkpoint, relation  # noqa: F401 (fixtures)
 from tests.model_server import ModelServer, prompt_of
 
 PATH = Path(__file__).parents[2] / "benchmarks/pipeline.py"
@@ -66,7 +67,7 @@ def test_a_row_a_number_of_claims_with_what_it_costs_and_moves(
     _, one, four, *note = capsys.readouterr().out.splitlines()
     fields = [re.sub(" %", "%", row).split() for row in (one, four)]
     # The server counts 7 tokens a prompt and 3 an answer.
-    assert [row[3:] for row in fields] == [
+    assert [row[4:] for row in fields] == [
         ["4.0", "28", "12", "0%", "0%", "100%", "100%"],
         ["2.0", "14", "6", "75%", "0%", "75%", "100%"],
     ]
@@ -84,6 +85,27 @@ def test_what_cannot_be_run_is_said_in_one_line(
         pipeline.main([*base, "--configs", str(tmp_path / "none.yaml")])
     with pytest.raises(UserError, match="at least 1"):
         pipeline.main([*base, "--claims_per_call", "0"])
-    labels = config(tmp_path / "labels.yaml", {"class_path": "eval.verify.labels.Labels"})
-    with pytest.raises(UserError, match="asks no language model"):
-        pipeline.main([*base, "--configs", str(labels)])
+
+
+def test_pairs_of_encoders_are_counted_where_no_model_writes(
+    pipeline: ModuleType,
+    documents: Path,
+    tmp_path: Path,
+    relation: Path,  # noqa: F811 (the fixture)
+    capsys: pytest.CaptureFixture,
+) -> None:
+    entailment = {
+        "class_path": "eval.models.encoder.Entailment",
+        "init_args": {"checkpoint": str(relation)},
+    }
+    nli = {"class_path": "eval.verify.nli.NLI", "init_args": {"entailment": entailment}}
+    rows = [json.loads(row) for row in documents.read_text(encoding="utf-8").splitlines()]
+    pages = [{"id": str(n), "title": "Ann", "text": f"Ann sold {n}."} for n in range(3)]
+    lines = [json.dumps(row | {"passages": pages}) + "\n" for row in rows]
+    documents.write_text("".join(lines), encoding="utf-8")
+    options = ["--documents", str(documents)]
+    pipeline.main([*options, "--configs", str(config(tmp_path / "nli.yaml", nli))])
+    row = capsys.readouterr().out.splitlines()[1].split()
+    # Four claims and three passages; both documents have the same ones, which are judged once.
+    assert row[:2] == ["nli", "–"]
+    assert row[3:5] == ["6", "0.0"]
