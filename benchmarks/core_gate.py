@@ -27,6 +27,7 @@ from eval.retrieve.dense import SentenceEncoder
 from eval.select.core import Core
 from eval.select.gate import Gate
 from eval.select.judgements import Remembered
+from eval.select.view import View
 from records import Claim, Document, read_records, write_json
 
 
@@ -78,7 +79,7 @@ class Selected:
 
     def __init__(self, model: Known, work: list[tuple[Document, list[Claim]]], gate: Gate | None):
         core = Core(model, weighting="uniform", p=0.0, gate=gate)
-        views = [core._view(document, claims) for document, claims in work]
+        views = [View.of(document, claims, []) for document, claims in work]
         core._weigh(views, [])
         model.asked = 0
         core._judge_exclusion(views)

@@ -30,6 +30,7 @@ from scipy.sparse import csr_array
 
 from components.encoding import Pair
 from eval.select.core import Core
+from eval.select.view import View
 from records import Claim, Document, write_json
 
 GROUP, GAPS = 10, 0.1
@@ -146,7 +147,7 @@ def _line(number: int, shape: str, per_claim: int) -> tuple[str, dict[str, objec
     claims = [Claim(id=f"c{i}", text=f"Claim {i}.", source="Source.") for i in range(number)]
 
     # Core's own steps, so that the selection can be measured with the pairs given.
-    view = core._view(document, claims)
+    view = View.of(document, claims, ["It exists."])
     core._judge_coherence([view])
     core._weigh([view], core._judge_cap([view]))
     place = {_number(text): node for node, text in enumerate(view.texts)}

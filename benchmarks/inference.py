@@ -193,6 +193,9 @@ def main() -> None:
         for name in dict.fromkeys(row["name"] for row in rows):
             own = [row for row in rows if row["name"] == name]
             kept = [row for row in own if row["ref"] <= 0.01]
+            if not kept:
+                print(f"{text:12} {name:6} n 0: no reference, its runs differ; more --sweeps")
+                continue
             values = {k: np.array([row[k] for row in kept]) for k in ("error", "labels", "ms")}
             means = bootstrap(
                 lambda i, v=values: {k: float(v[k][i].mean()) for k in ("error", "labels")},

@@ -278,13 +278,19 @@ def sections_of(citation: dict) -> list[str]:
 
 
 def _uncited(text: str, claims: Sequence[str]) -> list[str]:
-    """The sentences of a text that stand in no cited claim, whatever their blanks and marks."""
+    """The sentences of a text that no cited claim says, whatever their blanks and marks.
+
+    A claim may be longer than a sentence, or a part of it: claims say a sentence of which they
+    cover half the letters, so that a short one does not stand for all that is said beside it.
+    """
     known = [letters for claim in claims if (letters := _letters(claim))]
-    return [
-        sentence
-        for sentence in split_sentences(text)
-        if not any(_letters(sentence) in k or k in _letters(sentence) for k in known)
-    ]
+    found = []
+    for sentence in split_sentences(text):
+        letters = _letters(sentence)
+        covered = sum(len(k) * letters.count(k) for k in set(known))
+        if not any(letters in k for k in known) and 2 * covered < len(letters):
+            found.append(sentence)
+    return found
 
 
 def _letters(text: str) -> str:

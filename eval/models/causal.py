@@ -27,6 +27,7 @@ from eval.models.chat import Message, last_whole_sentence, one_text
 from eval.models.draws import draw_token, log_probability, text_draws
 from eval.models.engine import pack_linears, pick_device
 from records import UserError
+from records.errors import first_line
 
 # Logits of a batch are at most this many tokens wide: 2048 x 49 152 float32 are 400 MB.
 _TOKENS_PER_BATCH = 2048
@@ -125,7 +126,7 @@ class CausalLM:
         try:
             return PeftModel.from_pretrained(model, self.checkpoint).merge_and_unload()
         except (OSError, RuntimeError, SafetensorError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = first_line(error)
             raise UserError(
                 f"{self.checkpoint}: adapter does not fit base {base['id']} ({reason})"
             ) from None
@@ -236,7 +237,7 @@ class CausalLM:
                 list(messages), add_generation_prompt=True, tokenize=True, return_dict=False
             )
         except (TemplateError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = first_line(error)
             raise UserError(
                 f"{self.checkpoint}: its chat template refuses the prompt ({reason}); change the "
                 "roles of the prompt's messages, or give --writer.chat false"

@@ -31,6 +31,7 @@ from components.windows import best_windows
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
+from records.errors import first_line
 
 
 class Checker(Engine):
@@ -161,7 +162,7 @@ class Checker(Engine):
         try:
             return AutoConfig.from_pretrained(resolve_base(self.model), trust_remote_code=False)
         except (OSError, ValueError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise UserError(f"{self.model}: no model to be had ({reason})") from None
 
     @property

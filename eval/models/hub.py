@@ -13,6 +13,7 @@ from components.base import PACKAGE, describe_base, resolve_base
 from components.checkpoint import require_whole
 from eval.models.engine import Dtype, pack_linears
 from records import UserError, sha256_file, sha256_text
+from records.errors import first_line
 
 # What decides a model's answers in its folder.
 _FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
@@ -41,7 +42,7 @@ def named(model: str, revision: str | None = None) -> dict[str, str | None]:
     try:
         config = cached_file(model, "config.json", revision=revision)
     except (OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise UserError(f"{model}: no such model, here or on the hub ({reason})") from None
     return {"id": model, "revision": extract_commit_hash(config, None)}
 
@@ -89,7 +90,7 @@ def load_whole(
             output_loading_info=True,
         )
     except (OSError, SafetensorError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         if "use_safetensors" in reason:  # the advice is to read pickles
             reason = "it has no safetensors; give a revision or a folder that does"
         raise UserError(f"{model}: weights cannot be loaded ({reason})") from None

@@ -15,6 +15,7 @@ from components.base import match_labels
 from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_hub_id
 from eval.models.hub import named, positions
 from records import UserError
+from records.errors import first_line
 
 # Published NLI models are trained on short pairs; a longer input only costs more.
 _LONGEST = 512
@@ -74,7 +75,7 @@ def _configuration(model: str | Path, commit: str | None) -> PretrainedConfig:
     try:
         return AutoConfig.from_pretrained(model, revision=commit, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise UserError(f"{model}: its config.json cannot be used ({reason})") from None
 
 

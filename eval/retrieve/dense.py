@@ -30,6 +30,7 @@ from eval.models.engine import pick_device
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, read_records, sha256_file, sha256_text
+from records.errors import first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -121,7 +122,7 @@ class SentenceEncoder:
                 local_files_only=True,
             )
         except (OSError, ValueError, TypeError, ImportError, AttributeError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             raise UserError(f"{self.model}: the model cannot be loaded ({reason})") from None
         model.max_seq_length = self.max_length
         return model.float()

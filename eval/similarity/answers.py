@@ -14,6 +14,7 @@ from bm25s.stopwords import STOPWORDS_EN_PLUS
 from components.sentences import split_sentences
 from components.statistics import precision_recall_f1
 from records import UserError
+from records.errors import first_line
 
 # Words that neither begin, continue nor end a phrase that can be an answer.
 _CLOSED = frozenset(STOPWORDS_EN_PLUS) | {"also", "among", "although", "could", "may", "since"}
@@ -103,7 +104,7 @@ class BySpacy:
 
             return spacy.load(self.model)
         except (ImportError, OSError) as error:
-            reason = str(error).splitlines()[0]
+            reason = first_line(error)
             raise UserError(
                 f"spans: {reason}; see requirements-spacy.txt, or take "
                 "eval.similarity.answers.ByRule"

@@ -146,6 +146,19 @@ def test_given_citations_and_the_sentences_in_none_of_them():
     assert [s.text for s in Citations(Words())([cited])[0]] == ["Ann was a poet."]
 
 
+def test_claims_say_a_sentence_of_which_they_cover_half():
+    def uncited(text, *claims):
+        cited = [{"claim": claim, "passage": "Ann sang.", "entailed": 1} for claim in claims]
+        document = Document(id="d", topic="Ann", text=text, citations=cited)
+        return [s.text for s in Citations(Words())([document])[0][len(cited) :]]
+
+    long = "Ann sang, and in 1915 she sold her house in London to a poet whom nobody knew."
+    assert uncited(long, "Ann sang") == [long]
+    assert uncited(long, "in 1915 she sold her house in London to a poet") == []
+    assert uncited(long, "and in 1915 she sold her house", "to a poet whom nobody knew") == []
+    assert uncited("Ann sang. Bob sold.", "Ann sang. Bob sold.") == []
+
+
 def test_a_cited_passage_is_cut_at_its_titles_and_loses_nothing():
     for passage, sections in (
         (["Title: A\nOne.\nTwo.", "Title: B"], ["Title: A\nOne.\nTwo.", "Title: B"]),

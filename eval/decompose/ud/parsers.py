@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from eval.decompose.ud.convert import convert
 from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
 from records import BadInput, UserError, sha256_file
+from records.errors import first_line
 
 
 class Parser(Protocol):
@@ -99,7 +100,7 @@ class Spacy:
         try:
             model = spacy.load(self.model)
         except OSError as error:
-            what = str(error).splitlines()[0]
+            what = first_line(error)
             raise UserError(f"model: {what}; see requirements-spacy.txt") from None
         labels = model.get_pipe("parser").labels if model.has_pipe("parser") else ()
         if model.lang != "en" or "pobj" not in labels:
