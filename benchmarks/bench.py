@@ -33,7 +33,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
     return {
         "entailment": [
             *("entailment.py", "--checkpoint", checkpoint, "--curves", str(curves)),
-            *("--short", "20000", "--long", "200", "--threads", str(threads)),
+            *("--short", "16000", "--long", "100", "--threads", str(threads)),
         ],
         "core_gate": [
             *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),

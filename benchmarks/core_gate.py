@@ -124,7 +124,7 @@ def main() -> None:
             "skip_below": least,
             "claims": max(sizes),
             "pairs_saved": whole.pairs / max(1, gated.pairs),
-            "excluding_lost": 1 - gated.excluding / max(1, whole.excluding),
+            "excluding_lost": 1 - gated.excluding / whole.excluding if whole.excluding else 0.0,
             "precision": float(np.nanmean(gated.precisions)),
             "precision_moved": float(np.nanmean(gated.precisions - whole.precisions)),
             "precision_moved_most": float(np.nanmax(np.abs(gated.precisions - whole.precisions))),

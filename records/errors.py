@@ -85,8 +85,10 @@ def run_door(main: Callable[[], int | None]) -> None:
     A ``UserError``, a parser's complaint about an option or a config key, or what a file system
     refuses, is printed on standard error as one line and becomes exit code 2; a class path that
     moved is answered with the new one. Any other exception is a defect of ours and keeps its
-    traceback.
+    traceback. Where nobody looks at a terminal, libraries draw no progress bars into the log.
     """
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is first imported
     try:
         code = main()
     except Exception as error:

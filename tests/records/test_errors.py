@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -263,3 +265,21 @@ def test_the_tier_of_the_config_that_lacks_a_file_says_what_makes_it(
     with pytest.raises(SystemExit):
         run_door(main)
     assert f"give one; `{command}" in capsys.readouterr().err
+
+
+def test_libraries_draw_no_bars_into_a_log():
+    run = (
+        "from records.errors import run_door\n"
+        "def main():\n"
+        "    from tqdm.auto import tqdm\n"
+        "    for _ in tqdm(range(3)): pass\n"
+        "{}"
+    )
+    call = [sys.executable, "-c"]
+    # Doors that other tests ran in this process have set it.
+    env = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
+    own = {"capture_output": True, "text": True, "env": env}
+    drawn = subprocess.run([*call, run.format("main()")], **own)
+    assert "3/3" in drawn.stderr
+    door = subprocess.run([*call, run.format("run_door(main)")], **own)
+    assert (door.returncode, door.stderr) == (0, "")
