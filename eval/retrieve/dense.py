@@ -8,13 +8,16 @@ which of these steps a model has, so GTR, MiniLM and E5 run through the same cod
 from __future__ import annotations
 
 import codecs
+import fcntl
 import io
 import json
+import os
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
@@ -254,26 +257,37 @@ class DenseIndex:
             yield self.encoder.encode(texts).astype(np.float16)
 
     def _write(self, file: Path) -> None:
-        """Chunk after chunk behind the header of an ``.npy`` file, which is renamed when whole."""
+        """Chunk after chunk behind the header of an ``.npy`` file, which is renamed when whole.
+
+        Another process that writes it (workers begin at the same time) is waited for.
+        """
         file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".partial")
+        with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as rows:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(rows, fcntl.LOCK_EX)
+            if file.is_file():
+                partial.unlink(missing_ok=True)
+                return
+            self._fill(rows)
+            partial.replace(file)
+
+    def _fill(self, rows: BinaryIO) -> None:
+        """Write the chunks that are not in the file yet."""
         width = self.encoder.encode(["width"]).shape[1]
         shape = (len(self.passages), width)
         header = io.BytesIO()
         array_format.write_array_header_1_0(
             header, {"descr": "<f2", "fortran_order": False, "shape": shape}
         )
-        head = len(header.getvalue())
-        partial = file.with_suffix(".partial")
-        size = partial.stat().st_size if partial.exists() else 0
+        head, size = len(header.getvalue()), os.fstat(rows.fileno()).st_size
         done = max(0, size - head) // (2 * width * CHUNK) * CHUNK  # whole chunks that are there
-        with partial.open("r+b" if size else "wb") as rows:
-            rows.write(header.getvalue())
-            rows.seek(head + 2 * width * done)
-            rows.truncate()
-            for chunk in self._chunks(done):
-                rows.write(chunk.astype("<f2").tobytes())
-                rows.flush()
-        partial.replace(file)
+        rows.write(header.getvalue())
+        rows.seek(head + 2 * width * done)
+        rows.truncate()
+        for chunk in self._chunks(done):
+            rows.write(chunk.astype("<f2").tobytes())
+            rows.flush()
 
 
 def _keep_best(best: list[list[Hit]], scores: torch.Tensor, start: int, k: int) -> None:

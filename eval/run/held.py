@@ -54,10 +54,15 @@ def writers(root: object) -> list[CachedWriter]:
 def prompts(root: object) -> dict[str, str]:
     """SHA-256 of the prompts and banks of examples that are held; they decide the results.
 
-    Several stages have a prompt of the same name, so that the folders above it are in the key.
+    Several stages have a prompt of the same name, so that the folders above it are in the key;
+    where these are the same too, of other texts, the whole path.
     """
-    files = [part for part in held(root) if isinstance(part, PromptFile)]
-    return {"/".join(file.path.parts[-3:]): file.sha256 for file in files}
+    found: dict[str, str] = {}
+    for file in (part for part in held(root) if isinstance(part, PromptFile)):
+        key = "/".join(file.path.parts[-3:])
+        if found.setdefault(key, file.sha256) != file.sha256:
+            found[file.path.as_posix()] = file.sha256
+    return found
 
 
 def identities(root: object) -> list[dict[str, Any]]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +212,36 @@ def test_vectors_are_kept_and_a_killed_run_goes_on(plain, passages, tmp_path, mo
         DenseIndex(PassageFile(passages), encoder, file)
         assert file.read_bytes() == kept
         assert not file.with_suffix(".partial").exists()
+
+
+def test_a_second_writer_waits_and_encodes_nothing_again(plain, passages, tmp_path, monkeypatch):
+    monkeypatch.setattr(dense, "CHUNK", 2)
+    encoder = SentenceEncoder(str(plain), device="cpu")
+    calm = tmp_path / "calm.npy"
+    own, file = PassageFile(passages), tmp_path / "v.npy"
+    DenseIndex(own, encoder, calm)
+    begun, go_on, encoded = threading.Event(), threading.Event(), []
+
+    class Slow:
+        def encode(self, texts):
+            encoded.extend(texts)
+            if len(encoded) > 1 and not begun.is_set():  # the first chunk, behind the width
+                begun.set()
+                go_on.wait(timeout=60)
+            return encoder.encode(texts)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(DenseIndex, own, Slow(), file)
+        assert begun.wait(timeout=60)
+        second = pool.submit(DenseIndex, own, Slow(), file)
+        time.sleep(0.2)
+        assert not second.done()
+        go_on.set()
+        found = [first.result(), second.result()]
+    assert len(encoded) == 1 + len(own)
+    assert file.read_bytes() == calm.read_bytes()
+    assert not file.with_suffix(".partial").exists()
+    assert [index.search(["london"], 2) for index in found] == [found[0].search(["london"], 2)] * 2
 
 
 def test_the_stage_fills_in_contexts(plain, passages, tmp_path):
