@@ -33,6 +33,9 @@ from records.errors import first_line
 
 PACKAGE = "package:"
 
+# Encoders of transformers whose classification head reads the first token alone.
+_READ_FIRST = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-roberta")
+
 
 def resolve_base(base: str) -> Path | str:
     """Turn a base model's name into a local path, or leave a hub id as it is.
@@ -97,6 +100,23 @@ _SYNONYMS = {
     # A head of one logit that nobody named; Core's released UNLI model is one.
     "probability": {"probability", "label 0"},
 }
+
+
+def read_first_token(model: PreTrainedModel) -> PreTrainedModel:
+    """Spare the last layer what a classification head does not read: all but the first token.
+
+    Its feed-forward runs on two tokens of a text, which saves up to two thirds of that layer (a
+    ninth of six layers' time) and changes no answer and no gradient, up to the draws of dropout.
+    Models of other kinds, and those that label tokens, stay as they are.
+
+    Args:
+        model: a sequence classifier; it is changed.
+    """
+    if model.config.model_type in _READ_FIRST:
+        last = model.base_model.encoder.layer[-1]
+        # Two, because a product with a single row takes another kernel, whose rounding differs.
+        last.attention.register_forward_hook(lambda _, given, out: (out[0][:, :2], *out[1:]))
+    return model
 
 
 def load_classifier(

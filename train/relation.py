@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
-from components.base import load_classifier
+from components.base import load_classifier, read_first_token
 from components.calibration import fit_classes, probabilities
 from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
@@ -127,7 +127,8 @@ class Relation(ComponentModule):
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():
-                self.model = load_classifier(self.base, RELATIONS, self.revision).train()
+                model = load_classifier(self.base, RELATIONS, self.revision)
+                self.model = read_first_token(model).train()
 
     def encode(self, records: Sequence[RelationPair], train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]

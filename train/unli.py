@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from components.base import load_classifier
+from components.base import load_classifier, read_first_token
 from components.calibration import fit_platt, probabilities
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
@@ -63,7 +63,8 @@ class Unli(ComponentModule):
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():
-                self.model = load_classifier(self.base, LABELS, self.revision).train()
+                model = load_classifier(self.base, LABELS, self.revision)
+                self.model = read_first_token(model).train()
 
     def encode(self, records: Sequence[UnliPair], train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]

