@@ -122,6 +122,16 @@ def test_faults_say_where_and_what(before, after, fault, tmp_path):
         ConlluFiles([str(path)]).parse(["I don't know (yet)."])
 
 
+def test_two_sentences_without_an_empty_line_between_are_one_fault(tmp_path):
+    path = tmp_path / "bad.conllu"
+    path.write_text("\n".join(rows(CONTRACTED) * 2) + "\n", encoding="utf-8")
+    with pytest.raises(BadInput) as caught:
+        list(read_conllu(path))
+    numbers = [line for line in str(caught.value).splitlines() if ": id:" in line]
+    assert len(numbers) == 1
+    assert numbers[0].endswith("(got 1); an empty line goes between sentences")
+
+
 def test_the_version_is_told_by_the_labels():
     lines = rows(CONTRACTED)
     (second,) = read_conllu([line.replace("4\tnsubj", "4\tnsubj:pass") for line in lines])

@@ -159,9 +159,12 @@ def _version(label: str) -> int | None:
 def _faults(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
     """(index of the token, field, what is wrong) of everything that is no UD tree."""
     found: list[tuple[int, str, str]] = []
+    odd = [index for index, token in enumerate(tokens) if token.id != index + 1]
+    if odd:  # the numbers behind it are wrong with it
+        first = odd[0]
+        new = "; an empty line goes between sentences" if tokens[first].id == 1 else ""
+        found.append((first, "id", f"expected {first + 1} (got {tokens[first].id}){new}"))
     for index, token in enumerate(tokens):
-        if token.id != index + 1:
-            found.append((index, "id", f"expected {index + 1} (got {token.id})"))
         if not 0 <= token.head <= len(tokens) or token.head == token.id:
             found.append((index, "head", f"{token.head} is no other word of the sentence"))
         if (token.head == 0) != (token.deprel.split(":")[0] == "root"):
