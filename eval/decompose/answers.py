@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence, Set
 from functools import partial
@@ -233,7 +234,9 @@ def _json_items(text: str) -> list[str] | Failed | None:
         value, _ = json.JSONDecoder().raw_decode(raw)
     except (ValueError, RecursionError):
         try:
-            value = ast.literal_eval(raw)
+            with warnings.catch_warnings():  # Python's own, about a backslash in an answer
+                warnings.simplefilter("ignore")
+                value = ast.literal_eval(raw)
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             value = [_unescaped(text) for text in _JSON_TEXT.findall(raw)]
             if raw.startswith("{") or not value:

@@ -146,3 +146,8 @@ STATEMENTS = {
 @pytest.mark.parametrize("answer", STATEMENTS)
 def test_an_answer_to_one_structure_is_one_statement(answer):
     assert statement_in(answer) == STATEMENTS[answer]
+
+
+def test_a_backslash_in_an_answer_is_no_warning_of_python(recwarn):
+    assert claims_in("['Ann \\q sang.']", SENTENCE) == ["Ann \\q sang."]
+    assert not recwarn.list
