@@ -12,7 +12,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -249,10 +249,15 @@ def _plain(cell: object) -> object:
     return cell
 
 
+def _field(place: Sequence[int | str]) -> str:
+    """The field of a fault, in one line whatever its name is."""
+    return " ".join(".".join(map(str, place)).split()) or "record"
+
+
 def _faults(where: str, error: ValidationError) -> list[str]:
     found = []
     for item in error.errors():
-        field = ".".join(str(part) for part in item["loc"]) or "record"
+        field = _field(item["loc"])
         message = item["msg"][:1].lower() + item["msg"][1:]
         value = item.get("input")
         shown = "" if isinstance(value, (dict, list)) else f" (got {str(value)[:60]!r})"
@@ -312,7 +317,7 @@ def first_fault(where: str | Path, error: ValidationError) -> BadInput:
         error: what the validation said.
     """
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"]) or "record"
+    field = _field(first["loc"])
     return BadInput([f"{where}: {field}: {first['msg']}"])
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from records import write_jsonl
 from tests.eval.conftest import make_checkpoint, relation  # noqa: F401 (fixtures)
@@ -28,7 +29,7 @@ SENTENCES = [
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Runner:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Iterator[Runner]:
     """Runs a benchmark with options, as the command line would, and gives what it printed."""
 
     def run(name: str, *options: object) -> str:
@@ -39,7 +40,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Runne
         module.main()
         return capsys.readouterr().out
 
-    return run
+    threads = torch.get_num_threads()
+    yield run
+    torch.set_num_threads(threads)  # a benchmark's --threads; with another number weights differ
 
 
 @pytest.fixture

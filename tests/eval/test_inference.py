@@ -245,3 +245,15 @@ def test_bad_results_say_where(tmp_path):
         read_mar(path)
     with pytest.raises(UserError, match="give a UAI file"):
         read_mar(tmp_path / "none.MAR")
+
+
+def test_a_posterior_is_not_above_one_by_its_last_bits():
+    tables = [
+        ((0, 3), [0.0, 1e-300, 0.0, 1e-300]),
+        ((1, 0, 2), [0.01, 1e-12, 0.01, 0.0, 0.5, 0.0, 0.0, 0.0]),
+        ((3,), [0.0, 1e-300]),
+        ((0, 3), [0.0, 0.3, 0.0, 0.7]),
+    ]
+    factors = [Factor(own, np.array(table).reshape((2,) * len(own))) for own, table in tables]
+    found = solve([Network(4, factors)], max_width=1)[0]
+    assert ((found.p >= 0) & (found.p <= 1)).all()

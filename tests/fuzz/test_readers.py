@@ -115,6 +115,7 @@ def test_any_object(folder, row, kind):
     all_read(path, [row], kind)
 
 
+@example({**RESULT, "a\r\nb": None})
 @given(changed([RESULT]))
 def test_results_with_something_changed(folder, whole):
     path = folder / "results.json"

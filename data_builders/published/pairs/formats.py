@@ -265,13 +265,10 @@ def _factcheck_bench(row: dict, target: Target) -> list[Found]:
         return [Found(evidence, claim, _label(row, "stance", "factcheck_bench"), claim)]
     group, found = _text(row, "prompt"), []
     for sentence in row["sentences"].values():
-        told = zip(
-            sentence["claims"],
-            sentence["auto_evidence"],
-            sentence["stance_claim_autoEvid"],
-            strict=True,
-        )
-        for claim, texts, stances in told:
+        lists = [sentence[name] for name in ("claims", "auto_evidence", "stance_claim_autoEvid")]
+        if len({len(own) for own in lists}) > 1:
+            raise WrongRow("claims, auto_evidence, stance_claim_autoEvid: expected one length")
+        for claim, texts, stances in zip(*lists, strict=True):
             # A few claims have evidence and no stance to it.
             own = stances if len(stances) == len(texts) else [None] * len(texts)
             for text, stance in zip(texts, own, strict=True):
@@ -326,9 +323,9 @@ def pairs_of(row: dict, format: str, target: Target) -> list[Found]:
         raise WrongRow("row: half a character (a \\ud8… escape without its other half)") from None
     except KeyError as error:
         raise WrongRow(f"{error.args[0]}: field required") from None
-    except ValueError as error:
-        raise WrongRow(str(error)) from None
-    except (AttributeError, IndexError, OverflowError, TypeError) as error:
+    except WrongRow:
+        raise
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         raise WrongRow(f"row: not as {format} writes it ({error})") from None
     return found
 

@@ -90,7 +90,8 @@ def solve(
             width, log_z = max(width, w), log_z + z
         if not np.isfinite(log_z):
             raise UserError(IMPOSSIBLE.format(name))
-        found.append(Posterior(p, method, width, log_z))
+        # Sums of products may be above 1 by their last bits.
+        found.append(Posterior(np.clip(p, 0.0, 1.0), method, width, log_z))
     return found
 
 
