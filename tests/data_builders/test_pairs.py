@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
-from data_builders.published.pairs.formats import FORMATS
+from data_builders.published.pairs.formats import FORMATS, WrongRow, pairs_of
 from data_builders.published.pairs.pairs import Pairs, Source
 from records import BadInput, RelationPair, UnliPair, UserError, read_records, write_jsonl
 
@@ -586,3 +586,10 @@ def test_real_sets(tmp_path):
     )
     assert manifest["kept"] + sum(manifest["dropped"].values()) == 3040 + 9927 + 1000 + 1043
     assert len(found["train"]) > 0.7 * manifest["kept"]
+
+
+def test_a_response_whose_lists_differ_in_length_is_told_its_fields():
+    sentence = {"claims": ["Ann won."], "auto_evidence": [[], []], "stance_claim_autoEvid": [[]]}
+    row = {"prompt": "Who won?", "sentences": {"sentence1": sentence}}
+    with pytest.raises(WrongRow, match="^claims, auto_evidence, stance_claim_autoEvid: expected"):
+        pairs_of(row, "factcheck_bench", "relation")
