@@ -323,9 +323,9 @@ def pairs_of(row: dict, format: str, target: Target) -> list[Found]:
         raise WrongRow("row: half a character (a \\ud8… escape without its other half)") from None
     except KeyError as error:
         raise WrongRow(f"{error.args[0]}: field required") from None
-    except WrongRow:
-        raise
-    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+    except ValueError as error:
+        raise WrongRow(str(error)) from None
+    except (AttributeError, IndexError, OverflowError, TypeError) as error:
         raise WrongRow(f"row: not as {format} writes it ({error})") from None
     return found
 
