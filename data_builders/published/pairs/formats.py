@@ -324,7 +324,10 @@ def pairs_of(row: dict, format: str, target: Target) -> list[Found]:
     except KeyError as error:
         raise WrongRow(f"{error.args[0]}: field required") from None
     except ValueError as error:
-        raise WrongRow(str(error)) from None
+        said = str(error)  # ours name a field; Python's own do not
+        raise WrongRow(
+            said if ": " in said else f"row: not as {format} writes it ({said})"
+        ) from None
     except (AttributeError, IndexError, OverflowError, TypeError) as error:
         raise WrongRow(f"row: not as {format} writes it ({error})") from None
     return found
