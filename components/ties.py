@@ -218,9 +218,12 @@ def told_of(record: Record) -> str:
 
 
 def documents_of(record: Record) -> list[str]:
-    """The names in the record's own column ``documents``."""
-    named = (record.model_extra or {}).get("documents") or []
-    return [named] if isinstance(named, str) else [str(name) for name in named]
+    """The names in the record's own column ``documents``: a list of them, or one; numbers too."""
+    named = (record.model_extra or {}).get("documents")
+    if isinstance(named, list):
+        return [str(name) for name in named]
+    # A table's empty cell is NaN, which is not equal to itself.
+    return [] if named in (None, "") or named != named else [str(named)]
 
 
 def keys_of(record: Record) -> set[int]:

@@ -21,7 +21,7 @@ import torch
 import transformers
 from lightning import LightningDataModule, LightningModule
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, RichProgressBar
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, RichProgressBar
 from lightning.pytorch.cli import (
     ArgsType,
     LightningArgumentParser,
@@ -38,7 +38,7 @@ from train.export import Export, shown
 from train.judge import compare, complete, differences, given_folder, kind_of, load
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.push import check_push, push
-from train.resume import BEST, LAST, Resume, WholeFiles, curves_logger, read_state
+from train.resume import BEST, LAST, Patience, Resume, WholeFiles, curves_logger, read_state
 from train.steps import KeepSteps
 
 FIT_OPTIONS = {"config", "ckpt_path", *(field.name for field in fields(RunOptions))}
@@ -150,7 +150,7 @@ class TrainCLI(LightningCLI):
         return [
             # A measure without a value is NaN; it is no reason to stop. Checked after validation: a
             # run resumed at the end of an epoch has no measures there.
-            EarlyStopping(
+            Patience(
                 **monitored,
                 patience=options.patience,
                 check_finite=False,

@@ -16,7 +16,7 @@ from pickle import UnpicklingError
 
 import torch
 from lightning import LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.callbacks import Checkpoint, EarlyStopping
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
@@ -46,6 +46,19 @@ class WholeFiles(TorchCheckpointIO):
         torch.save(checkpoint, whole)
         with atomic_bytes(path) as file:
             file.write(whole.getbuffer())
+
+
+class Patience(EarlyStopping):
+    """Early stopping by the patience that is given now; Lightning's own takes the checkpoint's."""
+
+    @property
+    def state_key(self) -> str:
+        """The name that checkpoints know it by, which is Lightning's own."""
+        return super().state_key.replace(type(self).__qualname__, EarlyStopping.__qualname__, 1)
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take what was counted so far, but not the patience."""
+        super().load_state_dict(state_dict | {"patience": self.patience})
 
 
 class Resume(Checkpoint):

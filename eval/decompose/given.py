@@ -71,13 +71,16 @@ class Given:
         return getattr(document, self.field, None) is not None
 
     def _claims(self, document: Document) -> list[Claim]:
+        claims: list[Claim] = []
         try:
-            claims = [Claim.model_validate(claim) for claim in getattr(document, self.field)]
+            for claim in getattr(document, self.field):
+                claims.append(Claim.model_validate(claim))
             if len({claim.id for claim in claims}) == len(claims):
                 return claims
             what = "ids must be unique within a document"
         except ValidationError as error:
-            what = error.errors()[0]["msg"]
+            fault = error.errors()[0]
+            what = f"{'.'.join(map(str, (len(claims), *fault['loc'])))}: {fault['msg']}"
         except TypeError as error:
             what = str(error)
         raise UserError(f"document {document.id}: {self.field}: no claims ({what})")

@@ -144,6 +144,8 @@ class CausalLM:
             however short those of training were; one that does not fit is marked as truncated.
         """
         encoded = [encode_completion(self._tokenizer, *text, self.chat) for text in texts]
+        # Behind an empty prompt nothing predicts the first token, so it does not count.
+        encoded = [(ids, max(1, head)) for ids, head in encoded]
         rows = [ids[: self.positions] for ids, _ in encoded]
         found: list[Likelihood] = [Likelihood(0.0, 0, True)] * len(texts)
         # A prompt that fills the input leaves nothing to judge.

@@ -120,6 +120,7 @@ class OpenAIServer(CachedWriter):
         self.model = model
         self.base_url = base_url
         self.host = address.netloc
+        self.path = address.path.rstrip("/")
         self.revision = revision
         self.api_key_env = api_key_env
         self.concurrency = concurrency
@@ -133,8 +134,10 @@ class OpenAIServer(CachedWriter):
     @property
     def identity(self) -> dict[str, Any]:
         """The served model and where; the key is no part of it."""
-        # Chat is not named, so that answers of before there was another keep their keys.
+        # Chat and /v1 are not named, so that answers of before there were others keep their keys.
         own = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
+        # One host may serve models of one name from several places.
+        own |= {} if self.path == "/v1" else {"path": self.path}
         return own | {
             "backend": "openai",
             "model": self.model,
@@ -148,7 +151,7 @@ class OpenAIServer(CachedWriter):
         _run(self._ask_all(requests, sampling, keep))
 
     async def _ask_all(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
-        key = os.environ.get(self.api_key_env, "")
+        key = self._secret()
         bar = tqdm(total=len(requests), desc=self.model, unit="text", disable=None)
         places = iter(range(len(requests)))
         self._not_before = 0.0
@@ -174,6 +177,20 @@ class OpenAIServer(CachedWriter):
                 raise
             finally:
                 bar.close()
+
+    def _secret(self) -> str:
+        """The key, empty where none is set.
+
+        Raises:
+            UserError: it could not stand in a request's header.
+        """
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise UserError(
+                f"{self.api_key_env}: holds characters that no key has, such as curly quotation "
+                "marks; set it again"
+            )
+        return key
 
     def _body(self, request: Request, sampling: Sampling) -> dict[str, Any]:
         chat, messages = self.endpoint == "chat", request.messages

@@ -66,14 +66,14 @@ class Prompt(PromptFile):
         """The messages with the fields filled in.
 
         Raises:
-            UserError: the template asks for a field that is not given.
+            UserError: the template asks for a field that is not given, or for what cannot be done.
         """
         try:
             return [
                 {"role": role, "content": template.render(**fields).strip()}
                 for role, template in self._messages
             ]
-        except TemplateError as error:
+        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
             raise UserError(
                 f"{self.name}: {error}; the fields are {', '.join(sorted(fields))}"
             ) from None

@@ -133,6 +133,7 @@ class Knowledge:
 
         Raises:
             KeyError: no page of that title.
+            UserError: the page's text is none.
         """
         return plain_text(self._raw(title)[1])
 
@@ -141,6 +142,7 @@ class Knowledge:
 
         Raises:
             KeyError: no page of that title.
+            UserError: the page's text is none.
         """
         return passages_of(*self._raw(title), self.words)
 
@@ -189,7 +191,13 @@ class Knowledge:
         own = self.resolve(title)
         if own is None:
             raise KeyError(title)
-        return own, self._one("SELECT text FROM documents WHERE title = ?", own)
+        text = self._one("SELECT text FROM documents WHERE title = ?", own)
+        if not isinstance(text, str):
+            raise UserError(
+                f"{self.path}: documents: the page {own!r} has no text in the column `text`; give "
+                "it one, '' where the page is empty, or take the row out"
+            )
+        return own, text
 
     def _one(self, query: str, *values: str) -> str | None:
         row = self._connection.execute(query, values).fetchone()

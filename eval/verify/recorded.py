@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 from eval.verify.claim_by_claim import Asked, ClaimByClaim
-from records import Verdict
+from records import UserError, Verdict
 
 
 class Recorded(ClaimByClaim):
@@ -21,10 +23,21 @@ class Recorded(ClaimByClaim):
     reads_passages = False
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
-        """The recorded verdicts."""
-        return [
-            self.verdict(one.claim, **found)
-            if (found := (one.claim.model_extra or {}).get("recorded"))
-            else self.failed(one.claim, "no verdict was recorded")
-            for one in asked
-        ]
+        """The recorded verdicts.
+
+        Raises:
+            UserError: what a claim has in their place is none.
+        """
+        return [self._recorded(one) for one in asked]
+
+    def _recorded(self, one: Asked) -> Verdict:
+        found = (one.claim.model_extra or {}).get("recorded")
+        if not found:
+            return self.failed(one.claim, "no verdict was recorded")
+        try:
+            return self.verdict(one.claim, **found)
+        except (TypeError, ValidationError):
+            raise UserError(
+                f"document {one.document.id}: claim {one.claim.id}: recorded: {found!r} is no "
+                "verdict; give {label, p}, a label of our verdicts and a probability or no p"
+            ) from None

@@ -362,6 +362,25 @@ def test_mistakes_say_what_to_change(options, said):
     assert "sk-abc" not in str(error.value)
 
 
+def test_a_key_that_no_header_can_hold_is_said_before_anything_is_asked(echo, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "“sk-abc”")
+    with pytest.raises(UserError, match="OPENAI_API_KEY: holds characters that no key") as error:
+        ask(echo).answer(PROMPTS)
+    assert "sk-abc" not in str(error.value)
+    assert echo.asked == []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-abc\n")
+    ask(echo).answer(PROMPTS[:1])
+    assert echo.keys == ["Bearer sk-abc"]
+
+
+def test_two_places_of_one_host_do_not_share_answers():
+    at = [f"http://host{path}" for path in ("/v1", "/v1/", "/a/v1", "/b/v1")]
+    first, same, *others = (OpenAIServer("m", url).identity for url in at)
+    assert first == same
+    assert "path" not in first
+    assert [other["path"] for other in others] == ["/a/v1", "/b/v1"]
+
+
 def test_a_wrong_address_or_model_is_said(echo):
     echo.faults.append("404 model_not_found|no such model")
     with pytest.raises(UserError, match=r"HTTP 404: no such model; check base_url .* and model"):
@@ -480,6 +499,10 @@ def test_prompt_files(tmp_path):
     ]
     with pytest.raises(UserError, match=r"p\.jinja: 'words' is undefined; the fields are topic"):
         Prompt(path).messages(topic="x")
+    for wrong in ("{{ topic + 1 }}", "{{ 1 / 0 }}", "{% include 'other.jinja' %}"):
+        path.write_text(wrong)
+        with pytest.raises(UserError, match=r"p\.jinja: .*; the fields are topic"):
+            Prompt(path).messages(topic="x")
     path.write_text("{# 1 #}\nOf {{ topic }}.")
     assert Prompt(path).messages(topic="Ada") == [{"role": "user", "content": "Of Ada."}]
     path.write_text("Of {{ topic")

@@ -435,3 +435,9 @@ def test_claims_of_any_field_have_ids_of_their_own():
     message = "document d: model_claims: no claims .ids must be unique within a document"
     with pytest.raises(UserError, match=message):
         Given(field="model_claims")([document("Ada sang.", model_claims=twice)])
+
+
+def test_a_claim_of_any_field_that_is_none_is_named():
+    wrong = [{"id": "a", "text": "Ada sang."}, {"id": "b"}]
+    with pytest.raises(UserError, match=r"document d: model_claims: no claims \(1\.text: Field"):
+        Given(field="model_claims")([document("Ada sang.", model_claims=wrong)])

@@ -155,6 +155,14 @@ def test_what_is_no_knowledge_source_is_said(tmp_path):
         Knowledge(text, words=0)
 
 
+@pytest.mark.parametrize("text", [None, b"bytes"])
+def test_a_page_without_a_text_is_named(tmp_path, text):
+    file = write(tmp_path / "kb.db", [("Ada", text), ("Bob", "")], index=False)
+    with pytest.raises(UserError, match=r"kb\.db: documents: the page 'Ada' has no text in the"):
+        Knowledge(file).passages("ada")
+    assert Knowledge(file).passages("Bob") == []
+
+
 def test_the_file_is_not_written_to(path):
     before = path.read_bytes()
     knowledge = Knowledge(path)

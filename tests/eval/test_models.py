@@ -279,6 +279,13 @@ def test_likelihood_covers_the_completion_and_its_end(adversary, tiny_llama):
         assert not row.truncated
 
 
+def test_behind_an_empty_prompt_the_first_token_does_not_count(adversary):
+    lm = CausalLM(adversary, dtype="float32")
+    ((alone, tokens, _),) = lm.log_likelihoods([("", "Ada is.")])
+    behind, count, _ = lm.log_likelihoods([("A", "da is."), ("", "Ada is.")])[0]
+    assert (alone, tokens) == (pytest.approx(behind, rel=1e-5), count)
+
+
 def test_a_text_is_judged_beyond_the_length_of_training_up_to_the_models_own(adversary):
     """The adapter was trained on 96 tokens; its base has 256 positions."""
     lm = CausalLM(adversary, dtype="float32")

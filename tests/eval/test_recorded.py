@@ -10,7 +10,7 @@ from eval.metrics.corpus import summarise
 from eval.pipeline import Pipeline
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.recorded import Recorded
-from records import Document, read_records
+from records import Document, UserError, read_records
 from tests.eval.test_factreasoner import C, E, Told, document
 
 
@@ -33,6 +33,16 @@ def test_what_was_written_is_scored_as_it_was(tmp_path):
     results = json.loads(path.read_text())["results"]
     assert after["factual_precision"].value == pytest.approx(results["factuality_score"])
     assert after["f1_at_k"].value == pytest.approx(results["f1_k"])
+
+
+@pytest.mark.parametrize(
+    "found", [{"label": "S"}, {"label": "supported", "p": 2}, {"p": 0.5}, "supported", [1]]
+)
+def test_what_is_no_verdict_names_its_claim(found):
+    one = document({"a": []}, [])
+    claims = [claim.model_copy(update={"recorded": found}) for claim in one.claims]
+    with pytest.raises(UserError, match=r"^document .*: claim .*: recorded: .* is no verdict"):
+        Recorded()([one], [claims], [[]])
 
 
 def test_a_claim_without_a_verdict_is_failed():

@@ -1,9 +1,13 @@
 """The score command: it goes on after a kill, asks nothing twice, keeps configurations apart."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
+from eval.commands import score
 from eval.commands.dry_run import dry_run
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
@@ -20,6 +24,15 @@ from eval.verify.factreasoner.stage import FactReasoner
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
 from records.errors import run_door
 from tests.model_server import ModelServer
+
+CONFIGS = Path(__file__).parents[2] / "configs/eval"
+# Where another option has to be thought of, a line ends with "…".
+OVERRIDES = [
+    (path, line)
+    for path in sorted(CONFIGS.rglob("*.yaml"))
+    for line in re.findall(r"^# +… (--pipeline.*?)(?: {2,}#.*)?$", path.read_text("utf-8"), re.M)
+    if not line.endswith(("…", "\\"))
+]
 
 
 class Halves(BySentence):
@@ -230,3 +243,14 @@ def test_a_wrong_option_of_a_stage_that_may_be_left_out_is_one_line(tmp_path, ca
     assert left.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: user_agent: https://en.wikipedia.org")
+
+
+@pytest.mark.parametrize(("path", "line"), OVERRIDES, ids=lambda part: Path(part).stem)
+def test_what_a_config_says_can_be_overridden_can(path, line, monkeypatch):
+    monkeypatch.chdir(CONFIGS.parents[1])
+    given = ["--config", str(path), "--documents", "x", "--output", "y", *shlex.split(line)]
+    assert score.build_parser().parse_args(given)
+
+
+def test_configs_say_what_can_be_overridden():
+    assert len(OVERRIDES) > 10

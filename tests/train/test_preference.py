@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer
 
@@ -315,6 +316,16 @@ def test_a_start_of_another_base_is_refused(tiny_llama: str, started: str, tmp_p
     other = shutil.copytree(tiny_llama, tmp_path / "other")
     with pytest.raises(UserError, match=rf"it has base .*{Path(tiny_llama).name}"):
         Preference(base=str(other), start=started).configure_model()
+
+
+def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> None:
+    folder = Path(__file__).parents[2] / "configs/train/paper"
+    read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in folder.glob("*.yaml")}
+    own = read["preference"]["model"]["init_args"]
+    (start,) = [one for one in read.values() if one["export_to"] == own["start"]]
+    theirs = start["model"]["init_args"]
+    for name in ("base", "prompt_template", "chat", "r", "alpha", "target_modules"):
+        assert own[name] == theirs[name], name
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, EarlyStopping
 from safetensors.torch import load_file
 
 from records import UserError
 from train.__main__ import main
 from train.batches import TrainBatches
 from train.module import Item
-from train.resume import Resume, curves_logger, read_state
+from train.resume import Patience, Resume, curves_logger, read_state
 
 
 class Crash(Callback):
@@ -179,6 +179,15 @@ def test_accumulated_gradients_are_never_lost(arguments: Callable, tmp_path: Pat
                    run="broken"))  # fmt: skip
     whole, broken = weights(tmp_path, "whole"), weights(tmp_path, "broken")
     assert all(torch.equal(whole[name], broken[name]) for name in whole)
+
+
+def test_a_run_that_goes_on_has_the_patience_that_is_given() -> None:
+    monitored = {"monitor": "dev/mse", "mode": "min"}
+    stopped, given = (Patience(**monitored, patience=patience) for patience in (1, 7))
+    stopped.wait_count = 1
+    given.load_state_dict(stopped.state_dict())
+    assert (given.patience, given.wait_count) == (7, 1)
+    assert given.state_key == EarlyStopping(**monitored).state_key
 
 
 def test_curves_go_on_from_a_torn_line_with_all_their_values(tmp_path: Path) -> None:

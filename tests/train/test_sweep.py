@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import subprocess
 import sys
 import time
@@ -187,6 +188,7 @@ def test_a_process_that_outlived_its_sweep_is_waited_for(tmp_path: Path) -> None
         ({"parameters": {"model.lr": {"values": ["1e-4"]}}}, r"write it as 1\.0e-04"),
         ({"parameters": {"model.lr": LR}}, "a grid needs values"),
         ({"parameters": {"model.lr": {"min": 1}}}, "give values, or min and max"),
+        ({"parameters": {"model.lr": {"min": 0.0, "max": math.inf}}, "method": "random"}, "finite"),
         ({"parameters": {"model.lr": {"values": 5}}}, "values: 5 is no list"),
         ({"parameters": {"model.lr": {"values": "abc"}}}, "values: 'abc' is no list"),
         ({"parameters": {"model": {"parameters": {"lr": LR}}}}, r"model\.OPTION"),
