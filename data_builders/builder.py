@@ -320,7 +320,8 @@ def _named(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _named(one) for name, one in value.items()}
     if is_dataclass(value):
-        return {n: _named(v) if n in ("file", "files") else v for n, v in asdict(value).items()}
+        files = ("file", "files", "bins")
+        return {n: _named(v) if n in files else v for n, v in asdict(value).items()}
     return None if value is None else [_named(one) for one in value]
 
 

@@ -137,7 +137,11 @@ def require_own(folder: Path, builder: str) -> None:
     path = folder / "manifest.json"
     if not path.is_file():
         return
-    there = json.loads(path.read_text(encoding="utf-8")).get("builder", builder)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    there = found.get("builder", builder) if isinstance(found, dict) else "something else"
     if there != builder:
         raise UserError(
             f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "

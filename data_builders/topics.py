@@ -62,7 +62,8 @@ def read_topics(paths: Sequence[str]) -> Topics:
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
             own = (row.get(name) for name in Stratum._fields)
-            add(topic.strip(), Stratum(*(None if v is None else str(v) for v in own)))
+            # An empty cell of a table says nothing.
+            add(topic.strip(), Stratum(*(None if v in (None, "") else str(v) for v in own)))
     return found
 
 

@@ -113,7 +113,9 @@ def values_of(annotation: dict) -> dict[str, list]:
     """Control to its values, of an annotation of the full export."""
     found: dict[str, list] = {}
     for item in annotation.get("result") or []:
-        found.setdefault(item.get("from_name"), []).extend(_unwrapped(item.get("value")))
+        name = item.get("from_name")
+        if isinstance(name, str):  # an arrow between two marks is of no control
+            found.setdefault(name, []).extend(_unwrapped(item.get("value")))
     return found
 
 

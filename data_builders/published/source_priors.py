@@ -54,6 +54,7 @@ class SourcePriors(Builder):
         start: prior of a source without a record.
         labels: agree with the claims' labels, where they are true or refuted, not with the others.
         limit: only the first so many documents of each file, for a trial.
+        seed: has no effect: nothing is drawn.
 
     Raises:
         UserError: no passage has a source, or none takes sides.

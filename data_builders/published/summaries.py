@@ -193,6 +193,8 @@ class Summaries(Builder):
         """Id, article and highlights of one split of CNN/DailyMail."""
         rows = (row for path in files_of(self.cnndm) for row in self._rows(path))
         for row in islice(rows, self.limit):
+            if not row.get("id"):
+                raise BadInput([f"{row.where}: id: field required"])
             if self._split(row.get("id")) == split:
                 lines = row.get("highlights").splitlines()
                 yield row.get("id"), row.get("article"), [s.strip() for s in lines if s.strip()]

@@ -193,6 +193,10 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     assert by_seed != split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 1)
     assert read_topics(["train.jsonl"]) == dict.fromkeys(TOPICS[:5], Stratum("A", "rare"))
     # The released frequency map of the test topics.
+    Path("empty.csv").write_text("topic,group,bin\nAda,,\nBob,A,rare\n")
+    Path("full.csv").write_text("topic,group,bin\nAda,B,frequent\n")
+    assert read_topics(["empty.csv"]) == {"Ada": Stratum(), "Bob": Stratum("A", "rare")}
+    assert read_topics(["empty.csv", "full.csv"])["Ada"] == Stratum("B", "frequent")
     Path("bins.json").write_text(json.dumps({TOPICS[0]: "rare", TOPICS[1]: "frequent"}))
     assert read_topics(["bins.json"]) == {
         TOPICS[0]: Stratum(bin="rare"),

@@ -577,6 +577,11 @@ def test_mistakes_are_told_in_one_line(world, tmp_path):
     assert "taken.jsonl:1: topic" in told(exclude=[str(tmp_path / "taken.jsonl")])
 
 
+def test_a_file_that_nothing_is_looked_up_in_is_a_mistake(tmp_path):
+    with pytest.raises(UserError, match="same_as: tells which items the resources of corpus_maps"):
+        Bios(tmp_path, same_as="links.nt")
+
+
 def test_a_domain_that_is_none():
     for wrong, said in (
         ({"grouping": "?item wdt:P17 ?country ."}, "no \\?group"),

@@ -205,13 +205,15 @@ def test_every_row_that_is_left_out_is_counted(tmp_path):
         "row without evidence": 1,
         "row without id or subject": 1,
     }
-    whole = own_rows(3)
+    whole = own_rows(4)
     del whole[0]["correct_evidence"]
     whole[1]["fact_conflict_evidence"] = " "
+    del whole[3]["subject"]
     manifest = built(tmp_path / "own", whole, number=1)
     assert manifest["dropped"] == {
         "row without correct_evidence": 1,
         "row without fact_conflict_evidence": 1,
+        "row without subject": 1,
     }
 
 
@@ -220,6 +222,8 @@ def test_mistakes_are_one_line(tmp_path):
         built(tmp_path / "x", [{"foo": 1}])
     with pytest.raises(BadInput, match=r"y\.jsonl:1: category: expected one of default"):
         built(tmp_path / "y", [{**evidence_rows(1)[0], "category": "other"}])
+    with pytest.raises(BadInput, match=r"v\.jsonl:1: category: expected one of default"):
+        built(tmp_path / "v", [{**evidence_rows(1)[0], "category": ["default"]}])
     with pytest.raises(UserError, match="no claim has a supporting and a fact conflicting"):
         built(tmp_path / "z", evidence_rows(3)[:1])
     with pytest.raises(UserError, match="no such file"):

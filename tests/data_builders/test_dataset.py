@@ -199,6 +199,10 @@ def test_door_keeps_another_builders_dataset(tmp_path):
     with pytest.raises(UserError, match="holds a dataset of kb_pairs, whose card and manifest"):
         main(["tiny", "--output", str(path.parent), "--number", "5"])
     assert {one: one.read_bytes() for one in path.parent.iterdir()} == before
+    for another in ("[]", "{"):
+        path.write_text(another)
+        with pytest.raises(UserError, match="holds a dataset of something else"):
+            main(["tiny", "--output", str(path.parent)])
     path.write_text(json.dumps(manifest))
     assert main(["tiny", "--output", str(path.parent)]) == 0, "once manifests named no builder"
 

@@ -211,3 +211,11 @@ def test_exports_become_a_dataset(tmp_path):
     both = DFActScoreLabels(tmp_path / "labels", [export, write(tmp_path / "other.json", other)])
     with pytest.raises(UserError, match="different claims"):
         both.build()
+    other[0]["data"]["claims"][0]["text"] = None
+    with pytest.raises(BadInput, match=r"other\.json:1: record, claims: fields required"):
+        DFActScoreLabels(tmp_path / "labels", [write(tmp_path / "other.json", other)]).build()
+    arrow = {"type": "relation", "from_id": "a", "to_id": "b", "value": {"text": "x"}}
+    marked = full(tasks, [("a@x", MERGED)])
+    marked[0]["annotations"][0]["result"].append(arrow)
+    (answer,) = read_answers(write(tmp_path / "arrow.json", marked), Counter())
+    assert answer.claims == MERGED

@@ -234,6 +234,16 @@ def test_every_drop_is_counted(tmp_path):
     }
 
 
+def test_a_text_of_several_titles_is_in_one_split(tmp_path):
+    rows = [{**PASSAGES[i % 3], "title": f"Copy {i}"} for i in range(30)]
+    write_jsonl(tmp_path / "in.jsonl", rows)
+    DistantLss(tmp_path, passages=[str(tmp_path / "in.jsonl")], shares=(1, 1, 1)).build()
+    files = [tmp_path / f"lss_{split}.jsonl" for split in ("train", "dev", "test")]
+    rows = [map(json.loads, file.read_text().splitlines()) for file in files]
+    texts = [{row["reference"] for row in own} for own in rows]
+    assert sum(map(len, texts)) == len(set().union(*texts)) == 3
+
+
 def test_mistakes_are_named(tmp_path):
     with pytest.raises(UserError, match="passages, wice: no file"):
         DistantLss(tmp_path)

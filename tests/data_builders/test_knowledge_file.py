@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import json
 import os
 import signal
@@ -143,6 +144,49 @@ def test_a_bad_row_is_named(tmp_path, row, message):
     path = jsonl(tmp_path / "rows.jsonl", [row])
     with pytest.raises(BadInput, match=message):
         KnowledgeFile(tmp_path / "out", [path]).build()
+
+
+@pytest.mark.parametrize(
+    ("source", "row"),
+    [
+        ("wildhallucinations", {"entity": "Zorb", "info": ["text"]}),
+        ("wildhallucinations", {"entity": "Zorb", "info": [{"status_code": 200, "text": 5}]}),
+        ("expertqa", {"question": "Q?", "answers": {"m": "text"}}),
+        ("expertqa", {"question": "Q?", "metadata": "law", "answers": {}}),
+        ("expertqa", {"question": "Q?", "answers": {"m": {"claims": ["text"]}}}),
+    ],
+)
+def test_a_row_of_other_types_is_named(tmp_path, source, row):
+    path = jsonl(tmp_path / "rows.jsonl", [row])
+    with pytest.raises(BadInput, match=r"rows\.jsonl:1: row: not as \w+ writes it"):
+        KnowledgeFile(tmp_path / "out", [path], source=source).build()
+
+
+def test_without_a_page_the_file_that_was_there_stays(tmp_path):
+    path = jsonl(tmp_path / "wild.jsonl", WILD)
+    out = KnowledgeFile(tmp_path / "out", [path], source="wildhallucinations").build().parent
+    before = {p: p.read_bytes() for p in out.iterdir()}
+    options = {"source": "wildhallucinations", "category": "sprots"}
+    with pytest.raises(UserError, match="has no page of 'sprots'"):
+        KnowledgeFile(out, [path], **options).build()
+    (tmp_path / "x.docx").write_text("x")
+    with pytest.raises(UserError, match=r"no page is left .* that is not read"):
+        KnowledgeFile(out, [str(tmp_path / "x.docx")]).build()
+    assert {p: p.read_bytes() for p in before} == before
+
+
+def test_a_new_file_is_never_beside_an_old_manifest(tmp_path, monkeypatch):
+    path = KnowledgeFile(tmp_path / "out", [jsonl(tmp_path / "a.jsonl", ROWS[:1])]).build()
+    before = content(path.parent)
+
+    def killed(_: Path) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(builder, "content_sha256", killed)  # of Wikipedia it takes minutes
+    with pytest.raises(KeyboardInterrupt):
+        KnowledgeFile(tmp_path / "out", [jsonl(tmp_path / "b.jsonl", ROWS[1:2])]).build()
+    assert content(path.parent) != before
+    assert not path.exists()
 
 
 def test_bad_options_are_said_in_one_line(tmp_path):
@@ -342,6 +386,15 @@ def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
     }
     assert manifest(out)["config"]["database"]["redirects"] == 1
     assert Knowledge(out / "knowledge.db").resolve("Ada King") == "Ada"
+
+
+def test_a_damaged_gz_dump_is_an_error(tmp_path):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    packed = bytearray(gzip.compress(os.urandom(20_000).hex().encode()))
+    packed[5_000:5_010] = bytes(10)
+    (tmp_path / "wiki.xml.gz").write_bytes(packed)
+    with pytest.raises(BadInput, match=r"wiki\.xml\.gz:1: "):
+        KnowledgeFile(tmp_path / "out", [str(tmp_path / "wiki.xml.gz")]).build()
 
 
 def test_workers_change_nothing(tmp_path):

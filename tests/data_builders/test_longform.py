@@ -268,6 +268,7 @@ def test_adversarial_samples_get_their_kind_and_the_bins_of_the_frequency_map(tm
     (reason,) = said["dropped"]
     assert reason.startswith("s: bin of a topic that ")
     assert any(entry["file"] == "bins.json" for entry in said["inputs"])
+    assert said["config"]["sources"][0]["bins"] == "bins.json", "no folder of this machine"
     (tmp_path / "bins.json").write_text(json.dumps(["Ada"]))
     with pytest.raises(UserError, match=r"bins\.json: expected a JSON object"):
         build(tmp_path, SAMPLES, format="texts", **source)

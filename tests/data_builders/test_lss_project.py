@@ -433,6 +433,10 @@ def test_a_file_may_be_all_test(tmp_path):
     assert not [*tmp_path.glob("*_train.jsonl"), *tmp_path.glob("*_dev.jsonl")]
 
 
+def _rated(stars):
+    return {"from_name": "rating", "value": {"rating": stars}}
+
+
 def test_mistakes_are_named(tmp_path):
     with pytest.raises(UserError, match="annotations: no file; give at least one"):
         Lss(tmp_path, annotations=[])
@@ -449,6 +453,10 @@ def test_mistakes_are_named(tmp_path):
         Lss(tmp_path, annotations=[write(tmp_path / "a.json", {"tasks": []})]).build()
     with pytest.raises(BadInput, match=r"b\.json:1: claim: field required"):
         Lss(tmp_path, annotations=[write(tmp_path / "b.json", [{"data": {"text": "x"}}])]).build()
+    data = {"claim": CLAIM, "reference": "Page.", "record": "x"}
+    task = {"data": data, "annotations": [{"result": [_rated(4)]}]}
+    with pytest.raises(BadInput, match=r"c\.json:1: record: expected an object"):
+        Lss(tmp_path, annotations=[write(tmp_path / "c.json", [task])]).build()
     steps = Lss(tmp_path / "out", annotations=["a.json"], adjudications=["b.json"]).plan()
     assert [(s.what, s.source) for s in steps] == [
         ("annotations", "a.json"),
@@ -491,6 +499,9 @@ def test_the_project(tmp_path):
         LssProject(tmp_path, pairs=[])
     write_jsonl(tmp_path / "pairs.jsonl", [*rows, {"claim": "x", "reference": " "}])
     with pytest.raises(BadInput, match=r"pairs\.jsonl:5: reference: field required"):
+        LssProject(tmp_path, pairs=[str(tmp_path / "pairs.jsonl")]).build()
+    write_jsonl(tmp_path / "pairs.jsonl", [{**rows[0], "keep": "all"}])
+    with pytest.raises(BadInput, match=r"pairs\.jsonl:1: keep: "):
         LssProject(tmp_path, pairs=[str(tmp_path / "pairs.jsonl")]).build()
 
 

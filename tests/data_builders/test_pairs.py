@@ -380,6 +380,45 @@ def test_what_is_excluded_is_not_there_whatever_its_format(tmp_path):
     }
 
 
+def test_what_is_excluded_is_known_whatever_its_blanks(tmp_path):
+    wice = [
+        {"claim": c, "evidence": [f"{c} It is.", "So there."], "label": "supported"}
+        for c in ("Ann won.", "Bo won.")
+    ]
+    found, manifest = built(
+        tmp_path / "out",
+        written(tmp_path / "wice.jsonl", wice),
+        exclude=[written(tmp_path / "x.jsonl", [row("Ann won. It is. So there.", "Other.")])],
+    )
+    assert set(told(found["train"])) == {("Bo won. It is.\nSo there.", "Bo won.")}
+    assert manifest["dropped"] == {"wice.jsonl: premise of an excluded file": 1}
+
+
+LONG = "This line of a page has more than twelve words, so that nobody else writes it: {}."
+
+
+@pytest.mark.parametrize("target", ["relation", "unli"])
+@pytest.mark.parametrize("shared", ["group", "documents", "line"])
+def test_what_holds_our_own_pairs_together_holds_again(tmp_path, target, shared):
+    rows = [
+        {"premise": f"Page {i}.", "hypothesis": f"Said {i}.", "label": E}
+        | ({"label": 0.5} if target == "unli" else {})
+        | ({"group": f"g{i // 2}"} if shared == "group" else {})
+        | ({"documents": [f"d{i // 2}"]} if shared == "documents" else {})
+        | ({"premise": f"Page {i}.\n{LONG.format(i // 2)}"} if shared == "line" else {})
+        for i in range(40)
+    ]
+    source = written(tmp_path / "ours.jsonl", rows)
+    found, _ = built(tmp_path / "out", source, target=target, shares=(2, 1, 1))
+    sides = {int(r.hypothesis[5:-1]): split for split, own in found.items() for r in own}
+    assert len(sides) == 40
+    assert all(sides[i] == sides[i + 1] for i in range(0, 40, 2))
+    if shared == "documents":
+        assert {tuple(r.documents) for own in found.values() for r in own} == {
+            (f"d{i}",) for i in range(20)
+        }
+
+
 def many(number, labels=(E, N, C)):
     return [
         row(f"Premise {i % (number // 4)}", f"Hypothesis {i}", labels[i % 3]) for i in range(number)

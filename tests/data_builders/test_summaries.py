@@ -241,6 +241,12 @@ def test_a_bad_rating_is_named(tmp_path, xsum, rows, header, message):
         Summaries(tmp_path / "out", **xsum).build()
 
 
+def test_an_article_has_an_id(tmp_path):
+    path = jsonl(tmp_path / "c.jsonl", [{**NEWS[0], "id": ""}])
+    with pytest.raises(BadInput, match=r"c\.jsonl:1: id: field required"):
+        Summaries(tmp_path / "out", cnndm=[path]).build()
+
+
 def test_a_judgement_is_yes_or_no(tmp_path, xsum):
     rows = [["1", "S2S", "x", "perhaps", "wid_0"]]
     xsum["factuality"] = table(tmp_path / "bad.csv", JUDGED, rows)

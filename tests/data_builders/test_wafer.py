@@ -205,6 +205,14 @@ def test_text_can_come_from_a_file_of_passages(tmp_path):
     assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(4)
 
 
+def test_a_chunk_may_have_a_number_of_any_length(tmp_path):
+    row = {"url": "u", "text": page(1), "chunk_id": f"c_{10**25}"}
+    passages = write(tmp_path / "passages.jsonl", [row])
+    source = write(tmp_path / "in.jsonl", [citation(1, text="", url="u")])
+    Wafer(tmp_path / "out", train=[source], passages=[passages]).build()
+    assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(1)
+
+
 def test_unsplit_files_are_split_by_page(tmp_path):
     rows = [citation(i, url=f"https://page.example/{i % 12}", text=page(i % 12)) for i in range(34)]
     source = write(tmp_path / "wafer.jsonl", rows)
@@ -243,6 +251,10 @@ def test_mistakes_are_named(tmp_path):
     source = write(tmp_path / "bad.jsonl", [citation(1), {"id": 2, "input": "x", "meta": {}}])
     with pytest.raises(BadInput, match=r"bad\.jsonl:2: output: missing"):
         Wafer(tmp_path / "out", train=[source]).build()
+    row = citation(1)
+    row["meta"]["sentences"] = 3
+    with pytest.raises(BadInput, match=r"bad\.jsonl:1: meta: sentences: expected a list, got '3'"):
+        Wafer(tmp_path / "out", train=[write(tmp_path / "bad.jsonl", [row])]).build()
     assert not (tmp_path / "out/manifest.json").exists()
     assert not list((tmp_path / "out").glob(".wafer*"))
 

@@ -116,6 +116,8 @@ def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
         try:
             record = {name: str(task.data["record"][name]) for name in ("id", "topic", "generator")}
             texts = [claim["text"] for claim in task.data["claims"]]
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError
         except (KeyError, TypeError):
             fault = "record, claims: fields required; is it a task of this project?"
             raise BadInput([f"{task.where}: {fault}"]) from None

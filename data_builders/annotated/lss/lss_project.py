@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Literal
 
+from pydantic import ValidationError
+
 from data_builders.annotated.labelstudio import project_pages
 from data_builders.annotated.lss.labelstudio import FORM, to_task
 from data_builders.annotated.lss.sources import pair_of
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
-from records import Annotation, BadInput, LssExample, iter_rows, read_records
+from records import Annotation, BadInput, LssExample, first_fault, iter_rows, read_records
 
 
 @dataclass
@@ -67,7 +69,10 @@ def _pairs(path: str) -> list[LssExample]:
         own = {name: value for name, value in row.items() if value is not None}
         if "id" in own:
             own["id"] = str(own["id"])
-        pair = LssExample.model_validate({**own, "annotations": [Annotation(lss="")]})
+        try:
+            pair = LssExample.model_validate({**own, "annotations": [Annotation(lss="")]})
+        except ValidationError as error:
+            raise first_fault(f"{path}:{number}", error) from None
         found.append(pair.model_copy(update={"annotations": []}))  # nobody has judged it yet
     return found
 

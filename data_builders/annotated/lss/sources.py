@@ -68,6 +68,8 @@ def _exported(path: str, dropped: Counter[str]) -> Iterator[LssExample]:
         claim = task.data.get("claim")
         if not isinstance(claim, str):
             raise BadInput([f"{task.where}: claim: field required; is it a task of this project?"])
+        if not isinstance(task.data.get("record"), dict | None):
+            raise BadInput([f"{task.where}: record: expected an object, as the project has it"])
         found = list(_annotations(task, claim, dropped))
         if not found:
             dropped["task without a usable annotation"] += 1

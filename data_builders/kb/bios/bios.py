@@ -103,6 +103,11 @@ class Bios(AskingBuilder):
         self.domain = self.domain or Domain()
         super().__post_init__()
 
+    def faults(self) -> Iterator[str]:
+        """A file that nothing would be looked up in."""
+        if self.same_as and not self.corpus_maps:
+            yield "same_as: tells which items the resources of corpus_maps are; give these, too"
+
     def files(self) -> dict[str, dict[str, str]]:
         """The topics by split."""
         return {"topics": by_split("topics")}

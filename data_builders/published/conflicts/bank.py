@@ -110,7 +110,7 @@ def _text(row: dict, *names: str) -> str:
 
 def _one_evidence(where: str, row: dict, kind: Kind, dropped: Counter[str]) -> _Piece | None:
     category = row["category"]
-    if category not in CATEGORIES:
+    if not isinstance(category, str) or category not in CATEGORIES:
         known = ", ".join(CATEGORIES)
         raise BadInput([f"{where}: category: expected one of {known}, got {category!r}"])
     if CATEGORIES[category] not in ("", kind):
@@ -130,7 +130,10 @@ def _one_evidence(where: str, row: dict, kind: Kind, dropped: Counter[str]) -> _
 
 
 def _whole(row: dict, kind: Kind, fields: dict, dropped: Counter[str]) -> _Piece | None:
-    parts = []
+    subject, parts = _text(row, "subject"), []
+    if not subject:
+        dropped["row without subject"] += 1
+        return None
     for part in ("", kind):
         claim, evidences = fields[part]
         for names in ((claim,), evidences):
@@ -138,7 +141,6 @@ def _whole(row: dict, kind: Kind, fields: dict, dropped: Counter[str]) -> _Piece
                 dropped[f"row without {names[0]}"] += 1
                 return None
         parts.append(Told(_text(row, claim), _text(row, *evidences)))
-    subject = _text(row, "subject")
     return _Piece(f"{subject}\0{parts[0].claim}", subject, *parts)
 
 

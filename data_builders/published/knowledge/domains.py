@@ -7,7 +7,13 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from data_builders.published.knowledge.sources import area_of, evidence_of, field, web_pages
+from data_builders.published.knowledge.sources import (
+    area_of,
+    as_written,
+    evidence_of,
+    field,
+    web_pages,
+)
 from records import BadInput, Claim, Document, Passage, iter_rows
 
 # ExpertQA's judgement of a claim (2309.07852); the two classes are those of its own
@@ -55,29 +61,38 @@ def answers(
 ) -> Iterator[Document]:
     """ExpertQA's answers: the experts' judgements are the labels, the evidence the passages."""
     for index, (path, number, row) in enumerate(rows(files, limit)):
-        question = row["question"].strip()
-        area = (row.get("metadata") or {}).get("field")
         if category is not None and area_of(row).casefold() != category.casefold():
             dropped["question of another category"] += 1
             continue
-        for model, answer in field(path, number, row, "answers", dict).items():
-            answer = answer or {}
-            if not (answer.get("answer_string") or "").strip():
-                dropped["answer without text"] += 1
-            elif not question:
-                dropped["answer to an empty question"] += 1
-            else:
-                claims, passages = _judged(f"{path}:{number}", answer, question, dropped)
-                yield Document(
-                    id=f"expertqa-{index}-{model}",
-                    topic=question,
-                    text=answer["answer_string"],
-                    claims=claims,
-                    passages=passages,
-                    kind="normal",
-                    generator=model,
-                    field=area,
-                )
+        with as_written("ExpertQA", path, number):
+            found = list(_answers(index, path, number, row, dropped))
+        yield from found
+
+
+def _answers(
+    index: int, path: Path, number: int, row: dict, dropped: Counter[str]
+) -> Iterator[Document]:
+    """The answers to one question."""
+    question = row["question"].strip()
+    area = (row.get("metadata") or {}).get("field")
+    for model, answer in field(path, number, row, "answers", dict).items():
+        answer = answer or {}
+        if not (answer.get("answer_string") or "").strip():
+            dropped["answer without text"] += 1
+        elif not question:
+            dropped["answer to an empty question"] += 1
+        else:
+            claims, passages = _judged(f"{path}:{number}", answer, question, dropped)
+            yield Document(
+                id=f"expertqa-{index}-{model}",
+                topic=question,
+                text=answer["answer_string"],
+                claims=claims,
+                passages=passages,
+                kind="normal",
+                generator=model,
+                field=area,
+            )
 
 
 def _judged(

@@ -107,8 +107,15 @@ class KnowledgeFile(Builder):
         work.callback(store.close)
         if not store.done:
             self._fill(store, files)
-        store.finish(made)
         work.dropped.update(store.dropped)
+        empty = with_pages and not count(store.path, "documents")
+        if empty and self.category is not None:
+            raise UserError(f"category: {self.source} has no page of {self.category!r}")
+        if empty and self.source != "expertqa":  # whose answers are of use without a page
+            raise UserError(f"input: no page is left ({work.why()}); give other files, or `source`")
+        # The old manifest is of the old file.
+        (self.output / "manifest.json").unlink(missing_ok=True)
+        store.finish(made)
         return self._made(files, made, work)
 
     def _files(self) -> list[Path]:
@@ -150,8 +157,6 @@ class KnowledgeFile(Builder):
             "sqlite": sqlite_version,
             "sha256": sha256_file(made),
         }
-        if self.category is not None and not database["documents"]:
-            raise UserError(f"category: {self.source} has no page of {self.category!r}")
         if self.source != "sqlite":
             database["redirects"] = count(made, "redirects")
             database["content_sha256"] = content_sha256(made)

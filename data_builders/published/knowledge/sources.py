@@ -9,7 +9,9 @@ from __future__ import annotations
 import bz2
 import gzip
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -112,7 +114,7 @@ def dump(path: Path) -> Iterator[Item]:
                     root.clear()
         except ElementTree.ParseError as error:
             raise BadInput([f"{path}:{error.position[0]}: xml: {error.msg}"]) from None
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise BadInput([f"{path}:1: file: cannot be read ({error})"]) from None
 
 
@@ -139,13 +141,28 @@ def _page(element: ElementTree.Element) -> Item:
     return Item(title, text or "", wikitext=True)
 
 
+@contextmanager
+def as_written(project: str, path: Path, number: int) -> Iterator[None]:
+    """What the block reads of a row.
+
+    Raises:
+        BadInput: something in it is of another type than its project writes.
+    """
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        said = f"row: not as {project} writes it ({error})"
+        raise BadInput([f"{path}:{number}: {said}"]) from None
+
+
 def wildhallucinations(files: Sequence[Path]) -> Iterator[Item]:
     """An entity's web pages as one page: those of ``info`` that were fetched (status 200)."""
     for path in files:
         for number, row in iter_rows(path):
-            category = str(row.get("category") or "")
-            entity = field(path, number, row, "entity", str)
-            texts, _ = web_pages(path, number, row)
+            with as_written("WildHallucinations", path, number):
+                category = str(row.get("category") or "")
+                entity = field(path, number, row, "entity", str)
+                texts, _ = web_pages(path, number, row)
             drop = None if texts else NO_WEB_PAGE
             yield Item(entity, "\n\n".join(texts), drop=drop, category=category)
 
@@ -170,14 +187,15 @@ def expertqa(files: Sequence[Path]) -> Iterator[Item]:
     """A question's evidence as one page: what stands in ``evidence`` of any answer's claims."""
     for path in files:
         for number, row in iter_rows(path):
-            question = field(path, number, row, "question", str)
             found: dict[str, None] = {}
-            for answer in field(path, number, row, "answers", dict).values():
-                for claim in (answer or {}).get("claims") or []:
-                    found |= dict.fromkeys(evidence_of(claim))
+            with as_written("ExpertQA", path, number):
+                question, category = field(path, number, row, "question", str), area_of(row)
+                for answer in field(path, number, row, "answers", dict).values():
+                    for claim in (answer or {}).get("claims") or []:
+                        found |= dict.fromkeys(evidence_of(claim))
             texts = list(found)
             drop = None if texts else "question without evidence"
-            yield Item(question, "\n\n".join(texts), drop=drop, category=area_of(row))
+            yield Item(question, "\n\n".join(texts), drop=drop, category=category)
 
 
 def area_of(row: dict) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from components.ties import documents_of
 from records import Document, LssExample, RelationPair
 from records.foreign import WICE_LABELS, adapt
 from records.foreign_documents import READERS
 from records.foreign_labelled import meant_by
+from records.types import Record
 
 Target = Literal["relation", "unli"]
 
@@ -144,22 +146,34 @@ def _sick(row: dict, target: Target) -> list[Found]:
     return found
 
 
+def _ours(row: dict, target: Target) -> list[Found]:
+    """Our own relation records."""
+    return _kept_together(row, _label(row, "label", "ours"))
+
+
 def _unli(row: dict, target: Target) -> list[Found]:
-    """u-SNLI: a probability, and SNLI's class where a relation is asked for."""
-    premise, hypothesis = _text(row, "premise"), _text(row, "hypothesis")
+    """u-SNLI and our own UNLI records: a probability, and the class where a relation is wanted."""
     if target == "relation":
-        return [Found(premise, hypothesis, _label(row, "nli", "unli"), premise)]
+        return _kept_together(row, _label(row, "nli", "unli"))
     field = "unli" if "unli" in row else "label"
     value = row.get(field)
     if value is None or value == "":
-        return [Found(premise, hypothesis, None, premise)]
+        return _kept_together(row, None)
     try:
         probability = float(value)
     except (TypeError, ValueError):
         raise WrongRow(f"{field}: expected a probability, got {value!r}") from None
     if not 0 <= probability <= 1:
         raise WrongRow(f"{field}: expected a probability in [0, 1], got {value!r}")
-    return [Found(premise, hypothesis, probability, premise)]
+    return _kept_together(row, probability)
+
+
+def _kept_together(row: dict, label: str | float | None) -> list[Found]:
+    """The pair of a record of ours, with what ties it to others: group, documents, lines."""
+    text, premise = _text(row, "premise"), row["premise"].strip()
+    documents = documents_of(Record(documents=row.get("documents")))
+    group = str(row.get("group") or text)
+    return [Found(premise, _text(row, "hypothesis"), label, group, tuple(documents))]
 
 
 def _foreign(row: dict, target: Target) -> list[Found]:
@@ -292,7 +306,7 @@ FORMATS: dict[str, Reader] = {
     # SNLI, MultiNLI and ANLI on the Hub: the label is a number.
     "hub": _fields("premise", "hypothesis", "label", "hub"),
     "lss": _lss,
-    "ours": _fields("premise", "hypothesis", "label", "ours", group="group"),
+    "ours": _ours,
     "sick": _sick,
     # SNLI's and MultiNLI's releases.
     "snli": _fields("sentence1", "sentence2", "gold_label", "snli"),

@@ -166,16 +166,16 @@ class Pairs(Builder):
         found: set[bytes] = set()
         for file in self.exclude or ():
             for pair in _Reader(file, None, "relation", None, texts_only=True):
-                found |= {digest(pair.premise), digest(pair.premise, pair.hypothesis)}
+                found |= {_plain(pair.premise), _plain(pair.premise, pair.hypothesis)}
         return found
 
     def _reason(self, pair: Found, excluded: set[bytes]) -> str | None:
         """Why a pair is left out; ``None`` for one that is not."""
         if not pair.premise or not pair.hypothesis:
             return "empty premise or hypothesis"
-        if digest(pair.premise, pair.hypothesis) in excluded:
+        if _plain(pair.premise, pair.hypothesis) in excluded:
             return "pair of an excluded file"
-        if digest(pair.premise) in excluded:
+        if _plain(pair.premise) in excluded:
             return "premise of an excluded file"
         return "no gold label" if pair.label is None else None
 
@@ -228,6 +228,11 @@ class Pairs(Builder):
             tags=("factuality", "nli", *(["uncertain-nli"] if self.target == "unli" else [])),
             text=CARD.format(rows=rows, maps=_maps(formats) if self.target == "relation" else ""),
         )
+
+
+def _plain(*texts: str) -> bytes:
+    """Stands for texts whatever their blanks: some formats keep a premise's lines."""
+    return digest(*(" ".join(text.split()) for text in texts))
 
 
 class _Reader:

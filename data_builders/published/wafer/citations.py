@@ -80,6 +80,11 @@ def read_citation(row: dict, where: str) -> dict:
     if not outputs or not all(isinstance(o.get("answer"), str) for o in outputs):
         raise BadInput([f"{where}: output: answer: expected an address or {FAILED!r}"])
     meta = row["meta"]
+    lists = [("meta: sentences", meta.get("sentences"))]
+    lists += [("output: provenance", output.get("provenance")) for output in outputs]
+    for field, value in lists:
+        if not isinstance(value, list | None):
+            raise BadInput([f"{where}: {field}: expected a list, got {str(value)[:60]!r}"])
     marked = [s for s in meta.get("sentences") or [] if isinstance(s, str) and MARK in s]
     sentence = marked[-1] if marked else _marked_sentence(row["input"])
     cited = next((o for o in outputs if _texts(o)), outputs[0])
@@ -109,8 +114,11 @@ def _texts(output: dict) -> list[str]:
 
 
 def chunk_number(chunk: object) -> int:
-    """A chunk's number: it, or the last number in its name; 0 without one."""
-    return int((re.findall(r"\d+", str(chunk)) or ["0"])[-1])
+    """A chunk's number: it, or the last number in its name; 0 without one.
+
+    A longer one than SQLite takes, as a hash may hold, counts by its first digits.
+    """
+    return int((re.findall(r"\d+", str(chunk)) or ["0"])[-1][:18])
 
 
 def _marked_sentence(text: str) -> str | None:

@@ -110,8 +110,9 @@ class DistantLss(Builder):
         for name, example in examples:
             group = tied[group_of(example)]
             wice[self._split(group)].append(_row(name, example, "wice", group, ""))
+        seen: set[str] = set()  # over all splits: two titles may have one text
         files = {
-            path: self._rows(split, pools[split], wice[split], work.dropped)
+            path: self._rows(split, pools[split], wice[split], seen, work.dropped)
             for split, path in by_split("lss").items()
         }
         return Made(files, CARD)
@@ -163,11 +164,15 @@ class DistantLss(Builder):
         return pools
 
     def _rows(
-        self, split: str, pool: Pool, wice: Sequence[dict], dropped: Counter[str]
+        self,
+        split: str,
+        pool: Pool,
+        wice: Sequence[dict],
+        seen: set[str],
+        dropped: Counter[str],
     ) -> Iterator[dict]:
-        """The rows of one split as they are made."""
+        """The rows of one split as they are made; ``seen`` are the passages of those before."""
         yield from wice
-        seen: set[str] = set()
         least, most = self.reference_words
         for group, title, text in self._read(split):
             if self._split(group) != split:
