@@ -30,7 +30,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from components.encoding import Pair
-from components.windows import best_windows, one_reading, windows_of
+from components.windows import best_windows, windows_of
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
 from records import Document, Passage, read_records, write_json
@@ -85,8 +85,7 @@ def plain(engine: Entailment, pairs: Sequence[Pair]) -> np.ndarray:
         )
         with torch.inference_mode():
             logits.append(model(**encoded).logits.double().numpy())
-    read, rows = one_reading(np.concatenate(logits), rows, component.mark_new)
-    answers = np.asarray(engine._read(read, []))
+    answers = np.asarray(engine._read(np.concatenate(logits), []))
     return answers[best_windows(answers[:, 0], rows)]
 
 

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from records import UserError, read_json, sha256_file, write_json, write_text
 from records.writing import writing
@@ -26,9 +26,6 @@ SCHEMA_VERSION = 1
 RELATIONS = ["entailment", "neutral", "contradiction"]
 # Of a published model with two classes; those that are trained here have all three.
 TWO_CLASSES = ["entailment", "not_entailment"]
-
-# Whether new words are marked, see ``components.windows.windows_of``.
-Marks = bool | Literal["both"]
 
 ComponentName = Literal["unli", "relation", "lss", "lss_star", "adversary"]
 Architecture = Literal["sequence_classifier", "token_classifier", "seq2seq", "causal_lora"]
@@ -54,8 +51,7 @@ class Component(BaseModel):
         chunk_words: long premises are cut into windows of this many words; the best window counts.
         focus_words: longer premises (windows) are reduced to the sentences that share most with the
             hypothesis, at most this many words.
-        mark_new: words of the hypothesis (claim) that the premise lacks are marked with ``*``;
-            ``both``: a pair is read with marks and without (a relation model only).
+        mark_new: words of the hypothesis (claim) that the premise lacks are marked with ``*``.
         max_length: input length in tokens.
         temperature: logits are divided by it before softmax or sigmoid (calibration, dev split).
         shift: added after that to the logit of a single output (Platt scaling) or of entailment.
@@ -79,7 +75,7 @@ class Component(BaseModel):
     keep_threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
     chunk_words: Annotated[int, Field(gt=0)] | None = None
     focus_words: Annotated[int, Field(gt=0)] | None = None
-    mark_new: Marks = False
+    mark_new: bool = False
     max_length: Annotated[int, Field(gt=0)]
     temperature: Annotated[float, Field(gt=0)] = 1.0
     shift: float = 0.0
@@ -91,12 +87,6 @@ class Component(BaseModel):
     nearness: dict[str, dict[str, float]] = {}
     seed: int | None = None
     versions: dict[str, str] = {}
-
-    @model_validator(mode="after")
-    def _read_one_way(self) -> Component:
-        if self.mark_new == "both" and self.component != "relation":
-            raise ValueError("mark_new: only a relation model reads pairs both ways")
-        return self
 
 
 def library_versions() -> dict[str, str]:

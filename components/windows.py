@@ -9,11 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from components.checkpoint import Marks
 from components.encoding import Pair
 from components.overlap import focus_premise, mark_new_words
-
-_READINGS = {False: (False,), True: (True,), "both": (True, False)}
 
 
 def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
@@ -33,7 +30,7 @@ def windows_of(
     pairs: Sequence[Pair],
     chunk_words: int | None,
     focus_words: int | None = None,
-    mark_new: Marks = False,
+    mark_new: bool = False,
 ) -> tuple[list[int], list[Pair]]:
     """The windows of all premises, each with its hypothesis, as a model reads them.
 
@@ -42,7 +39,6 @@ def windows_of(
         chunk_words: words of a window; ``None`` leaves every premise whole.
         focus_words: a longer window is reduced to its extract; see ``focus_premise``.
         mark_new: mark the words of the hypothesis that the window lacks; see ``mark_new_words``.
-            With ``both`` a window is read twice, with marks and then without; see ``one_reading``.
 
     Returns:
         The row of each window in ``pairs``, ascending, and the (window, hypothesis) pairs. Every
@@ -51,31 +47,10 @@ def windows_of(
     rows, windows = [], []
     for row, (premise, hypothesis) in enumerate(pairs):
         for window in chunk_premise(premise, chunk_words):
-            extract = focus_premise(window, hypothesis, focus_words)
-            for marks in _READINGS[mark_new]:
-                rows.append(row)
-                seen = mark_new_words(hypothesis, window) if marks else hypothesis
-                windows.append((extract, seen))
+            rows.append(row)
+            seen = mark_new_words(hypothesis, window) if mark_new else hypothesis
+            windows.append((focus_premise(window, hypothesis, focus_words), seen))
     return rows, windows
-
-
-def one_reading(
-    log_scores: np.ndarray, rows: Sequence[int], mark_new: Marks
-) -> tuple[np.ndarray, Sequence[int]]:
-    """Of windows that were read with marks and without, the mean of both readings.
-
-    Args:
-        log_scores: logits or log-probabilities of the windows, shape (windows, classes).
-        rows: row of each window.
-        mark_new: as of ``windows_of``; only ``both`` has two readings of a window.
-
-    Returns:
-        The same of shape (windows read, classes), and their rows. The mean of log-probabilities is
-        not normalised: softmax over the classes makes it probabilities.
-    """
-    if mark_new != "both":
-        return log_scores, rows
-    return (log_scores[::2] + log_scores[1::2]) / 2, rows[::2]
 
 
 def best_windows(scores: np.ndarray, rows: Sequence[int]) -> np.ndarray:

@@ -16,13 +16,13 @@ from torch.nn.functional import log_softmax, one_hot
 
 from components.base import load_classifier, read_first_token
 from components.calibration import fit_classes, probabilities
-from components.checkpoint import RELATIONS, Marks
+from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
-from components.windows import best_windows, one_reading, windows_of
+from components.windows import best_windows, windows_of
 from records import RelationPair, group_of
 from train.checks import judged_by
-from train.module import ComponentModule, Item, Loss, to_numpy
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -63,6 +63,11 @@ def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
     return -(target * given).sum(dim=-1)
 
 
+def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
+    """Index of each row's window that entails most; predicted is of shape (windows, 3)."""
+    return best_windows(predicted[:, 0], [item.row for item in items])
+
+
 class Relation(ComponentModule):
     """A sequence classifier over entailment, neutral, contradiction.
 
@@ -76,8 +81,7 @@ class Relation(ComponentModule):
         focus_words: reduce a longer premise to the sentences that share most with the hypothesis,
             at most this many words, in training and in use; null keeps it whole.
         mark_new: mark the words of the hypothesis that the premise does not have, in training and
-            in use. With ``both`` a row is learnt with marks and without, and in use the mean of
-            both readings' logits counts, at twice the cost.
+            in use.
         monitor: dev measure by which the best weights are chosen. Two-class dev data
             (``not_entailment``) has no accuracy and no macro-F1: ``dev/entailment_auroc`` is then
             used in their place.
@@ -102,7 +106,7 @@ class Relation(ComponentModule):
         max_length: int = 256,
         chunk_words: int | None = 150,
         focus_words: int | None = None,
-        mark_new: Marks = False,
+        mark_new: bool = False,
         lr: float = 1e-4,
         monitor: str = "dev/macro_f1",
         **shared: Any,
@@ -151,22 +155,19 @@ class Relation(ComponentModule):
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         """Fit temperature and shift; two-class rows enter as in the loss."""
-        logits, rows = one_reading(np.asarray(outputs), [item.row for item in items], self.mark_new)
-        best = best_windows(probabilities(logits)[:, 0], rows)
-        target = np.asarray([_TARGETS[records[rows[i]].label] for i in best])
+        logits = np.asarray(outputs)
+        best = _best(items, probabilities(logits))
+        target = np.asarray([_TARGETS[records[items[i].row].label] for i in best])
         self.temperature, self.shift = fit_classes(logits[best], target)
 
-    def _judged(
-        self, records: Sequence, items: Sequence[Item], outputs: Sequence
-    ) -> tuple[list[RelationPair], np.ndarray]:
-        """The records that have items, and their probabilities of shape (records, 3)."""
-        logits, rows = one_reading(np.asarray(outputs), [item.row for item in items], self.mark_new)
-        predicted = probabilities(logits, self.temperature, self.shift)  # (windows, 3)
-        best = best_windows(predicted[:, 0], rows)
-        return [records[rows[i]] for i in best], predicted[best]
+    def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
+        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)  # (windows, 3)
+        best = _best(items, predicted)
+        return [items[i] for i in best], predicted[best]
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
-        rows, predicted = self._judged(records, items, outputs)
+        items, predicted = self._judged(items, outputs)
+        rows = rows_of(records, items)
         groups = [record.premise for record in rows]
         return relation_measures(predicted, [r.label for r in rows], groups, resamples=0)
 
@@ -174,13 +175,13 @@ class Relation(ComponentModule):
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
         """The entailment probability, and 1 where the label is entailment, else 0."""
-        rows, predicted = self._judged(records, items, outputs)
-        entailed = [r.label == "entailment" for r in rows]
+        items, predicted = self._judged(items, outputs)
+        entailed = [r.label == "entailment" for r in rows_of(records, items)]
         return predicted[:, 0], np.asarray(entailed, dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         """Rows whose label are the probabilities: a smaller model can be trained on them."""
-        rows, predicted = self._judged(records, items, outputs)
+        items, predicted = self._judged(items, outputs)
         return [
             {
                 "premise": r.premise,
@@ -188,7 +189,7 @@ class Relation(ComponentModule):
                 "label": dict(zip(RELATIONS, map(float, p), strict=True)),
                 "group": group_of(r),
             }
-            for r, p in zip(rows, predicted, strict=True)
+            for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
 
     def describe(self) -> dict:

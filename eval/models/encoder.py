@@ -12,7 +12,6 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 import numpy as np
-from scipy.special import softmax
 from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -25,7 +24,7 @@ from components.calibration import probabilities
 from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_published, read_component
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
 from components.overlap import new_words
-from components.windows import best_windows, chunk_premise, one_reading, windows_of
+from components.windows import best_windows, chunk_premise, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import fingerprint
 from eval.models.engine import Dtype, Engine, Row
@@ -119,10 +118,6 @@ class Encoder(Engine):
             pairs, component.chunk_words, component.focus_words, component.mark_new
         )
         answers = np.asarray(self._judge(windows))  # (windows, width)
-        if component.mark_new == "both":
-            with np.errstate(divide="ignore"):  # a class that has no probability keeps none
-                logs, rows = one_reading(np.log(answers), rows, component.mark_new)
-            answers = softmax(logs, axis=1)
         return answers[best_windows(answers[:, 0], rows)]
 
 

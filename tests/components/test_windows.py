@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from components.windows import best_windows, chunk_premise, one_reading, windows_of
+from components.windows import best_windows, chunk_premise, windows_of
 
 
 def test_chunks_cover_every_word_and_overlap():
@@ -37,17 +37,3 @@ def test_each_window_has_its_own_extract_and_marks():
     assert rows == [0, 0, 0]
     assert windows[0] == ("Bob painted walls.\nCyn", "Cyn painted Rome*")
     assert windows[-1] == ("born in Rome.", "Cyn* painted* Rome")
-
-
-def test_both_ways_a_window_is_read_with_marks_and_then_without() -> None:
-    pairs = [("a b c d", "a x"), ("a", "y")]
-    rows, windows = windows_of(pairs, 2, mark_new="both")
-    marked, plain = windows_of(pairs, 2, mark_new=True), windows_of(pairs, 2)
-    assert (rows[::2], windows[::2]) == marked
-    assert (rows[1::2], windows[1::2]) == plain
-    assert windows[0] != windows[1]
-    logits = np.arange(len(rows) * 3.0).reshape(-1, 3)
-    read, own = one_reading(logits, rows, "both")
-    assert own == plain[0]
-    np.testing.assert_allclose(read, [logits[i : i + 2].mean(axis=0) for i in range(0, 8, 2)])
-    assert one_reading(logits, rows, True)[0] is logits

@@ -9,35 +9,29 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from components.checkpoint import Marks, read_component
+from components.checkpoint import read_component
 from eval.commands.component import judge
 from train.__main__ import main
 
-STEPS = ["--trainer.max_steps", "3"]
+MARKED = ["--model.mark_new", "true", "--trainer.max_steps", "3"]
 EXTRACTS = ["--model.focus_words", "6"]
 
 
 @pytest.mark.parametrize(
-    ("component", "mark_new", "options", "focus_words"),
-    [
-        ("relation", True, EXTRACTS, 6),
-        ("relation", "both", ["--model.chunk_words", "6"], None),
-        ("lss", True, EXTRACTS, 6),
-        ("unli", True, [], None),
-    ],
+    ("component", "options", "focus_words"),
+    [("relation", EXTRACTS, 6), ("lss", EXTRACTS, 6), ("unli", [], None)],
 )
 def test_eval_reads_extracts_and_marks_as_training_did(
     component: str,
-    mark_new: Marks,
     options: list[str],
     focus_words: int | None,
     arguments: Callable,
     tmp_path: Path,
 ) -> None:
-    main(arguments(component, "--model.mark_new", str(mark_new).lower(), *STEPS, *options))
+    main(arguments(component, *MARKED, *options))
     folder = tmp_path / "checkpoints/run"
     exported = read_component(folder, component)
-    assert (exported.focus_words, exported.mark_new) == (focus_words, mark_new)
+    assert (exported.focus_words, exported.mark_new) == (focus_words, True)
     found = judge(str(folder), str(tmp_path / f"{component}.jsonl"))["metrics"]
     assert set(exported.metrics) <= set(found)
     for name, value in exported.metrics.items():
