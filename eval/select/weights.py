@@ -74,6 +74,8 @@ def load_by_topic(path: str | Path) -> dict[str, list[str]]:
         found = json.loads(_text_of(path))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, deep nesting
+        raise UserError(f"{path}: not JSON: {error}") from None
     if not isinstance(found, dict) or not found:
         raise UserError(f"{path}: no object; give topics, each with a list of bleached claims")
     for topic, claims in found.items():

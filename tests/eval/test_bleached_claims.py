@@ -85,6 +85,8 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
     ("text", "message"),
     [
         ("{", "bleached.json:1: not JSON"),
+        ("9" * 5000, "bleached.json: not JSON"),
+        ("[" * 100_000, "bleached.json: not JSON"),
         ("[]", "no object"),
         ("{}", "no object"),
         ('{"a": []}', "'a': give a list of texts, at least 1"),

@@ -199,6 +199,7 @@ CELLS = ["9" * 5000, "1e999", "nan", "-1", "0", "²", "\ufeff", "\x00", "\t", "\
 
 
 @example(b"MARKOV\n9999999\n2", read_uai)
+@example(b"MARKOV\n" + b"9" * 5000, read_uai)
 @example(CONLLU.encode() + b"\xff", read_conllu)
 @given(
     rewritten([CONLLU, UAI, MAR, *CELLS]).map(str.encode) | st.binary(max_size=40),

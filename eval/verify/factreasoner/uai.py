@@ -39,7 +39,7 @@ class _Words:
     def error(self, message: str) -> UserError:
         """A complaint about the word read last."""
         word, line = self.words[self.at - 1] if self.words else ("", 1)
-        return UserError(f"{self.path}:{line}: {word!r}: {message}")
+        return UserError(f"{self.path}:{line}: {word[:60]!r}: {message}")
 
     def word(self, what: str) -> str:
         if self.at == len(self.words):
@@ -53,7 +53,8 @@ class _Words:
     def whole(self, what: str, least: int = 0, most: float = math.inf) -> int:
         """A whole number from ``least`` to ``most``."""
         word = self.word(what)
-        if not (word.isascii() and word.isdigit() and least <= int(word) <= most):
+        short = word.isascii() and word.isdigit() and len(word) < 20  # Python reads no 5,000 digits
+        if not (short and least <= int(word) <= most):
             limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
             raise self.error(f"{what} should be a whole number {limit}")
         return int(word)
