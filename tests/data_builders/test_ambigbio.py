@@ -68,7 +68,8 @@ def writer(save_llama, word_tokenizer) -> LocalModel:
 
 
 def rows(name: str, output: str = "out") -> list[dict]:
-    return [json.loads(line) for line in (Path(output) / f"{name}.jsonl").open(encoding="utf-8")]
+    with (Path(output) / f"{name}.jsonl").open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def build(output: str = "out", **options: object) -> dict:

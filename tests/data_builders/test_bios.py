@@ -58,7 +58,8 @@ def test_lengths_are_those_that_numpy_reads(tmp_path, save):
 
 
 def array_bytes(path: Path, array: np.ndarray, **options: object) -> bytes:
-    np.lib.format.write_array(open(path, "wb"), array, **options)  # noqa: SIM115
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, array, **options)
     return path.read_bytes()
 
 

@@ -94,7 +94,8 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     assert (found["lss"], found["keep"]) == (answer.text, answer.keep)
     assert shared["lss"] == "She wrote ."
     results = json.loads((output / "results.json").read_text())["results"]
-    table = list(csv.DictReader((output / "table4.csv").open()))
+    with (output / "table4.csv").open() as file:
+        table = list(csv.DictReader(file))
     first = {key: row for row in table for key in [(row["metric"] + row["form"], row["engine"])]}
     scores = [row["scores"]["bleu(claim, LSS)"] for row in rows[1::3]]
     expected = pearsonr(scores, [4, 2.5, 1, 5])[0]

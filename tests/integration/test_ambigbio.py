@@ -102,7 +102,8 @@ def whole(wiki, scribe, tmp_path_factory) -> Path:
 
 
 def rows(folder: Path, name: str) -> list[dict]:
-    return [json.loads(line) for line in (folder / f"{name}.jsonl").open(encoding="utf-8")]
+    with (folder / f"{name}.jsonl").open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def people_linked(wiki: Wiki) -> dict[str, set[str]]:
