@@ -46,6 +46,17 @@ class UnliPair(Record):
     weight: Annotated[float, Field(ge=0)] | None = None
 
 
+class UnjudgedUnliPair(UnliPair):
+    """A premise and a hypothesis to be judged: whatever ``label`` the row has is not read."""
+
+    label: Probability = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_label(cls, row: object) -> object:
+        return _unlabelled(row)
+
+
 class RelationPair(Record):
     """A premise and a hypothesis with their relation.
 
@@ -74,6 +85,21 @@ class RelationPair(Record):
             return row
         soft = _three(label)
         return row | {"label": _RELATIONS[soft.index(max(soft))], "soft": soft}
+
+
+class UnjudgedRelationPair(RelationPair):
+    """A premise and a hypothesis to be judged: whatever ``label`` the row has is not read."""
+
+    label: RelationLabel = "neutral"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_label(cls, row: object) -> object:
+        return _unlabelled(row)
+
+
+def _unlabelled(row: object) -> object:
+    return {k: v for k, v in row.items() if k != "label"} if isinstance(row, dict) else row
 
 
 # The order of the relation model's outputs (``components/checkpoint.py``).

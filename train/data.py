@@ -105,8 +105,9 @@ class RecordData(LightningDataModule):
         missing = [
             split for split in needed.get(stage, [self.predict_split]) if split not in self.records
         ]
+        kind = (stage == "predict" and self.module.unjudged_type) or self.module.record_type
         for split in missing:
-            self._read(split)
+            self._read(split, kind)
         if "train" in missing:
             check_labels(self.records["train"], self.paths["train"])
         if {"train", "dev"} <= set(missing) and self.trainer.is_global_zero:
@@ -114,12 +115,12 @@ class RecordData(LightningDataModule):
         for split in missing:
             self.items[split] = self.module.encode(self.records[split], split == "train")
 
-    def _read(self, split: str) -> None:
-        """Fill ``parts``, ``records``, ``sources`` and ``files`` of a split."""
+    def _read(self, split: str, kind: type[Record]) -> None:
+        """Fill ``parts``, ``records``, ``sources`` and ``files`` of a split, of records so."""
         paths = self.paths[split]
         if not paths:
             raise UserError(f"no {split} data: give --data.{split} PATH")
-        whole = [read_records(path, self.module.record_type) for path in paths]
+        whole = [read_records(path, kind) for path in paths]
         names = source_names(paths, whole)
         drawn = self.hold_back and split != "test"
         if drawn and self._sides is None:

@@ -94,6 +94,8 @@ class ComponentModule(LightningModule):
 
     Attributes:
         record_type: the record that the component is trained on.
+        unjudged_type: the record of the rows that ``predict`` reads, where their labels are not;
+            None for ``record_type``.
         batch_size, eval_batch_size: of training and evaluation where ``--data`` gives none.
         component: its name in ``component.json``.
         architecture: its architecture in ``component.json``.
@@ -103,6 +105,7 @@ class ComponentModule(LightningModule):
     """
 
     record_type: type[Record]
+    unjudged_type: type[Record] | None = None
     batch_size, eval_batch_size = 32, 64
     component: str
     architecture: str

@@ -20,7 +20,7 @@ from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
-from records import RelationPair, group_of
+from records import RelationPair, UnjudgedRelationPair, group_of
 from train.checks import judged_by
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
@@ -88,6 +88,7 @@ class Relation(ComponentModule):
     """
 
     record_type = RelationPair
+    unjudged_type = UnjudgedRelationPair
     component = "relation"
     architecture = "sequence_classifier"
     intended = (

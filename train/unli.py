@@ -19,7 +19,7 @@ from components.calibration import fit_platt, probabilities
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from components.windows import windows_of
-from records import UnliPair
+from records import UnjudgedUnliPair, UnliPair
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["probability"]
@@ -36,6 +36,7 @@ class Unli(ComponentModule):
     """
 
     record_type = UnliPair
+    unjudged_type = UnjudgedUnliPair
     component = "unli"
     architecture = "sequence_classifier"
     intended = (

@@ -246,6 +246,24 @@ def test_what_a_teacher_predicts_trains_a_pupil(
     assert (data.path, data.rows) == ("predictions.jsonl", 10)
 
 
+@pytest.mark.parametrize("component", ["unli", "relation"])
+def test_rows_without_a_label_of_the_kind_can_be_predicted(
+    component: str, arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    teacher = tmp_path / "checkpoints/run"
+    main(arguments(component))
+    pair = {"premise": "ada was a poet .", "hypothesis": "she was early ."}
+    labels = [{}, {"label": "neutral"}, {"label": 0.5}, {"label": None}, {"label": "yes"}]
+    rows = str(write("unjudged", [pair | label for label in labels]))
+    main(["predict", "--ckpt_path", str(teacher), "--data.test", rows, "--runs", str(tmp_path)])
+    (told,) = tmp_path.rglob("predictions.jsonl")
+    found = [json.loads(line)["label"] for line in told.read_text(encoding="utf-8").splitlines()]
+    assert len(found) == len(labels)
+    assert all(label == pytest.approx(found[0], abs=1e-5) for label in found)
+    with pytest.raises(UserError, match=r"label: field required"):
+        main(["test", "--ckpt_path", str(teacher), "--data.test", rows, "--runs", str(tmp_path)])
+
+
 def test_two_class_dev_is_monitored_by_auroc(
     arguments: Callable, write: Callable, tmp_path: Path
 ) -> None:
