@@ -260,6 +260,8 @@ def given_citations(document: Document) -> list | None:
 
 def citations_fault(document: Document) -> str | None:
     """What is wrong with a document's citations, and the mend; ``None`` where nothing is."""
+    if not isinstance((document.model_extra or {}).get("cited_text"), str | None):
+        return "cited_text: a text required; without the field the document's own text is read"
     for place, citation in enumerate(given_citations(document) or []):
         own = citation if isinstance(citation, dict) else {}
         passage = own.get("passage")

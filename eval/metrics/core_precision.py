@@ -29,7 +29,8 @@ Returns:
     factual_precision: mean over texts that respond and have a judged claim, or None.
     core_precision: the same over the claims that Core selects; a text of which it selects none has
         0, one of which it could judge none, or of which no selected claim was judged, is left out.
-    kept_share: mean share of the claims that Core selects. n: number of texts of the first mean.
+    kept_share: mean share of the claims that Core selects, of those that it could judge.
+    n: number of texts of the first mean.
     failed: claims that could not be judged.
 """
 _LABELS = {1: "supported", 0: "not_supported", -1: "failed"}
@@ -86,7 +87,7 @@ class CorePrecision(evaluate.Metric):
             failed += whole.failed
             if whole.judged and whole.responded:
                 plain.append(whole.precision)
-                shares.append(len(selected) / len(own))
+                shares += [len(selected) / judged] if (judged := len(own) - unjudged) else []
                 kept += [] if core_only.precision is None else [core_only.precision]
         return {
             "factual_precision": average(plain),

@@ -203,7 +203,7 @@ def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.nda
     if selection == "none":
         found["respond_ratio"] = column(lambda s: s.responded)
     else:
-        found["kept_share"] = column(lambda s: s.kept / s.claims if s.claims else None)
+        found["kept_share"] = column(lambda s: s.kept_share)
         found["empty_selection"] = column(lambda s: s.empty_selection if s.responded else None)
     return found
 

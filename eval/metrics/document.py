@@ -38,6 +38,7 @@ class DocumentScore(BaseModel):
         factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma;
             the number of claims is the one before Core.
         empty_selection: the text responds and has claims, but Core selects none.
+        unselectable: claims of which Core could not judge whether to select them; they have failed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -57,6 +58,13 @@ class DocumentScore(BaseModel):
     precision: float | None = None
     factscore: float | None = None
     empty_selection: bool
+    unselectable: int = 0
+
+    @property
+    def kept_share(self) -> float | None:
+        """Share of the claims that Core keeps, of those that it could judge; ``None`` of none."""
+        judged = self.claims - self.unselectable
+        return self.kept / judged if judged else None
 
 
 class Scored(BaseModel):
@@ -213,6 +221,7 @@ def score_document(
         precision=precision,
         factscore=penalised,
         empty_selection=empty,
+        unselectable=unselectable,
     )
 
 

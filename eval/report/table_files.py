@@ -27,12 +27,16 @@ def slug(text: str) -> str:
 
 def named_apart(names: Iterable[str]) -> list[str]:
     """Slugs of names, in their order; one that is taken gets a number behind it."""
+    return _numbered(map(slug, names), "_")
+
+
+def _numbered(names: Iterable[str], before: str) -> list[str]:
     found: list[str] = []
-    for name in map(slug, names):
+    for name in names:
         number = 2
         own = name
         while own in found:
-            own, number = f"{name}_{number}", number + 1
+            own, number = f"{name}{before}{number}", number + 1
         found.append(own)
     return found
 
@@ -48,11 +52,14 @@ def table_files(tables: Sequence[TextTable]) -> dict[str, str]:
 
 
 def table_csv(table: TextTable) -> str:
-    """A column a head; of cells with an interval, a mark or a note a column of each as well."""
-    rows = []
+    """A column a head; of cells with an interval, a mark or a note a column of each as well.
+
+    Of heads that are the same the second has a 2 behind it, and so on.
+    """
+    heads, rows = _numbered(table.head, " "), []
     for line in table.rows:
         row: dict[str, str] = {}
-        for head, part in zip(table.head, line, strict=True):
+        for head, part in zip(heads, line, strict=True):
             if not isinstance(part, Cell):
                 row[head] = str(part)
                 continue
@@ -62,7 +69,7 @@ def table_csv(table: TextTable) -> str:
                     row[f"{head}: {name}"] = said
         rows.append(row)
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    order = [name for head in table.head for name in columns if _of(name, head)]
+    order = [name for head in heads for name in columns if _of(name, head)]
     return as_csv([{name: row.get(name, "") for name in dict.fromkeys(order)} for row in rows])
 
 

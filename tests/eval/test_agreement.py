@@ -15,8 +15,8 @@ from eval.commands.report import build_report
 from eval.experiments import experiment
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
-from eval.experiments.agreement.agreement_page import verdict_on
-from eval.experiments.agreement.agreement_values import halves_of
+from eval.experiments.agreement.agreement_page import BINS, figures_of, verdict_on
+from eval.experiments.agreement.agreement_values import JudgedClaim, halves_of
 from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import BM25
@@ -105,6 +105,19 @@ def test_measures_by_hand(quick):
     assert value_of(file, "called_supported", variant="not_supported")[0] == pytest.approx(1 / 3)
     whole = read_results("run/results.json")
     assert {r.config_hash for r in whole.results} == {whole.provenance["config_hash"]}
+
+
+def test_what_other_projects_call_finer_or_share_is_not_ours(quick):
+    def document(number, label, **more):
+        claim = {"id": "c", "text": "Ada [0.9]", "label": label, **more}
+        return {"id": str(number), "topic": "Ada", "text": "x", "claims": [claim]}
+
+    odd = {"finer": 3, "share": "half"}
+    run([document(0, "S", **odd), document(1, "NS", finer="false", share=0.25)])
+    assert [(c["finer"], c.get("share")) for c in claims()] == [
+        ("supported", None),
+        ("false", 0.25),
+    ]
 
 
 def test_overlap_is_the_share_of_rare_stems_and_needs_evidence(quick):
@@ -275,6 +288,14 @@ def test_ambigbio_has_atoms_and_citations(quick):
     assert value_of(file, "auroc")[0] == value_of(file, "auroc", kind="set, citations")[0] == 1
 
 
+def test_a_text_that_brings_its_evidence_needs_no_other_source(quick):
+    one = {"id": "a", "topic": "Ada", "text": "x", "source_id": "mine"}
+    one["claims"] = [{"id": "c", "text": "Ada [0.9]", "label": "S"}]
+    one["passages"] = [{"id": "p", "title": "", "text": "Ada sang."}]
+    run([one])
+    assert [c["text"] for c in claims()] == ["Ada [0.9]"]
+
+
 def test_ragtruth_is_joined_by_its_sources(quick):
     spans = [{"label_type": "Evident Conflict"}]
     texts = [
@@ -374,6 +395,18 @@ def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs():
     told = given.page.told(file)
     assert re.search(r"balanced_accuracy .*overlap", told)
     assert "called_supported" not in told
+
+
+def test_claims_called_irrelevant_are_not_in_the_calibration_plot():
+    def judged(number, label):
+        said = {"one": {"label": label, "p": 0.5}}
+        place = {"set": "s", "document": str(number), "claim": "c", "unit": str(number)}
+        return JudgedClaim(**place, text="x", label="S", finer="supported", verdicts=said)
+
+    claims = [judged(number, "supported") for number in range(BINS)]
+    claims += [judged(number, "irrelevant") for number in range(BINS, 2 * BINS)]
+    (drawn,) = figures_of(claims).values()
+    assert sum(row["n"] for row in drawn.rows) == BINS
 
 
 def test_what_an_interval_of_a_difference_says(quick):

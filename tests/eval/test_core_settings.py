@@ -255,6 +255,35 @@ def test_what_is_known_of_the_half_held_back_alone_cannot_choose(files, tmp_path
         experiment(files, choose_by="precision").run(tmp_path / "run", {})
 
 
+def test_a_text_of_which_no_claim_could_be_judged_has_no_kept_share(files, tmp_path):
+    class Silent:
+        """Has no answer about Ann."""
+
+        def __call__(self, documents, sentences):
+            return [
+                [None if document.topic == "Ann" else 1 for _ in own]
+                for document, own in zip(documents, sentences, strict=True)
+            ]
+
+    run = experiment(files, p=(0.0,), epsilon=(0.8,), entail_threshold=(None,), relevance=Silent())
+    file = run.run(tmp_path / "run", {})
+    whole = experiment(files, p=(0.0,), epsilon=(0.8,), entail_threshold=(None,))
+    other = whole.run(tmp_path / "other", {})
+    half = HELD_BACK if half_of("Ann", 0) == "test" else TUNING
+
+    def kept(found):
+        rows = [r for r in found.results if (r.metric, r.kind) == ("kept_share", "info")]
+        return next(r for r in rows if r.group == half)
+
+    assert (kept(file).n, kept(file).failed) == (kept(other).n - 1, 4)
+    asked = [t for t in TOPICS if t != "Ann" and half_of(t, 0) == half_of("Ann", 0)]
+    core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], p=0.0, epsilon=0.8)
+    texts = texts_of("info", topics=asked)
+    chosen = core(texts, [text.claims for text in texts])
+    share = np.mean([np.mean([s.selected for s in own]) for own in chosen])
+    assert kept(file).value == pytest.approx(share)
+
+
 def test_what_failed_to_become_a_claim_is_none(files):
     failed = Claim(id="f", text="Who?", failed="no claim")
     documents = [d.model_copy(update={"claims": [*d.claims, failed]}) for d in texts_of("info")]

@@ -21,6 +21,7 @@ from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments import experiment as frame
 from eval.experiments.decomposition import values as decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
+from eval.experiments.decomposition.people import alone
 from eval.metrics.claim_matches import ByCosine, ByEntailment, Matches
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
 from eval.metrics.document import DocumentScore, tally
@@ -717,6 +718,31 @@ def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):
     page = build_report("run").read_text(encoding="utf-8")
     assert "People’s claims that are found" in page
     assert "added context changes" in page
+
+
+def test_other_fields_of_the_names_of_sentences_and_model_claims_are_left_alone():
+    claim = Claim(id="c", text="Ann sang", source="Ann sang.")
+    for sentences in (["Ann sang.", "Bob ran."], [{"decontext": 1}], 7):
+        odd = {"sentences": sentences, "model_claims": "none"}
+        document = Document(id="a", topic="Ann", text="Ann sang. Bob ran.", claims=[claim], **odd)
+        (found,) = alone([document])
+        assert (found.id, found.text, found.model_claims) == ("a#0", "Ann sang.", "none")
+
+
+def test_a_text_that_failed_to_be_decomposed_has_not_missed_peoples_claims():
+    whole = Matches(people=2, matched=1, covered=2)
+    none = Matches(people=3, matched=0, covered=0)
+    run = decomposition_values.Passages(
+        topics=["a", "b", "c"], generators=["g"] * 3, usable=[2, 0, 0], failed=[0, 1, 0],
+        decisions={}, classes=None, scores=[[]] * 3, filtered={}, matches=[whole, none, none],
+    )  # fmt: skip
+    rows = decomposition_values.values_of({"cut": run}, 0)
+    found = {r["metric"]: (r["value"], r["n"], r["failed"]) for r in rows if r["generator"] == "g"}
+    # The third text has no subclaim, and nothing of it failed: its claims are missed.
+    assert found["claim_recall"] == (1 / 5, 2, 1)
+    assert found["claim_f1"] == (2 / 7, 2, 1)
+    assert found["element_coverage"] == (2 / 5, 2, 1)
+    assert found["claim_precision"] == (1 / 2, 1, 1)
 
 
 def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeypatch):

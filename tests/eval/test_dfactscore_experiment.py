@@ -431,6 +431,29 @@ def test_page_views(tmp_path):
         write_jsonl(tmp_path / "names.jsonl", [people[0] | {"views": views}])
         with pytest.raises(UserError, match=r"names.jsonl:1: views: no number from 0 on: "):
             run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
+    write_jsonl(tmp_path / "names.jsonl", [people[0] | {"name": ["Ann Lee"]}])
+    with pytest.raises(UserError, match=r"names.jsonl:1: name: a text required"):
+        run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"atoms_independent": "[]"}, "atoms_independent: a list required, or null"),
+        ({"cited_text": ["x [1]."]}, "cited_text: a text required"),
+    ],
+)
+def test_verdicts_of_another_type_are_refused_before_anything_is_judged(tmp_path, field, said):
+    write_jsonl(tmp_path / "odd.jsonl", [{"id": "a", "topic": "Ann", "text": "x", **field}])
+    with pytest.raises(UserError, match=f"odd.jsonl: document 'a': {said}"):
+        read_texts([str(tmp_path / "odd.jsonl")])
+
+
+@pytest.mark.parametrize("score", ["NaN", "Infinity", "1" + "0" * 400])
+def test_a_reported_score_that_is_no_number_is_none(tmp_path, score):
+    path = tmp_path / "out.json"
+    path.write_text(f'{{"global_decisions": [], "score": {score}, "init_score": 0.5}}')
+    assert reported([str(path)]) == {"out.json": {"FActScore": 0.5}}
 
 
 def test_files_of_one_name_report_each_for_itself(tmp_path):

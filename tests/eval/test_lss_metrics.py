@@ -299,6 +299,8 @@ def test_what_is_read(data: Path, tmp_path: Path) -> None:
     (pair,) = read_pairs(str(plain), None)
     assert (pair.id, pair.group, pair.generator, pair.annotations) == ("x", "g", "bart", [])
     assert read_pairs(str(plain), "t5")[0].generator == "t5"
+    (tmp_path / "claims.json").write_text(json.dumps([row]))
+    assert read_pairs(str(tmp_path / "claims.json"), None) == [pair]
     wice = {"claim_tokens": ["Ada", "was"], "non_supported_spans": [False, True]}
     wice |= {"evidence": ["ada", "x"], "supporting_sentences": [[1]]}
     plain.write_text(json.dumps(wice) + "\n")

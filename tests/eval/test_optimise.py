@@ -251,13 +251,23 @@ def test_a_single_topic_shows_nothing(config, capsys):
         ({EMPTY: {0: ["a0.jsonl"], 10: ["a10.jsonl"], 20: []}}, f"{EMPTY}: 20: no text; give fil"),
         ({"normal": {0: ["a0.jsonl"], 1: ["a10.jsonl"]}}, "so honest texts are called"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
-        (["honest.jsonl"], "honest.jsonl:1: adversary: field required"),
+        (["honest.jsonl"], "honest.jsonl:1: adversary: Field required; or name both"),
+        (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),
     ],
 )
 def test_mistakes_say_what_to_change(config, adversaries, said):
+    bad = {"topic": "Ann Lee", "text": "x", "adversary": EMPTY, "step": "late"}
+    write_jsonl("bad.jsonl", [bad])
     with pytest.raises(UserError) as error:
         run(config, "out", "--experiment.adversaries", json.dumps(adversaries))
     assert said in str(error.value)
+
+
+def test_a_table_may_have_steps_as_text(tmp_path):
+    rows = ["topic,text,adversary,step", *(f"Ann Lee,x,a,{step}" for step in (100, 0, 20))]
+    (tmp_path / "all.csv").write_text("\n".join(rows))
+    found = Optimise({"x": None}, [str(tmp_path / "all.csv")]).documents()
+    assert [d.model_extra["step"] for d in found] == [0, 20, 100]
 
 
 def test_honest_files_have_honest_texts(config):

@@ -242,6 +242,9 @@ def test_a_table_as_csv_latex_and_for_a_terminal():
         'a_b,1.5,"[1, 2]",gamed,n = 3',
         "c,–,,,",
     ]
+    twice = TextTable("t", "", ["a", "b", "b"], [["x", Cell("1", "[0, 1]"), Cell("2", "[1, 2]")]])
+    rows = ["a,b,b: interval,b 2,b 2: interval", 'x,1,"[0, 1]",2,"[1, 2]"']
+    assert table_csv(twice).splitlines() == rows
     latex = latex_table(table).splitlines()
     assert latex[0] == "% T & x"
     assert latex[4] == r"Kind\_of & A \\ \hline"

@@ -248,6 +248,26 @@ def test_files_that_share_ids_are_told_apart(here):
     assert [(d.id, d.text) for d in found] == [("0:1", "a"), ("1:1", "b")]
 
 
+def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(here):
+    for name in "ab":
+        rows = [{"id": "1", "topic": "Ann", "kind": "normal", "text": name}]
+        rows += [{"id": "2", "topic": "Ann", "kind": "info", "text": name, "clean": "1"}]
+        write_jsonl(f"{name}.jsonl", rows)
+    files = ["a.jsonl", "b.jsonl"]
+    for given in (files, {"normal": files, "info": files}):
+        found = robustness(given).documents()
+        honest = {d.id: d.text for d in found if d.kind == "normal"}
+        made_of = [(honest[d.clean], d.text) for d in found if d.kind == "info"]
+        assert made_of == [("a", "a"), ("b", "b")]
+
+
+@pytest.mark.parametrize("field", ["generator", "group", "bin"])
+def test_nothing_has_the_name_of_all_texts(here, field):
+    row = {"topic": "Ann", "kind": "normal", "text": "x", field: "all"}
+    with pytest.raises(UserError, match=f"texts: {field}: 'all' means all texts"):
+        documents_of([row])
+
+
 def test_halves_of_the_topics_share_none_and_are_all(here):
     rows = [{"topic": f"T{n}", "kind": "normal", "text": "x"} for n in range(11)]
     rows += [{"topic": f"T{n}", "kind": "info", "text": "y"} for n in range(11)]
@@ -290,11 +310,32 @@ def test_a_curve_needs_its_twins_and_something_corrupted(here):
     for rows, said in (
         ([broken], "curves: added: no clean twin 't' in curve.jsonl"),
         ([clean], "curves: added: no row has `clean` and `k`"),
+        ([clean, broken, broken | {"id": "d"}], "curves: added: 2 texts of 't' have k = 0; give"),
+        ([clean, clean, broken], "curves: added: 2 texts have the id 't'; give one"),
+        ([clean, broken | {"k": "few"}], "curve.jsonl:2: k: Input should be a valid integer"),
+        ([clean, {**broken, "clean": None}], "curve.jsonl:2: clean: Field required"),
     ):
         write_jsonl("curve.jsonl", rows)
         experiment = robustness(normal, curves={"added": ["curve.jsonl"]})
         with pytest.raises(UserError, match=re.escape(said)):
             experiment.run(Path("run"), {})
+
+
+def test_a_curve_of_a_table_has_its_k_in_their_order(here):
+    write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
+    rows = ["id,topic,text,clean,k", "t,Ann,x,,", "ten,Ann,y,t,10", "two,Ann,z,t,2"]
+    Path("curve.csv").write_text("\n".join(rows))
+    write_jsonl("curve.jsonl", [{"id": "t", "topic": "Ann", "text": "x", "clean": None, "k": None}])
+    for name, files in (("table", ["curve.csv"]), ("null", ["curve.jsonl"])):
+        experiment = robustness({"normal": ["normal.jsonl"]}, curves={name: files})
+        if name == "null":
+            with pytest.raises(UserError, match="no row has `clean` and `k`"):
+                experiment.run(Path(name), {})
+            continue
+        file = experiment.run(Path(name), {})
+        steps = [r.variant for r in file.results if (r.kind, r.metric) == (name, "gain")]
+        assert steps == [2, 10]
+        assert all(isinstance(step, int) for step in steps)
 
 
 def test_a_curve_is_of_the_topics_that_are_drawn(here):
@@ -310,6 +351,17 @@ def test_a_curve_is_of_the_topics_that_are_drawn(here):
     write_jsonl("curve.jsonl", [r for r in appended() if r["topic"] not in drawn])
     with pytest.raises(UserError, match="curves: added: no text of the 2 topics that are drawn"):
         robustness({"normal": ["normal.jsonl"]}, **options).run(Path("other"), {})
+
+
+def test_a_field_of_the_users_own_may_be_called_step(here):
+    rows = [
+        {"topic": topic, "kind": kind, "text": "x", "step": "draft"}
+        for topic in ("Ann", "Bob")
+        for kind in ("normal", "info")
+    ]
+    write_jsonl("texts.jsonl", rows)
+    robustness(["texts.jsonl"]).run(Path("run"), {})
+    assert Path("run/tables.md").is_file()
 
 
 def test_selectors_stand_under_defences(here):

@@ -187,6 +187,19 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
     ]
 
 
+def test_groups_of_one_topic_each_have_no_results_of_their_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [row | {"group": row["topic"]} for kind in ("normal", "info") for row in texts(kind)]
+    write_jsonl("normal.jsonl", rows[:6])
+    write_jsonl("info.jsonl", rows[6:])
+    given = {"normal": ["normal.jsonl"], "info": ["info.jsonl"]}
+    said = told_of(given, capsys, by=["group", "generator"])
+    assert said[0] == "by: group: each topic has one of its own"
+    found = read_results("run/results.json").results
+    assert {row.group for row in found} == {"all"}
+    assert {row.generator for row in found} == {"all", "x", "y"}
+
+
 def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     topics = [f"T{n}" for n in range(12)]

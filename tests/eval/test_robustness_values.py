@@ -14,6 +14,8 @@ from eval.experiments.robustness.values import (
     of_texts,
 )
 from eval.metrics.document import DocumentScore
+from eval.pipeline import score_selected
+from eval.stages import Selection
 from records import Claim, Document, Verdict
 
 
@@ -190,6 +192,17 @@ def test_no_break_even_where_the_corrupted_stay_below():
     assert only(list(curve("c", {("m", NONE): texts}, 0)), metric="break_even")["value"] is None
 
 
+def test_the_rounding_of_sums_is_no_gain():
+    # 0.4 - 0.3 + 0.8 - 0.9 is 0, and a little more in floating point.
+    texts = [*series("A", 0.3, {1: 0.4}), *series("B", 0.9, {1: 0.8})]
+    assert only(list(curve("c", {("m", NONE): texts}, 0)), metric="break_even")["value"] is None
+    # So is the mean of three texts of 0.1 less one of 0.1.
+    attacks = [text(topic, 0.1, "info", number) for topic in "ABCD" for number in range(3)]
+    cells = {("m", NONE): [*attacks, *(text(topic, 0.1) for topic in "ABCD")]}
+    found = list(gains(cells, "normal", (), [], 0))
+    assert (only(found, metric="gain")["value"], only(found, metric="gamed")["value"]) == (0, 0)
+
+
 def test_bounds_count_failures_as_supported_or_not():
     # 6 of 8 judged are supported, 2 failed: 6/10 and 8/10.
     half = Text(document("A"), score(0.75, judged=8, failed=2))
@@ -205,6 +218,27 @@ def test_bounds_count_failures_as_supported_or_not():
 def test_kept_share_is_of_claims_before_the_defence():
     cells = {("m", "core"): [Text(document("A"), score(0.5, "core", kept=4, claims=8))]}
     assert only(list(of_texts(cells, [], 0)), metric="kept_share")["value"] == 0.5
+
+
+def test_kept_share_is_of_the_claims_that_could_be_judged():
+    claims = [Claim(id=f"c{n}", text=f"x{n}") for n in range(4)]
+    verdicts = [Verdict(claim=c.id, assessor="a", label="supported") for c in claims]
+
+    def scored(*reasons):
+        chosen = [
+            Selection(claim=claim.id, selected=reason == "selected", weight=1, reason=reason)
+            for claim, reason in zip(claims, reasons, strict=True)
+        ]
+        return score_selected(document("A"), claims, verdicts, chosen, 0)
+
+    half = scored("selected", "irrelevant", "failed", "failed")
+    assert (half.kept_share, half.failed) == (1 / 2, 2)
+    none = scored(*["failed"] * 4)
+    assert (none.kept_share, none.failed) == (None, 4)
+    texts = [Text(document(topic), own) for topic, own in (("A", half), ("B", none))]
+    found = list(of_texts({("m", "core"): texts}, [], 0))
+    kept = only(found, metric="kept_share")
+    assert (kept["value"], kept["n"], kept["failed"]) == (1 / 2, 1, 6)
 
 
 def test_agreement_is_between_metrics_or_defences_and_not_both():

@@ -39,6 +39,7 @@ from eval.experiments.agreement.sets import (
     Level,
     finer_of,
     read_sets,
+    share_of,
     unit_of,
 )
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
@@ -196,7 +197,7 @@ def rows_of(
                     unit=unit_of(document),
                     label=claim.label,
                     finer=finer_of(claim),
-                    share=getattr(claim, "share", None),
+                    share=share_of(claim),
                     overlap=overlap,
                     verdicts=by_claim.get(claim.id, {}),
                 )

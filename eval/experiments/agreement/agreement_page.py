@@ -176,7 +176,8 @@ def figures_of(claims: Sequence[JudgedClaim]) -> dict[str, Drawing]:
         series, rows = {}, []
         for name in dict.fromkeys(name for claim in own for name in claim.verdicts):
             said = [(c.verdicts.get(name), c.label == "S") for c in own]
-            known = [(v.p, y) for v, y in said if v and v.p is not None and v.label != "failed"]
+            judged = [(v, y) for v, y in said if v and v.label not in ("failed", "irrelevant")]
+            known = [(v.p, y) for v, y in judged if v.p is not None]
             if len(known) < BINS:
                 continue
             p, y = (np.asarray(column, dtype=float) for column in zip(*known, strict=True))

@@ -109,7 +109,14 @@ def unit_of(document: Document) -> str:
 
 def finer_of(claim: Claim) -> str | None:
     """The set's own word for a claim's label, else the label's."""
-    return getattr(claim, "finer", None) or _WORDS.get(claim.label)
+    own = getattr(claim, "finer", None)
+    return own if own and isinstance(own, str) else _WORDS.get(claim.label)
+
+
+def share_of(claim: Claim) -> float | None:
+    """The share of people who called a claim supported; others may call something else so."""
+    own = getattr(claim, "share", None)
+    return float(own) if isinstance(own, int | float) and 0 <= own <= 1 else None
 
 
 def _labelled(document: Document) -> bool:
@@ -125,7 +132,8 @@ def _joined(documents: Sequence[Document]) -> list[Document]:
     sources = {d.source_id: d for d in documents if _source(d) and d.claims is None}
     found = []
     for document in documents:
-        if not _source(document):
+        # One that brings its evidence needs no other; ``source_id`` is then the user's own.
+        if not _source(document) or (document.claims is not None and document.passages):
             found.append(document)
         elif document.claims is not None:
             own = sources.get(document.source_id)

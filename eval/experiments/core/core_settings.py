@@ -61,11 +61,12 @@ class Selected(BaseModel):
 
     Attributes:
         plain: its precision without Core, where its claims' truth is known.
+        kept_share: of the claims that could be judged; ``None`` of none.
         failed: claims that could not be selected from, under any setting.
     """
 
     id: str
-    kept_share: list[float]
+    kept_share: list[float | None]
     precision: list[float | None]
     plain: float | None
     failed: int
@@ -204,14 +205,15 @@ class CoreSettings(Experiment):
         relevance = None if self.relevance is None else _RememberedRelevance(self.relevance)
         documents = [text.document.model_copy(update={"id": text.id}) for text in texts]
         claims = [text.claims for text in texts]
-        shares: list[list[float]] = [[] for _ in texts]
+        shares: list[list[float | None]] = [[] for _ in texts]
         precision: list[list[float | None]] = [[] for _ in texts]
         failed = [0] * len(texts)
         for core in self._cores(entailment, unli, cap, relevance):
             for row, own in enumerate(core(documents, claims)):
                 kept = {selection.claim for selection in own if selection.selected}
                 failed[row] = sum(selection.reason == "failed" for selection in own)
-                shares[row].append(len(kept) / len(own))
+                judged = len(own) - failed[row]
+                shares[row].append(len(kept) / judged if judged else None)
                 precision[row].append(_precision(texts[row], kept, failed[row]))
         return [
             Selected(
@@ -341,7 +343,9 @@ def _values(
         margin = metric.startswith("margin_")
         own = [(t, r) for t, r in rows if margin or t.kind == kind]
         if metric.endswith("precision"):
-            own = [(t, r) for t, r in own if t.verdicts]
+            own = entered = [(t, r) for t, r in own if t.verdicts]
+        else:
+            entered = [(t, r) for t, r in own if r.kept_share[number] is not None]
         yield {
             "metric": metric,
             "kind": kind,
@@ -349,7 +353,7 @@ def _values(
             "selection": "none" if number is None else "core",
             "variant": number,
             "against": "the worst of the others" if margin else None,
-            "n": len({text.document.topic for text, _ in own}),
+            "n": len({text.document.topic for text, _ in entered}),
             "failed": 0 if number is None else sum(row.failed for _, row in own),
             **value,
         }

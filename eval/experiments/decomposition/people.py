@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eval.metrics.claim_matches import Matches
+from eval.metrics.document import Tally
 from records import Claim, Document
 
 
@@ -28,7 +29,7 @@ def alone(documents: Sequence[Document]) -> Iterator[Document]:
     sentence.
     """
     for document in documents:
-        told = getattr(document, "sentences", None) or []
+        told = _rows(document, "sentences") or []
         by_sentence: dict[int, list[Claim]] = {}
         for claim in document.claims or []:
             if claim.source:
@@ -36,10 +37,10 @@ def alone(documents: Sequence[Document]) -> Iterator[Document]:
         for index, own in by_sentence.items():
             written = own[0].source
             form = told[index].get("decontext") if index < len(told) else None
-            text = form or written
+            text = form if form and isinstance(form, str) else written
             claims = [claim.model_copy(update={"source": text}) for claim in own]
             more = {"id": f"{document.id}#{index}", "text": text, "claims": claims}
-            beside = getattr(document, "model_claims", None)
+            beside = _rows(document, "model_claims")
             if beside is not None:
                 more["model_claims"] = [one for one in beside if one.get("sentence", 0) == index]
             if text != written:
@@ -47,16 +48,26 @@ def alone(documents: Sequence[Document]) -> Iterator[Document]:
             yield document.model_copy(update=more | {"responds": True})
 
 
+def _rows(document: Document, field: str) -> list[dict] | None:
+    """The objects that a document has there; others may call something else so."""
+    found = getattr(document, field, None)
+    there = isinstance(found, list) and all(isinstance(one, dict) for one in found)
+    return found if there else None
+
+
 def columns(
-    matches: Sequence[Matches], usable: Sequence[int]
+    matches: Sequence[Matches], usable: Sequence[int], failed: Sequence[int]
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """What the ratios are made of, each of shape (texts,): matched or covered, and of how many.
+
+    A text of which nothing could be decomposed is in none of them.
 
     ``claim_f1`` is 2 · matched / (subclaims + people's claims), the harmonic mean of
     ``claim_precision`` and ``claim_recall`` over all texts together.
     """
-    matched = np.asarray([one.matched for one in matches])
-    people, own = np.asarray([one.people for one in matches]), np.asarray(usable)
+    scored = [Tally(u, 0, f).scored for u, f in zip(usable, failed, strict=True)]
+    matched, own = np.asarray([one.matched for one in matches]), np.asarray(usable)
+    people = np.asarray([one.people for one in matches]) * scored
     found = {
         "claim_precision": (matched, own),
         "claim_recall": (matched, people),

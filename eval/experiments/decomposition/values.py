@@ -118,7 +118,7 @@ def columns_of(own: Passages) -> dict[Quantity, Column]:
             distinct = _supported(once, lost)[0]._replace(failed=scores[0].failed)
             found[Quantity("decomp_score_distinct", judge)] = distinct
     if own.matches is not None:
-        for metric, (above, below) in columns(own.matches, own.usable).items():
+        for metric, (above, below) in columns(own.matches, own.usable, own.failed).items():
             found[Quantity(metric)] = Column(above, below, lost)
     for judge, decisions in own.written.items():
         found[Quantity("context_changes", judge)] = _changed(own.decisions[judge], decisions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -130,8 +131,11 @@ def _heads(path: Path) -> dict[str, float]:
         return {}  # objects one after the other, which have no head
     if not isinstance(whole, dict) or not {"global_decisions", "autoais_log"} & whole.keys():
         return {}
+    # The mean of nothing is NaN in these files: there is no value to show.
     return {
         name: float(whole[name])
         for name in REPORTED
-        if isinstance(whole.get(name), int | float) and not isinstance(whole[name], bool)
+        if isinstance(whole.get(name), int | float)
+        and not isinstance(whole[name], bool)
+        and abs(whole[name]) <= sys.float_info.max
     }

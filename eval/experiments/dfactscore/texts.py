@@ -235,8 +235,10 @@ def _supported(verdict: Verdict | None) -> bool | None:
 def atoms_fault(document: Document) -> str | None:
     """What is wrong with AmbigBio's own verdicts in a document; ``None`` where nothing is."""
     for name in ("atoms_independent", "atoms_grouped"):
-        atoms = (document.model_extra or {}).get(name)
-        for place, atom in enumerate(atoms if isinstance(atoms, list) else []):
+        atoms = (document.model_extra or {}).get(name) or []
+        if not isinstance(atoms, list):
+            return f"{name}: a list required, or null; or leave {name} out"
+        for place, atom in enumerate(atoms):
             own = atom if isinstance(atom, dict) else {}
             topic = own.get("supporting_topic", 0)
             right = isinstance(own.get("atom"), str) and isinstance(own.get("is_supported"), bool)

@@ -35,6 +35,8 @@ class Views:
     def _add(self, page: dict, name: str | None, where: str) -> None:
         if not isinstance(page.get("title"), str):
             raise BadInput([f"{where}: title: field required; or candidates with titles"])
+        if not isinstance(name, str | None):
+            raise BadInput([f"{where}: name: a text required: {name!r}; or leave it out"])
         if page.get("views") in (None, ""):
             return
         try:

@@ -91,14 +91,13 @@ def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
         UserError: no such file, or the published table, which must be converted first.
         BadInput: a row that lacks a field.
     """
-    json = path.lower().endswith(".json")
-    columns = set() if json else {column for _, row in iter_rows(path) for column in row}
+    columns = {column for _, row in iter_rows(path) for column in row}
     if "Statement" in columns:
         raise UserError(
             f"{path}: the published table has a row an answer; put the answers together with "
             "python -m data_builders lss --annotations"
         )
-    kind = LssExample if json or _ANNOTATED & columns else GroundedClaim
+    kind = LssExample if _ANNOTATED & columns else GroundedClaim
     found = []
     for number, row in enumerate(read_records(path, kind), 1):
         more = row.model_extra or {}

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from pydantic import BaseModel, NonNegativeInt, ValidationError
+
 from components.sentences import split_sentences
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
 from eval.experiments.optimise.page import OptimisePage
@@ -25,7 +27,14 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.select.core import Relevance
 from eval.stages import Selector
-from records import BadInput, Document, UserError, read_records
+from records import BadInput, Document, UserError, first_fault, read_records
+
+
+class _Written(BaseModel):
+    """Who wrote a text, and when; a table's column may have the step as text."""
+
+    adversary: str
+    step: NonNegativeInt
 
 
 class Optimise(Experiment):
@@ -184,11 +193,14 @@ class Optimise(Experiment):
         for path in self.adversaries:
             for place, document in enumerate(read_records(path, Document), 1):
                 more = document.model_extra or {}
-                for name, kind in (("adversary", str), ("step", int)):
-                    if not isinstance(more.get(name), kind):
-                        say = "or name both for the file: adversaries: {NAME: {STEP: [FILE]}}"
-                        raise BadInput([f"{path}:{place}: {name}: field required; {say}"])
-                yield more["adversary"], more["step"], document
+                told = {n: more[n] for n in ("adversary", "step") if more.get(n) is not None}
+                try:
+                    written = _Written.model_validate(told)
+                except ValidationError as error:
+                    fault = first_fault(f"{path}:{place}", error)
+                    say = "or name both for the file: adversaries: {NAME: {STEP: [FILE]}}"
+                    raise BadInput([f"{fault}; {say}"]) from None
+                yield written.adversary, written.step, document
 
 
 def _as(document: Document, kind: str, step: int | None, number: int) -> Document:

@@ -98,7 +98,8 @@ class ScoredText(BaseModel):
         generator: str | None = None
         group: str | None = None
         bin: str | None = None
-        step: int | None = None
+        # Of ``optimise``; elsewhere a field of this name is the user's own.
+        step: object = None
 
     class Scores(BaseModel):
         """One metric's."""

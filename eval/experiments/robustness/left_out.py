@@ -43,12 +43,20 @@ def of_kinds(
             yield f"texts: {kind}: on {shared} of the {len(honest)} topics that are drawn"
 
 
+def groups_are_topics(kept: Sequence[Document]) -> bool:
+    """Whether each topic has a group of its own, which keeps splits apart and says no more."""
+    groups = {document.group for document in kept} - {None}
+    return len(groups) >= len({d.topic for d in kept if d.group is not None})
+
+
 def of_strata(kept: Sequence[Document], by: Sequence[str]) -> Iterator[str]:
-    """What results were to be given by, and texts do not differ in."""
+    """What results were to be given by, and texts do not differ in, or each topic alone has."""
     for field in by:
         own = {getattr(document, field) for document in kept} - {None}
         if len(own) < 2:
             yield f"by: {field}: the texts have {'one value' if own else 'no value'} of it"
+        elif field == "group" and groups_are_topics(kept):
+            yield "by: group: each topic has one of its own"
 
 
 def of_options(

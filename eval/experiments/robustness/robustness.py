@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from eval.experiments.experiment import (
     Experiment,
@@ -35,6 +35,7 @@ from eval.experiments.robustness.page import RobustnessPage
 from eval.experiments.robustness.plan import curves_told, grid_told, texts_told
 from eval.experiments.robustness.texts import CURVES
 from eval.experiments.robustness.values import (
+    ALL,
     By,
     cells_of,
     costs,
@@ -46,7 +47,7 @@ from eval.experiments.robustness.values import (
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Selector
-from records import BadInput, Document, UserError, read_records
+from records import BadInput, Document, UserError, first_fault, read_records
 
 EVERY_FIELD: list[By] = ["generator", "bin", "group"]
 
@@ -61,6 +62,13 @@ class Target(BaseModel):
     selection: str = "core"
     at_most: float | None = None
     at_least: float | None = None
+
+
+class _Place(BaseModel):
+    """Where a corrupted text is on its curve; a table's column may have ``k`` as text."""
+
+    clean: str
+    k: NonNegativeInt
 
 
 class Robustness(Experiment):
@@ -87,7 +95,8 @@ class Robustness(Experiment):
             have come first; 0 for all.
         half: only one half of the topics, which seed and name put them in: settings chosen on
             ``tuning``, here or by ``experiment core_settings``, are reported on ``test``.
-        by: what results are also given by, one value of it at a time.
+        by: what results are also given by, one value of it at a time; not by groups of which each
+            topic has its own.
         targets: bounds on the kept share, shown in the report.
         training_logs: name to folder of a training run, for the report's training curves.
         domain: named in the results.
@@ -156,10 +165,12 @@ class Robustness(Experiment):
         self._training_curves(run.output)
         rows = run.documents("texts", score, documents, Row)
         cells = cells_of(rows)
+        single = left_out.groups_are_topics(documents)
+        by: list[By] = [field for field in self.by if not (single and field == "group")]
         values = [
-            *of_texts(cells, self.by, self.seed),
-            *gains(cells, self.against, self.rising, self.by, self.seed),
-            *costs(cells, self.against, self.by, self.seed),
+            *of_texts(cells, by, self.seed),
+            *gains(cells, self.against, self.rising, by, self.seed),
+            *costs(cells, self.against, by, self.seed),
             *agreement(cells, self.against),
             *truth(rows, self.seed),
         ]
@@ -225,8 +236,13 @@ class Robustness(Experiment):
             UserError: a file, a kind or a generator that is asked for has no text.
         """
         files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
-        read = [self._read(path, kind, len(paths)) for kind, paths in files for path in paths]
+        read = [
+            (path, self._read(path, kind, len(paths))) for kind, paths in files for path in paths
+        ]
         every = [document for own in _told_apart(read) for document in own]
+        for name in ("generator", "group", "bin"):
+            if ALL in {getattr(document, name) for document in every}:
+                raise UserError(f"texts: {name}: {ALL!r} means all texts in the results; rename it")
         asked = [d for d in every if not self.kinds or d.kind in self.kinds]
         for name in ("kind", "generator"):
             wanted = getattr(self, f"{name}s")
@@ -306,9 +322,11 @@ class Robustness(Experiment):
         """Corrupted texts and their twins; where topics are drawn, of those alone.
 
         Raises:
-            UserError: a twin is missing, nothing is corrupted, or nothing is of the topics.
+            BadInput: a row with a ``clean`` and ``k`` that say no place on a curve.
+            UserError: a twin is missing, or has two texts of one k, nothing is corrupted, or
+                nothing is of the topics.
         """
-        every = [d for path in files for d in read_records(path, Document)]
+        every = [d for path in files for d in _of_curve(path)]
         found = [d for d in every if not self._draws() or d.topic in topics]
         if not found:
             raise UserError(f"curves: {name}: no text of the {len(topics)} topics that are drawn")
@@ -318,6 +336,13 @@ class Robustness(Experiment):
             raise UserError(
                 f"curves: {name}: no clean twin {lost[0]!r} in {', '.join(files)}; "
                 "`data_builders corruption` writes them"
+            )
+        (twin, k), times = Counter(map(twin_of, found)).most_common(1)[0]
+        if times > 1:
+            what = f"have the id {twin!r}" if k is None else f"of {twin!r} have k = {k}"
+            raise UserError(
+                f"curves: {name}: {times} texts {what}; give one, and another adversary's texts as "
+                "a curve of their own"
             )
         if len(found) == len(twins):
             raise UserError(f"curves: {name}: no row has `clean` and `k`; give corrupted texts")
@@ -335,11 +360,40 @@ class Robustness(Experiment):
                 self._leave_out([f"training_logs: {name}: {folder} has no metrics.csv"])
 
 
-def _told_apart(files: Iterable[list[Document]]) -> list[list[Document]]:
-    """The same with ids that no two files share: behind the number of the file, where they do."""
+def _of_curve(path: str) -> list[Document]:
+    """The texts of a curve's file; the ``k`` of corrupted ones is a whole number."""
+    found = []
+    for place, document in enumerate(read_records(path, Document), 1):
+        more = document.model_extra or {}
+        told = {name: more[name] for name in ("clean", "k") if more.get(name) is not None}
+        if told:
+            try:
+                told = dict(_Place.model_validate(told))
+            except ValidationError as error:
+                raise first_fault(f"{path}:{place}", error) from None
+        found.append(document.model_copy(update=told))
+    return found
+
+
+def _told_apart(files: Iterable[tuple[str, list[Document]]]) -> list[list[Document]]:
+    """The texts of files with ids that no two of them share: behind the number of the file.
+
+    A text that was made of one of the same file (``clean``) goes on naming it.
+    """
     every = list(files)
-    times = Counter(document.id for own in every for document in own)
-    return [
-        [d.model_copy(update={"id": f"{place}:{d.id}"}) if times[d.id] > 1 else d for d in own]
-        for place, own in enumerate(every)
-    ]
+    times = Counter(document.id for _, own in every for document in own)
+    named: dict[tuple[str, str], str] = {}
+    for place, (path, own) in enumerate(every):
+        for one in own:
+            name = f"{place}:{one.id}" if times[one.id] > 1 else one.id
+            named.setdefault((path, one.id), name)
+    found = []
+    for place, (path, own) in enumerate(every):
+        texts = []
+        for one in own:
+            made_of = (path, str((one.model_extra or {}).get("clean")))
+            update = {"clean": named[made_of]} if made_of in named else {}
+            update |= {"id": f"{place}:{one.id}"} if times[one.id] > 1 else {}
+            texts.append(one.model_copy(update=update))
+        found.append(texts)
+    return found

@@ -22,6 +22,8 @@ from records import Document
 Value = dict[str, Any]
 By = Literal["generator", "bin", "group"]
 ALL = "all"
+# What is left of a difference of equal means is the rounding of their sums, and no gain.
+_ROUNDING = 1e-12
 
 
 class Text(NamedTuple):
@@ -116,10 +118,7 @@ def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None,
     if defence == NONE:
         found["respond_ratio"] = (None, _column(float(s.responded) for s in scores))
     else:
-        found["kept_share"] = (
-            None,
-            _column(s.kept / s.claims if s.claims else None for s in scores),
-        )
+        found["kept_share"] = (None, _column(s.kept_share for s in scores))
     return found
 
 
@@ -178,15 +177,15 @@ def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[boo
     topics = [one.document.topic for one, _ in pairs]
     if len({*topics}) > 1:
         differences = np.array([one.precision - of.precision for one, of in pairs])
-        return True, ratio(differences, np.ones(len(pairs)), topics, seed)
+        return True, _told(ratio(differences, np.ones(len(pairs)), topics, seed))
     first, second = _by_topic(attack), _by_topic(honest)
     shared = sorted(first.keys() & second.keys())
     if len(shared) > 1:
         differences = np.array([np.mean(first[t]) - np.mean(second[t]) for t in shared])
-        return True, ratio(differences, np.ones(len(shared)), shared, seed)
+        return True, _told(ratio(differences, np.ones(len(shared)), shared, seed))
     sides = [[(t, v) for t, own in side.items() for v in own] for side in (first, second)]
     values = [np.array([v for _, v in side]) for side in sides]
-    return False, difference(*values, *([t for t, _ in side] for side in sides), seed)
+    return False, _told(difference(*values, *([t for t, _ in side] for side in sides), seed))
 
 
 def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
@@ -296,7 +295,7 @@ def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
 def twin_of(document: Document) -> tuple[str, int | None]:
     """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
     more = document.model_extra or {}
-    return (more["clean"], more["k"]) if {"clean", "k"} <= more.keys() else (document.id, None)
+    return (document.id, None) if more.get("k") is None else (more["clean"], more["k"])
 
 
 # Small steps
@@ -312,7 +311,8 @@ def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
 
 def _made_of(text: Text) -> str | None:
     """The id of the honest text that an attack made this one of, where it says so."""
-    return (text.document.model_extra or {}).get("clean")
+    name = (text.document.model_extra or {}).get("clean")
+    return name if isinstance(name, str) else None
 
 
 def _is(text: Text, field: str | None, stratum: Value) -> bool:
@@ -335,8 +335,16 @@ def mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
     """Value, interval and number of topics, of the rows that have a value."""
     there = ~np.isnan(column)
     topics = [text.document.topic for text, known in zip(texts, there, strict=True) if known]
-    value, ci95, n = ratio(column[there], np.ones(there.sum()), topics, seed)
+    value, ci95, n = _told(ratio(column[there], np.ones(there.sum()), topics, seed))
     return {"value": value, "ci95": ci95, "n": n}
+
+
+def _told(found: Ratio) -> Ratio:
+    """A mean whose numbers are 0 where they are so but for rounding."""
+    value, ci95, n = found
+    low, high = (0.0 if abs(end) < _ROUNDING else end for end in ci95 or (0.0, 0.0))
+    rounded = 0.0 if value is not None and abs(value) < _ROUNDING else value
+    return Ratio(rounded, None if ci95 is None else (low, high), n)
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
