@@ -21,6 +21,7 @@ from pathlib import Path
 from eval.report.page import write_tables
 from eval.report.tables import TextTable
 from records import write_json
+from train.cli import default_precision
 
 HERE = Path(__file__).parent
 KB = Path("data/kb")
@@ -66,7 +67,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
         "training": [
             *("training.py", "--data", f"{KB}/relation_train.jsonl"),
             *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "16", "--max_length", "128"),
-            *("--threads", str(threads)),
+            *("--threads", str(threads), "--precision", default_precision()),
         ],
         "builders": [
             *("builders.py", "--sizes", "1000", "10000", "--topics", "64"),
