@@ -135,10 +135,16 @@ def _training(folder: Path) -> list[ListedRun]:
         return []
     if not isinstance(config["model"], dict):
         return []
-    exported = Path(config.get("export_to") or f"checkpoints/{config['name']}") / "component.json"
+    exported = Path(str(config.get("export_to") or f"checkpoints/{config['name']}"))
+    exported /= "component.json"
     done = exported.is_file() and exported.stat().st_mtime >= began
     curves = folder / "metrics.csv"
-    measure, figure = _best(curves, config) if curves.is_file() else (None, "")
+    try:
+        measure, figure = _best(curves, config) if curves.is_file() else (None, "")
+    except (csv.Error, KeyError, TypeError, ValueError) as error:  # an edited file
+        told = f"{curves}: no curves of a training: {type(error).__name__}: {error}"
+        command = f"train fit {config['name']}"
+        return [ListedRun(folder, command, curves.stat().st_mtime, "unreadable", figure=told)]
     return [
         ListedRun(
             folder,
@@ -156,8 +162,8 @@ def _best(curves: Path, config: dict) -> tuple[str | None, str]:
     with open(curves, encoding="utf-8", newline="", errors="replace") as file:
         # A line without its end is being written, and half a number is another one.
         rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
-    options = config["model"].get("init_args") or {}
-    measure = str(options.get("monitor"))
+    options = config["model"].get("init_args")
+    measure = str(options.get("monitor")) if isinstance(options, dict) else ""
     # Of dev data from one source, training monitors that source's.
     for name in (measure, measure.replace("/macro/", "/")):
         points = [(float(row[name]), row["step"]) for row in rows if row.get(name)]

@@ -42,6 +42,8 @@ class F1AtK(evaluate.Metric):
     def _compute(self, predictions, k=None, abstentions="zero") -> dict:
         if abstentions not in ("zero", "skip"):
             raise ValueError(f"abstentions: {abstentions!r}; give 'zero' or 'skip'")
+        if k is not None and k < 1:
+            raise ValueError(f"k: {k}; give 1 or more, or None for the median number of claims")
         sizes = [len(decisions) for decisions in predictions if decisions]
         k = k or max(1, round(statistics.median(sizes)) if sizes else 1)
         counted = [own for own in predictions if len(own) or abstentions == "zero"]

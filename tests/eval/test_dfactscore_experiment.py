@@ -17,6 +17,7 @@ from eval.experiments.dfactscore import values as dfactscore_values
 from eval.experiments.dfactscore.dfactscore import DFActScore
 from eval.experiments.dfactscore.files import read_texts, reported
 from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, output_type
+from eval.experiments.dfactscore.views import Views
 from eval.formats import write_formats
 from eval.metrics.citations import Citations
 from eval.pipeline import Pipeline
@@ -427,7 +428,10 @@ def test_page_views(tmp_path):
         write_jsonl(tmp_path / "names.jsonl", [odd])
         with pytest.raises(UserError, match="title"):
             run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
-    for views in ("many", -5, math.inf):
+    averages = [{"title": "a", "views": 0.4}, {"title": "b", "views": "0.2"}]
+    write_jsonl(tmp_path / "averages.jsonl", averages)
+    assert Views(tmp_path / "averages.jsonl").is_first("b", ["a", "b"]) == 0
+    for views in ("many", -5, math.inf, math.nan):
         write_jsonl(tmp_path / "names.jsonl", [people[0] | {"views": views}])
         with pytest.raises(UserError, match=r"names.jsonl:1: views: no number from 0 on: "):
             run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))

@@ -87,6 +87,8 @@ def test_f1_at_k(pytestconfig, tmp_path, monkeypatch):
     assert skipped["f1_at_k"] == pytest.approx(2 * 0.75 / 1.75 / 2)
     with pytest.raises(ValueError, match="abstentions"):
         metric.compute(predictions=[[1]], abstentions="keep")
+    with pytest.raises(ValueError, match="k: -1"):
+        metric.compute(predictions=[[1]], k=-1)
 
 
 def test_core_precision(pytestconfig, tmp_path, monkeypatch, relation, unli):

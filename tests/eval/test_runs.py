@@ -145,6 +145,13 @@ def test_a_line_of_the_curves_that_is_being_written_is_not_read(here, capsys, to
     assert listed(capsys)[-1][-1] == "dev/mse 0.100 at step 3"
 
 
+def test_curves_that_someone_edited_are_told_and_hide_no_other(here, capsys):
+    training(here, "unli", ["high,1"], exported=False)
+    rows = listed(capsys)
+    assert [row[3] for row in rows] == ["finished", "finished", "unreadable"]
+    assert "metrics.csv: no curves of a training: ValueError" in rows[-1][-1]
+
+
 def test_another_programs_configuration_is_no_training(here, capsys):
     training(here, "other", ["0.3,1"], exported=False)
     (here / "runs/train/small/other/config.yaml").write_text("{name: x, model: gpt2, trainer: {}}")

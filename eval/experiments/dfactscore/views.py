@@ -22,7 +22,7 @@ class Views:
     """
 
     def __init__(self, path: str | Path):
-        self.views: dict[str, int] = {}
+        self.views: dict[str, float] = {}
         self.names: dict[str, list[str]] = {}
         for number, row in iter_rows(path):
             listed = row["candidates"] if isinstance(row.get("candidates"), list) else [row]
@@ -40,10 +40,11 @@ class Views:
         if page.get("views") in (None, ""):
             return
         try:
-            views = int(page["views"])
+            views = float(page["views"])
         except (TypeError, ValueError, OverflowError):
-            views = -1
-        if views < 0:
+            views = -1.0
+        # Averages a month are given too; no number is neither from 0 on nor finite.
+        if not 0 <= views < math.inf:
             raise BadInput([f"{where}: views: no number from 0 on: {page['views']!r}"])
         self.views[page["title"]] = views
         if name is not None:
