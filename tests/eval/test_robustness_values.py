@@ -277,7 +277,7 @@ def test_verdicts_against_known_labels():
 
     rows = [
         told("A", S="supported supported not_supported", NS="supported"),
-        told("B", S="supported failed", NS="not_supported not_supported"),
+        told("B", S="supported irrelevant failed", NS="not_supported not_supported"),
     ]
     found = list(truth(rows, 0))
     true = only(found, metric="supported_if_true")

@@ -27,7 +27,8 @@ def truth(rows: Sequence[Row], seed: int) -> Iterator[Value]:
     """``supported_if_true`` and ``supported_if_false``: how a metric's verdicts fit known labels.
 
     The share of the claims of that label, of all texts of a kind, that are called supported. A
-    claim has the label of the claim of its text that has the same words; others do not count.
+    claim has the label of the claim of its text that has the same words; others do not count, nor
+    do, as in factual precision, those whose verdict is ``irrelevant`` or ``failed``.
     """
     for metric in rows[0].metrics if rows else ():
         names = names_of([Under(row.document, row.metrics[metric]) for row in rows])
@@ -36,7 +37,8 @@ def truth(rows: Sequence[Row], seed: int) -> Iterator[Value]:
             for row in rows:
                 labels = {claim.text: claim.label for claim in row.document.claims or []}
                 for claim, verdict in Under(row.document, row.metrics[metric]).judged(*name, NONE):
-                    if (label := labels.get(claim.text)) in ("S", "NS"):
+                    label = labels.get(claim.text)
+                    if label in ("S", "NS") and verdict.label != "irrelevant":
                         kind = row.document.kind or "normal"
                         found[kind, label].append((row.document.topic, verdict.label))
             for (kind, label), own in found.items():
