@@ -30,6 +30,9 @@ SEPARATOR = "####SPECIAL####SEPARATOR####"
 TOKENS = 256
 WORDS = 190
 
+# What SQLite calls a file that is torn, or none of its.
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
 _MARK = re.compile(r"</?s>")
 _TERM = re.compile(r"\w+")
 
@@ -86,6 +89,7 @@ class Knowledge:
         self.path = Path(path)
         self.words = words
         self._connection = _open(self.path)
+        self._index: str | None = None
         self._columns("documents", {"title", "text"})
         # Titles that lead to another page; only files of the builder have them.
         self._redirects = self._has("main", "redirects")
@@ -97,11 +101,11 @@ class Knowledge:
         return self.resolve(title) is not None
 
     def __len__(self) -> int:
-        return self._connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+        return self._one("SELECT count(*) FROM documents")
 
     def __iter__(self) -> Iterator[str]:
         """The titles, one at a time, in the file's order."""
-        for (title,) in self._connection.execute("SELECT title FROM documents ORDER BY rowid"):
+        for (title,) in self._rows("SELECT title FROM documents ORDER BY rowid"):
             yield title
 
     @property
@@ -161,13 +165,14 @@ class Knowledge:
         match = _match(query)
         if not match:
             return []
-        found = self._connection.execute(
+        found = self._rows(
             f"SELECT rowid FROM {self._index}.documents_fts WHERE documents_fts MATCH ? "
             "ORDER BY rank, rowid LIMIT ?",
-            (match, k),
-        ).fetchall()
+            match,
+            k,
+        )
         by_row = "SELECT title FROM main.documents WHERE rowid = ?"
-        return [self._connection.execute(by_row, row).fetchone()[0] for row in found]
+        return [self._one(by_row, row) for (row,) in list(found)]
 
     def titles_with(self, words: str, k: int = 5) -> list[str]:
         """Titles of ``k`` pages that have all the words, those with the fewest others first.
@@ -179,9 +184,7 @@ class Knowledge:
         likes = [f"%{word}%" for word in sorted(wanted) if word.isascii()]
         where = " AND ".join(["title LIKE ?"] * len(likes)) or "1"
         found = []
-        for (title,) in self._connection.execute(
-            f"SELECT title FROM documents WHERE {where}", likes
-        ):
+        for (title,) in self._rows(f"SELECT title FROM documents WHERE {where}", *likes):
             own = _words(title.casefold())
             if wanted and wanted <= set(own):
                 found.append((len(own), title))
@@ -199,9 +202,29 @@ class Knowledge:
             )
         return own, text
 
-    def _one(self, query: str, *values: str) -> str | None:
-        row = self._connection.execute(query, values).fetchone()
+    def _one(self, query: str, *values: object) -> Any:
+        row = next(self._rows(query, *values), None)
         return row and row[0]
+
+    def _rows(self, query: str, *values: object) -> Iterator[tuple]:
+        """The rows of an answer.
+
+        Raises:
+            UserError: the file is damaged, or it is none of SQLite's.
+        """
+        try:
+            yield from self._connection.execute(query, values)
+        except (sqlite3.DatabaseError, MemoryError) as error:
+            # One without a name is of a text that is not UTF-8, or of a torn length in the index,
+            # for which no memory is enough; others are the disk's.
+            name = getattr(error, "sqlite_errorname", _DAMAGED[0])
+            if not name.startswith(_DAMAGED):
+                raise
+            or_index = " or its index" if self._index == "beside" else ""
+            raise UserError(
+                f"{self.path}{or_index}: not a whole SQLite file ({error or 'a torn length'}); "
+                "copy or build it again"
+            ) from None
 
     def _has(self, schema: str, table: str) -> bool:
         query = f"SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name = ?"
@@ -224,8 +247,8 @@ class Knowledge:
             mine = self._has("beside", "documents_fts") and self._one(
                 "SELECT value FROM beside.meta WHERE name = 'last_row'"
             )
-        except sqlite3.DatabaseError as error:
-            raise UserError(f"{index}: not a full-text index ({error})") from None
+        except UserError:
+            raise UserError(f"{index}: not a full-text index; build it again") from None
         last = self._connection.execute("SELECT max(rowid) FROM main.documents").fetchone()[0]
         if mine != str(last):
             raise UserError(f"{index}: not an index of {self.path}; build it again")

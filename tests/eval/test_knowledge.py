@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import string
 
@@ -153,6 +154,31 @@ def test_what_is_no_knowledge_source_is_said(tmp_path):
         Knowledge(tmp_path / "other.db")
     with pytest.raises(UserError, match="at least 1"):
         Knowledge(text, words=0)
+
+
+def test_a_file_that_is_damaged_in_its_middle_is_said_in_one_line(tmp_path):
+    pages = [(f"Page {n}", f"Fact {n} of this page. " * 100) for n in range(300)]
+    file = write(tmp_path / "kb.db", pages)
+    raw = bytearray(file.read_bytes())
+    said = []
+    for start in range(8192, len(raw) - 4096, len(raw) // 40):
+        torn = bytearray(raw)
+        torn[start : start + 4096] = b"\xff" * 4096
+        file.write_bytes(torn)
+        try:
+            known = Knowledge(file)
+            for title in list(known):
+                known.passages(title)
+            for n in range(0, 300, 20):
+                known.pages(f"fact {n}")
+                known.titles_with(f"page {n}")
+        except UserError as error:
+            said.append(str(error))
+        except KeyError:
+            pass  # the index of titles lost one
+    assert len(said) > 10
+    lines = re.compile(r"[^\n]+kb\.db: (not a (whole )?SQLite file|documents: the page)[^\n]+")
+    assert [line for line in said if not lines.fullmatch(line)] == []
 
 
 @pytest.mark.parametrize("text", [None, b"bytes"])
