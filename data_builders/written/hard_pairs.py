@@ -153,6 +153,7 @@ def _row(pair: RelationPair, text: str, edit: Edit | None) -> RelationPair:
         label="contradiction" if edit == "negation" else label,
         source=f"hard/{edit or 'whole'}",
         group=group_of(pair),
+        documents=pair.documents,
     )
 
 

@@ -49,8 +49,8 @@ def safe(rows: Sequence[Judged], assessor: str) -> list[str]:
                 "side1_posthoc_eval_data": data,
             }
         )
-    side = rows[0].scored.document.generator if rows else None
-    whole = {"side_1": side or "", "side_2": "none", "per_prompt_data": prompts}
+    generators = sorted({row.scored.document.generator or "" for row in rows} - {""})
+    whole = {"side_1": ", ".join(generators), "side_2": "none", "per_prompt_data": prompts}
     return [json_line(whole | {"autoeval_configs": {"assessor": assessor}})]
 
 

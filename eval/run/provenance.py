@@ -102,7 +102,7 @@ def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _is_missing(where: str, name: str) -> bool:
-    if not name or any(sign in name for sign in "\n{ :"):
+    if not name or any(sign in name for sign in "\n{:"):
         return False
     path = Path(name)
     above = path.parts[0] if len(path.parts) > 1 else ""

@@ -70,8 +70,8 @@ def test_names_change_places_where_it_matters(claim, changed):
 
 
 def build(tmp_path, name="out", **options):
-    rows = [{"premise": PREMISE, "hypothesis": claim, "label": "entailment", "group": "g"}
-            for claim in CLAIMS]  # fmt: skip
+    entailed = {"premise": PREMISE, "label": "entailment", "group": "g", "documents": ["d"]}
+    rows = [entailed | {"hypothesis": claim} for claim in CLAIMS]
     rows.append({"premise": PREMISE, "hypothesis": "Bo won.", "label": "contradiction"})
     write_jsonl(tmp_path / "in.jsonl", rows)
     HardPairs(tmp_path / name, [str(tmp_path / "in.jsonl")], **options).build()
@@ -88,6 +88,7 @@ def test_the_dataset(tmp_path):
     for before, after in zip(whole, changed, strict=True):
         assert before.premise == after.premise == PREMISE
         assert before.group == after.group == "g"
+        assert before.documents == after.documents == ["d"]
         assert before.label == "entailment"
         denied = after.source == "hard/negation"
         assert after.label == ("contradiction" if denied else "not_entailment")

@@ -155,6 +155,13 @@ def test_veriscore_knows_claims_by_their_text(tmp_path):
     assert [(c.text, c.sentence) for c in read.claims] == [("Ann ran.", 1)]
 
 
+def test_safe_names_every_generator(scored, tmp_path):
+    document = scored[1].document.model_copy(update={"generator": "k"})
+    other = scored[1].model_copy(update={"document": document})
+    _, (found,) = written([scored[0], other], "safe", tmp_path)
+    assert found["side_1"] == "k, m"
+
+
 def test_safe_there_and_back(scored, tmp_path):
     path, (found,) = written(scored, "safe", tmp_path)
     assert set(found) == {"side_1", "side_2", "per_prompt_data", "autoeval_configs"}

@@ -119,6 +119,8 @@ def test_a_text_that_can_be_no_files_name_is_no_input(tmp_path):
     texts = ["word " * 90, "a" * 300, str(tmp_path / ("b" * 300)), "two\nlines", "nul\0", ""]
     assert inputs({"template": texts, "more": "c" * 5000}) == {}
     assert missing({"template": texts}) == [f"{texts[2]}: not there (template)"]
+    blank = str(tmp_path / "my run" / "claims 2.jsonl")
+    assert missing({"file": blank}) == [f"{blank}: not there (file)"]
     (tmp_path / "there.txt").write_text("x")
     assert list(inputs([str(tmp_path / "there.txt")])) == [str(tmp_path / "there.txt")]
 
