@@ -38,7 +38,16 @@ from train.export import Export, shown
 from train.judge import compare, complete, differences, given_folder, kind_of, load
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.push import check_push, push
-from train.resume import BEST, LAST, Patience, Resume, WholeFiles, curves_logger, read_state
+from train.resume import (
+    BEST,
+    LAST,
+    LastValidation,
+    Patience,
+    Resume,
+    WholeFiles,
+    curves_logger,
+    read_state,
+)
 from train.steps import KeepSteps
 
 FIT_OPTIONS = {"config", "ckpt_path", *(field.name for field in fields(RunOptions))}
@@ -164,6 +173,7 @@ class TrainCLI(LightningCLI):
                 enable_version_counter=False,
                 save_on_train_epoch_end=False,
             ),
+            LastValidation(),  # before Resume, which writes nothing where a validation follows
             # Before Resume: a run that goes on at a step has that step's weights already.
             steps := KeepSteps(self.folder, options.export_steps, fresh=step == 0),
             Resume(self.folder, options.save_every, fingerprint, fresh=step == 0),

@@ -16,7 +16,7 @@ from pickle import UnpicklingError
 
 import torch
 from lightning import LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint, EarlyStopping
+from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
@@ -59,6 +59,19 @@ class Patience(EarlyStopping):
     def load_state_dict(self, state_dict: dict) -> None:
         """Take what was counted so far, but not the patience."""
         super().load_state_dict(state_dict | {"patience": self.patience})
+
+
+class LastValidation(Callback):
+    """Validates after the last step too, wherever the interval stands: it may be the best one."""
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: dict, idx: int
+    ) -> None:
+        """Ask Lightning to stop here, where it would in any case; it then validates first."""
+        steps = 0 <= trainer.max_steps <= trainer.global_step
+        epochs = 0 <= (trainer.max_epochs or -1) <= trainer.current_epoch + 1
+        if steps or (epochs and trainer.is_last_batch):
+            trainer.should_stop = True
 
 
 class Resume(Checkpoint):
@@ -120,6 +133,8 @@ def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
         return False
     if trainer.val_check_batch is None or not trainer.enable_validation:
         return False
+    if trainer.should_stop:
+        return True
     done = batch_idx if every is not None else trainer.fit_loop.total_batch_idx
     return (done + 1) % trainer.val_check_batch == 0
 

@@ -201,6 +201,25 @@ def test_a_fit_stops_when_nothing_gets_better(arguments: Callable, tmp_path: Pat
     assert len(judged) == 3  # the best, and two no better
 
 
+@pytest.mark.parametrize(
+    ("interval", "end"),
+    [
+        ("3", ["--trainer.max_steps", "5"]),
+        ("2", ["--trainer.max_steps", "-1", "--trainer.max_epochs", "1"]),  # of three steps
+        ("0.7", ["--trainer.max_steps", "-1", "--trainer.max_epochs", "2",
+                 "--trainer.check_val_every_n_epoch", "1"]),
+    ],
+)  # fmt: skip
+def test_the_last_step_is_validated_too(
+    interval: str, end: list[str], arguments: Callable, tmp_path: Path
+) -> None:
+    main(arguments("unli", "--trainer.val_check_interval", interval, *end))
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
+        judged = [int(row["step"]) + 1 for row in csv.DictReader(file) if row["dev/mse"]]
+    assert judged == {"3": [3, 5], "2": [2, 3], "0.7": [2, 5, 6]}[interval]
+    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == judged[-1]
+
+
 def test_what_is_not_given_comes_from_module_and_machine(
     arguments: Callable, tmp_path: Path
 ) -> None:

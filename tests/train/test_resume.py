@@ -64,8 +64,9 @@ def test_a_crash_anywhere_changes_nothing(
     exported = (tmp_path / "checkpoints/whole/model.safetensors").read_bytes()
     curve = (tmp_path / "runs/whole/metrics.csv").read_text(encoding="utf-8")
     first_validation = 4 if interval is IN_STEPS else 3
-    # Within an epoch, at its end (3 steps), after and during a validation, in a later epoch.
-    crashes = [(2, False), (3, False), (4, False), (7, False), (first_validation, True)]
+    # Within an epoch, at its end (3 steps), after and during a validation, in a later epoch, in the
+    # validation of the last step.
+    crashes = [(2, False), (3, False), (4, False), (7, False), (first_validation, True), (9, True)]
     for step, validating in crashes:
         run = f"crash{step}{validating}"
         options = [*OPTIONS, *interval]
