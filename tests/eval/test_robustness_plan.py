@@ -216,3 +216,21 @@ def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch,
         "gain: rare: shares 0 of 2 topics with normal texts, "
         "so that all are compared with all, unpaired",
     ]
+
+
+def test_attacks_whose_honest_text_is_not_scored_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    claims = [{"id": "c", "text": "x", "label": "S"}]
+    shared = {"text": "x", "claims": claims}
+    rows = [{"id": t, "topic": t, "kind": "normal", **shared} for t in "ABC"]
+    made_of = [("A", "A"), ("B", "B"), ("C", "lost"), ("C", None)]
+    rows += [
+        {"id": f"{n}", "topic": t, "kind": "edited", "clean": of, **shared}
+        for n, (t, of) in enumerate(made_of)
+    ]
+    write_jsonl("a.jsonl", rows)
+    Robustness({"labels": Pipeline(Sentences(), [Labels()])}, ["a.jsonl"]).documents()
+    assert capsys.readouterr().err.splitlines() == [
+        "gain: edited: 2 of 4 texts do not count, as the honest text that they were made of "
+        "(`clean`) is not scored",
+    ]

@@ -29,6 +29,7 @@ def of_kinds(
     for document in kept:
         topics[document.kind].add(document.topic)
     honest = topics.pop(against)
+    originals = {document.id for document in kept if document.kind == against}
     for kind, own in topics.items():
         shared = len(own & honest)
         if not own:
@@ -41,6 +42,14 @@ def of_kinds(
             )
         elif drawn is not None and shared < len(honest):
             yield f"texts: {kind}: on {shared} of the {len(honest)} topics that are drawn"
+        texts = [document for document in kept if document.kind == kind]
+        paired = [d for d in texts if (d.model_extra or {}).get("clean") in originals]
+        # Only with such pairs of two topics are texts compared with what they were made of.
+        if len({d.topic for d in paired}) > 1 and len(paired) < len(texts):
+            yield (
+                f"gain: {kind}: {len(texts) - len(paired)} of {len(texts)} texts do not count, as "
+                "the honest text that they were made of (`clean`) is not scored"
+            )
 
 
 def groups_are_topics(kept: Sequence[Document]) -> bool:
