@@ -41,10 +41,16 @@ def resolve_base(base: str) -> Path | str:
     """Turn a base model's name into a local path, or leave a hub id as it is.
 
     Raises:
-        UserError: the package is not installed or does not hold the file.
+        UserError: there is no such folder, or the package is not installed or does not hold the
+            file.
     """
     if not base.startswith(PACKAGE):
-        return Path(base) if Path(base).exists() else base
+        if Path(base).exists():
+            return Path(base)
+        # A hub id is a name, or an owner and a name.
+        if base.startswith((".", "/")) or base.count("/") > 1:
+            raise UserError(f"base model {base}: no such folder; give a hub id or a model folder")
+        return base
     name, _, inside = base.removeprefix(PACKAGE).partition("/")
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:

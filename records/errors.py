@@ -33,7 +33,9 @@ _MADE = {
     "data/preferences_core": "make small",
     "checkpoints/base/all-mpnet-base-v2": "make mpnet",
 }
-_MISSING = re.compile(r"(?:[\w.]+: )?([^\s:]+): (?:no component\.json|no such f(?:ile|older))")
+_MISSING = re.compile(
+    r"(?:[\w.]+: |base model )?([^\s:]+): (?:no component\.json|no such f(?:ile|older))"
+)
 # What jsonargparse says of a class or of one of its options, in whatever else it says around it.
 _OF_CLASS = re.compile(
     r"given class_path '(?P<path>[^']+)': (?:Option '(?P<option>[^']+)' is not accepted|"

@@ -112,7 +112,7 @@ def test_bertscore_by_hand(encoder: Path, tmp_path: Path) -> None:
         ]
         f1 = 2 * precision * recall / (precision + recall)
         assert found == pytest.approx([precision, recall, f1], abs=1e-5)
-    with pytest.raises(UserError, match="/nowhere: no tokenizer"):
+    with pytest.raises(UserError, match="/nowhere: no such folder"):
         BertScore("/nowhere")([(CLAIM, LSS)])
     with pytest.raises(UserError, match="/nowhere: no such model"):
         _ = Lerc("/nowhere").identity

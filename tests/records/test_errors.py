@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from components.base import resolve_base
 from records.errors import IN_DEMO, UserError, made_by, run_door
 
 ROOT = Path(__file__).parents[2]
@@ -247,6 +248,25 @@ def test_a_door_names_the_command_that_makes_a_missing_checkpoint(monkeypatch, c
     assert capsys.readouterr().err == (
         "error: checkpoints/laptop/unli: no component.json; give a folder; `python -m train fit "
         "--config configs/train/laptop/unli.yaml` makes it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "command"),
+    [
+        ("checkpoints/laptop/nli", "python -m train fit --config configs/train/laptop/nli.yaml"),
+        ("checkpoints/base/all-mpnet-base-v2", "make mpnet"),
+    ],
+)
+def test_what_makes_a_base_model_is_told(base, command, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["train"])
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+
+    with pytest.raises(SystemExit):
+        run_door(lambda: resolve_base(base))
+    assert capsys.readouterr().err.endswith(
+        f"{base}: no such folder; give a hub id or a model folder; `{command}` makes it\n"
     )
 
 
