@@ -154,7 +154,7 @@ class Knowledge:
         """Titles of the ``k`` pages that match best, by FTS5's BM25; any word may match.
 
         Raises:
-            UserError: the file has no full-text index.
+            UserError: the file has no full-text index, or one that is damaged.
         """
         if self._index is None:
             raise UserError(
@@ -172,7 +172,10 @@ class Knowledge:
             k,
         )
         by_row = "SELECT title FROM main.documents WHERE rowid = ?"
-        return [self._one(by_row, row) for (row,) in list(found)]
+        titles = [self._one(by_row, row) for (row,) in list(found)]
+        if None in titles:
+            raise self.damaged("it finds a row that is not there")
+        return titles
 
     def titles_with(self, words: str, k: int = 5) -> list[str]:
         """Titles of ``k`` pages that have all the words, those with the fewest others first.
@@ -220,11 +223,14 @@ class Knowledge:
             name = getattr(error, "sqlite_errorname", _DAMAGED[0])
             if not name.startswith(_DAMAGED):
                 raise
-            or_index = " or its index" if self._index == "beside" else ""
-            raise UserError(
-                f"{self.path}{or_index}: not a whole SQLite file ({error or 'a torn length'}); "
-                "copy or build it again"
-            ) from None
+            raise self.damaged(str(error) or "a torn length") from None
+
+    def damaged(self, why: str) -> UserError:
+        """What to raise where the file answers what cannot be."""
+        or_index = " or its index" if self._index == "beside" else ""
+        return UserError(
+            f"{self.path}{or_index}: not a whole SQLite file ({why}); copy or build it again"
+        )
 
     def _has(self, schema: str, table: str) -> bool:
         query = f"SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name = ?"
@@ -359,4 +365,8 @@ class SqliteKnowledge(PageRetriever):
         return [self._passages(self.knowledge.pages(query, k)) for query in queries]
 
     def _passages(self, titles: Sequence[str]) -> list[Passage]:
-        return [passage for title in titles for passage in self.knowledge.passages(title)]
+        try:
+            return [passage for title in titles for passage in self.knowledge.passages(title)]
+        except KeyError as error:
+            # The titles are the file's own.
+            raise self.knowledge.damaged(f"no page {error} for a title that it has") from None

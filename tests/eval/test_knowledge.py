@@ -181,6 +181,19 @@ def test_a_file_that_is_damaged_in_its_middle_is_said_in_one_line(tmp_path):
     assert [line for line in said if not lines.fullmatch(line)] == []
 
 
+def test_an_index_that_finds_rows_that_are_not_there_is_said(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM documents")
+    with pytest.raises(UserError, match="a row that is not there"):
+        Knowledge(path).pages("duck")
+
+
+def test_a_title_that_the_index_of_titles_lost_is_said(path, monkeypatch):
+    monkeypatch.setattr(Knowledge, "resolve", lambda *_: None)
+    with pytest.raises(UserError, match="for a title that it has"):
+        SqliteKnowledge(str(path)).search(["duck"], 1)
+
+
 @pytest.mark.parametrize("text", [None, b"bytes"])
 def test_a_page_without_a_text_is_named(tmp_path, text):
     file = write(tmp_path / "kb.db", [("Ada", text), ("Bob", "")], index=False)
