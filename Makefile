@@ -22,6 +22,7 @@ CONTROL := unli relation
 # What configs/eval/small and configs/experiments/small need beside the demo's.
 MORE := relation_pages relation_conflicts
 AGAINST := preference preference_core
+OTHERS := kb_conflicts attacks knowledge
 SOURCES := $(wildcard records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -95,12 +96,13 @@ runs/demo/report.html: runs/demo/results.json
 small: $(READY) ## all that configs/*/small need to run, in about two hours
 	@$(MAKE) --no-print-directory -j2 small-steps
 
-small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json
+small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json $(OTHERS:%=data/%/manifest.json)
 
-data/kb_conflicts/manifest.json: $(READY) configs/data/small/kb_conflicts.yaml $(BUILDERS) $(SOURCES)
-	@mkdir -p $(LOGS); echo "building  data/kb_conflicts (log: $(LOGS)/kb_conflicts.log)"
-	@$(PY) -m data_builders kb_conflicts --config configs/data/small/kb_conflicts.yaml > $(LOGS)/kb_conflicts.log 2>&1 \
-	  || { tail -n 20 $(LOGS)/kb_conflicts.log; exit 1; }
+$(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
+	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
+	@$(PY) -m data_builders $* --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+
+data/attacks/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
 
 $(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
 

@@ -178,6 +178,27 @@ def test_k_of_0_and_its_twin_are_told_apart(config):
     assert {r.variant for r in own if r.metric == "gain"} == {0, 2}
 
 
+def test_f1_at_k_stands_beside_precision(config, capsys):
+    config.write_text(config.read_text().replace("experiment:\n", "experiment:\n  k: 2\n", 1))
+    run(config, "one")
+    printed = capsys.readouterr().out
+    rows = read_results("one/results.json").results
+    names = {(r.assessor, r.metric) for r in rows if r.metric in ("factual_precision", "f1_at_k")}
+    assert names == {
+        *((m, "factual_precision") for m in ("nli", "bare")),
+        *((f"{m}, F1@2", "f1_at_k") for m in ("nli", "bare")),
+    }
+    for metric in ("gain", "cost", "break_even"):
+        assert {r.assessor for r in rows if r.metric == metric} >= {"nli", "nli, F1@2"}, metric
+    assert "nli, F1@2" in printed
+    tables = Path("one", "tables.md").read_text()
+    assert "| nli, F1@2 | F1@K of normal texts |" in tables
+    assert "| nli | precision of normal texts |" in tables
+    kept = tables.split("What a defence keeps")[1].split("\n## ")[0]
+    assert "nli" in kept
+    assert "F1@2" not in kept
+
+
 # What the options choose
 
 

@@ -332,7 +332,7 @@ def test_tables_and_figures_are_files_as_well(whole_run):
     assert names >= {f"{name}.{end}" for name in both for end in ("svg", "csv")}
     with open(whole_run / "figures/curve_appended.csv", newline="") as table:
         points = list(csv.DictReader(table))
-    assert [(p["defence"], p["k"], p["precision"], p["clean"]) for p in points[:3]] == [
+    assert [(p["defence"], p["k"], p["score"], p["clean"]) for p in points[:3]] == [
         ("none", "0", "0.4", "0.6"),
         ("none", "2", "0.55", "0.6"),
         ("none", "4", "0.8", "0.6"),

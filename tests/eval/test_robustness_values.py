@@ -6,6 +6,7 @@ from eval.experiments.robustness.correlations import agreement, truth
 from eval.experiments.robustness.grid import NONE, Judged, Row
 from eval.experiments.robustness.values import (
     Text,
+    by_precision,
     cells_of,
     costs,
     curve,
@@ -213,6 +214,47 @@ def test_bounds_count_failures_as_supported_or_not():
         {None: 0.625, "failed_supported": 0.65, "failed_not_supported": 0.55}
     )
     assert {v["failed"] for v in found} == {2}
+
+
+def test_f1_at_k_counts_what_a_text_says():
+    one_fact = Text(document("A", "repetitive"), score(1.0, judged=2), k=10)
+    honest = Text(document("A"), score(0.5, judged=8), k=10)
+    # P = 1, R = 2/10; P = 1/2, R = 4/10
+    assert (one_fact.value, honest.value) == pytest.approx((2 * 0.2 / 1.2, 2 * 0.2 / 0.9))
+    assert Text(document("A"), score(1.0, judged=30), k=10).value == 1
+    assert Text(document("A"), score(0.0), k=10).value == 0
+    refusal, unjudged = score(None, judged=0), score(None, judged=0, failed=3)
+    unjudged = unjudged.model_copy(update={"responded": True})
+    assert Text(document("A"), refusal, k=10).value == 0
+    assert Text(document("A"), unjudged, k=10).value != Text(document("A"), unjudged, k=10).value
+    # All three failures supported: P = 1, R = 3/10
+    bounds = [Text(document("A"), unjudged, k=10).bound(said) for said in (True, False)]
+    assert bounds == pytest.approx([2 * 0.3 / 1.3, 0])
+
+
+def test_each_metric_stands_there_by_f1_at_k_as_well():
+    own = {"a": (1.0, 2), "b": (0.5, 8)}
+    rows = []
+    for topic in "ABC":
+        for kind, (precision, judged) in (("normal", own["b"]), ("repetitive", own["a"])):
+            judged = Judged(
+                claims=[],
+                selections={},
+                verdicts=[],
+                again={},
+                scores=[score(precision, judged=judged)],
+            )
+            rows.append(Row(document=document(topic, kind), metrics={"m": judged}))
+    cells = cells_of(rows, 10)
+    assert list(cells) == [("m", NONE), ("m, F1@10", NONE)]
+    assert list(by_precision(cells)) == [("m", NONE)]
+    found = list(gains(cells, "normal", (), [], 0))
+    assert only(found, metric="gain", assessor="m")["value"] == pytest.approx(0.5)
+    by_k = only(found, metric="gain", assessor="m, F1@10")["value"]
+    assert by_k == pytest.approx(2 * 0.2 / 1.2 - 2 * 0.2 / 0.9)
+    means = [v for v in of_texts(cells, [], 0) if v["assessor"] == "m, F1@10"]
+    assert {v["metric"] for v in means} == {"f1_at_k"}, "the claims are the precision's"
+    assert not list(agreement(cells, "normal")), "one metric by two scores is no two metrics"
 
 
 def test_kept_share_is_of_claims_before_the_defence():

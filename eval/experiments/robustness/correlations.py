@@ -16,6 +16,7 @@ from eval.experiments.robustness.values import (
     Text,
     Value,
     by_kind,
+    by_precision,
     correlation,
     fisher,
     label_of,
@@ -64,7 +65,7 @@ def agreement(cells: Cells, kind: str) -> Iterator[Value]:
     """
     scored = {
         place: {t.document.id: t for t in by_kind(texts).get(kind, [])}
-        for place, texts in cells.items()
+        for place, texts in by_precision(cells).items()
     }
     places = list(scored)
     for index, (metric, defence) in enumerate(places):
@@ -74,7 +75,7 @@ def agreement(cells: Cells, kind: str) -> Iterator[Value]:
             pairs = _paired(scored[metric, defence], scored[other_metric, other])
             if len(pairs) < 3:
                 continue
-            value = correlation([(one.precision, two.precision) for one, two in pairs])
+            value = correlation([(one.value, two.value) for one, two in pairs])
             topics = len({one.document.topic for one, _ in pairs})
             yield {
                 "metric": "pearson",
@@ -92,4 +93,4 @@ def agreement(cells: Cells, kind: str) -> Iterator[Value]:
 
 def _paired(first: Mapping[str, Text], second: Mapping[str, Text]) -> list[tuple[Text, Text]]:
     pairs = [(first[i], second[i]) for i in first if i in second]
-    return [(a, b) for a, b in pairs if not math.isnan(a.precision + b.precision)]
+    return [(a, b) for a, b in pairs if not math.isnan(a.value + b.value)]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.lookup import CLEAN, Lookup
 from eval.experiments.robustness.tables import NO_DEFENCE, curve_names
-from eval.experiments.robustness.values import Cells, Text, cells_of
+from eval.experiments.robustness.values import SCORES, Cells, Text, cells_of
 from eval.metrics.document import DocumentScore
 from eval.report.comparison import TextScores
 from eval.report.figures import Drawing, Line, Points, lines
@@ -44,16 +44,22 @@ def curve_drawings(own: Lookup) -> dict[str, Drawing]:
                 panels[metric] = curves
         if panels:
             label = "adversarial sentences behind (k)"
-            svg = curve_panels(panels, label, "factual precision", own.curves[name])
+            svg = curve_panels(panels, label, _score(own), own.curves[name])
             title = f"Corrupted texts with k adversarial sentences behind ({name})"
             found[file] = Drawing(title, svg, rows)
     return found
 
 
+def _score(own: Lookup) -> str:
+    """What a curve's points are."""
+    by_k = any(row.metric == SCORES[1] for row in own.rows)
+    return "factual precision, or F1@K" if by_k else "factual precision"
+
+
 def _curve(own: Lookup, place: tuple[str, str], name: str) -> tuple[Curve, list[dict]]:
-    points = [(k, own.get("factual_precision", place, name, k)) for k in own.curves[name]]
+    points = [(k, own.score(place, name, k)) for k in own.curves[name]]
     known = [(k, row) for k, row in points if row is not None and row.value is not None]
-    clean = own.get("factual_precision", place, name, CLEAN)
+    clean = own.score(place, name, CLEAN)
     least = own.get("break_even", place, name)
     at = None if least is None else least.value
     crossing = next(((k, row.value) for k, row in known if k == at), None)
@@ -65,7 +71,7 @@ def _curve(own: Lookup, place: tuple[str, str], name: str) -> tuple[Curve, list[
     level = None if clean is None else clean.value
     shared = {"metric": place[0], "defence": place[1], "curve": name, "clean": level}
     rows = [
-        shared | {"k": k, "precision": row.value} | _ends(row) | {"break_even": at, "n": row.n}
+        shared | {"k": k, "score": row.value} | _ends(row) | {"break_even": at, "n": row.n}
         for k, row in known
     ]
     return Curve(line, level, crossing), rows
@@ -191,8 +197,8 @@ def _boxes(own: Lookup, cells: Cells, group_of) -> dict[tuple[str, str], dict[st
         values: dict[str, list[float]] = defaultdict(list)
         for text in texts:
             group = group_of(text)
-            if group is not None and not math.isnan(text.precision):
-                values[group].append(text.precision)
+            if group is not None and not math.isnan(text.value):
+                values[group].append(text.value)
         boxes = {group: box_of(column) for group, column in values.items()}
         found[metric, defence] = {group: box for group, box in boxes.items() if box is not None}
     return found

@@ -17,7 +17,7 @@ def kept_table(own: Lookup, controls: Lookup, targets: Sequence[dict]) -> TextTa
     others = [d for d in controls.defences if d not in own.defences]
     rows = []
     met: dict[tuple[str, int], list[bool | None]] = defaultdict(list)
-    for metric in own.metrics:
+    for metric in own.precisions:
         for kind in own.kinds:
             cells = []
             for defence in (*own.defences[1:], *others):

@@ -118,5 +118,5 @@ def of_values(
             told = f"curves: {row['kind']}: {row['n']} of {topics[row['kind']]} topics count by"
             lacking[told].append(shown)
     for told, where in lacking.items():
-        why = ", of the others a text at some k has no precision" * told.startswith("curves")
+        why = ", of the others a text at some k has no score" * told.startswith("curves")
         yield f"{told} {', '.join(where)}{why}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from eval.experiments.robustness.grid import NONE
-from eval.experiments.robustness.values import ALL
+from eval.experiments.robustness.values import ALL, SCORES, with_k
 from records import Result, ResultFile
 
 UNPAIRED = "unpaired"
@@ -25,7 +25,8 @@ class Lookup:
     Attributes:
         rows: the results.
         against: kind of the honest texts.
-        metrics: in the run's order, as are the others.
+        metrics: in the run's order, as are the others; each by F1@K is one of its own.
+        precisions: those by precision; what is not a score is theirs alone.
         defences: ``none`` first.
         kinds: kinds of texts, honest ones first.
         attacks: the kinds that have a gain.
@@ -36,6 +37,7 @@ class Lookup:
     rows: Sequence[Result]
     against: str
     metrics: list[str] = field(init=False)
+    precisions: list[str] = field(init=False)
     defences: list[str] = field(init=False)
     kinds: list[str] = field(init=False)
     attacks: list[str] = field(init=False)
@@ -45,8 +47,9 @@ class Lookup:
 
     def __post_init__(self):
         self._found = {_key(row): row for row in self.rows}
-        scored = [row for row in self.rows if row.metric == "factual_precision"]
+        scored = [row for row in self.rows if row.metric in SCORES]
         self.metrics, self.defences = metrics_and_defences(scored)
+        self.precisions = distinct(r.assessor for r in scored if r.metric == SCORES[0])
         curves = [row for row in self.rows if row.metric == "break_even"]
         self.curves = {
             name: sorted({r.variant for r in self.rows if of_curve(r) and r.kind == name})
@@ -77,6 +80,17 @@ class Lookup:
         """
         return self._found.get((metric, *place, kind, variant, *stratum))
 
+    def score(
+        self,
+        place: tuple[str, str],
+        kind: str,
+        variant: str | int | None = None,
+        stratum: Stratum = WHOLE,
+    ) -> Result | None:
+        """The mean score: factual precision, or F1@K of a metric that is by F1@K."""
+        found = (self.get(name, place, kind, variant, stratum) for name in SCORES)
+        return next(filter(None, found), None)
+
     def gamed(self, place: tuple[str, str], kind: str) -> bool | None:
         """Whether the gain's interval is above 0; ``None`` where there is no gain or interval."""
         return above_0(self.get("gain", place, kind))
@@ -89,7 +103,7 @@ class Lookup:
 
     def without_room(self, metric: str) -> bool:
         """Whether honest texts score so high without a defence that nothing can be gained."""
-        row = self.get("factual_precision", (metric, NONE), self.against)
+        row = self.score((metric, NONE), self.against)
         return row is not None and row.value is not None and row.value > ROOM
 
 
@@ -106,8 +120,12 @@ def _is_control(row: Result, controls: Sequence[str]) -> bool:
     names = {row.selection, row.assessor}
     if row.metric == "pearson":
         names.add(row.against)
-    # A metric with several verdicts has their names behind its own.
-    return any(n == c or (n or "").startswith(f"{c}.") for n in names for c in controls)
+    # A metric with several verdicts has their names behind its own, and by F1@K that.
+    return any(
+        name == control or (name or "").startswith((f"{control}.", with_k(control, "")))
+        for name in names
+        for control in controls
+    )
 
 
 def of_curve(row: Result) -> bool:

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from jsonargparse.typing import PositiveInt
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from eval.experiments.experiment import (
@@ -97,6 +98,9 @@ class Robustness(Experiment):
             ``tuning``, here or by ``experiment core_settings``, are reported on ``test``.
         by: what results are also given by, one value of it at a time; not by groups of which each
             topic has its own.
+        k: score the texts also by F1@K (SAFE, 2403.18802, section 5), each metric a second time:
+            K is how many supported subclaims a full answer has. Precision does not see that a text
+            which repeats one fact says little; F1@K of what a defence keeps does.
         targets: bounds on the kept share, shown in the report.
         training_logs: name to folder of a training run, for the report's training curves.
         domain: named in the results.
@@ -121,6 +125,7 @@ class Robustness(Experiment):
         topics: int = 0,
         half: Half | None = None,
         by: list[By] = EVERY_FIELD,
+        k: PositiveInt | None = None,
         targets: list[Target] = [],  # noqa: B006
         training_logs: dict[str, str] = {},  # noqa: B006
         domain: str = "biographies",
@@ -144,6 +149,7 @@ class Robustness(Experiment):
         self.topics = topics
         self.half = half
         self.by = by
+        self.k = k
         self.targets = targets
         self.training_logs = training_logs
         self.domain = domain
@@ -164,7 +170,7 @@ class Robustness(Experiment):
         documents, curves = self._texts()
         self._training_curves(run.output)
         rows = run.documents("texts", score, documents, Row)
-        cells = cells_of(rows)
+        cells = cells_of(rows, self.k)
         single = left_out.groups_are_topics(documents)
         by: list[By] = [field for field in self.by if not (single and field == "group")]
         values = [
@@ -177,7 +183,7 @@ class Robustness(Experiment):
         of_curves: list[CurveRow] = []
         for name, texts in curves.items():
             own = run.documents(f"curve {name}", score, texts, Row)
-            values += curve(name, cells_of(own), self.seed)
+            values += curve(name, cells_of(own, self.k), self.seed)
             of_curves += [CurveRow(curve=name, **dict(row)) for row in own]
         topics = {name: len({d.topic for d in texts}) for name, texts in curves.items()}
         self._leave_out(left_out.of_values(values, topics, self.controls))

@@ -36,9 +36,10 @@ def curve_names(own: Lookup) -> list[str]:
 
 
 _NOTE = (
-    "Gain: precision of the attack’s texts minus that of the honest ones, paired by topic where "
-    "at least two topics have both, or with the honest text that it was made of; gamed: its "
-    "interval is above 0. Rise: the same of texts that are better. Cost: precision of honest "
+    "Gain: score of the attack’s texts (precision, or F1@K where the metric says so) minus that of "
+    "the honest ones, paired by topic where at least two topics have both, or with the honest text "
+    "that it was made of; gamed: its "
+    "interval is above 0. Rise: the same of texts that are better. Cost: score of honest "
     "texts without the defence minus that with it. Break-even: the least k at which corrupted "
     "texts with k adversarial sentences behind are above their clean twins in the mean. In the "
     "drawing: bands are 95 % intervals, dashed lines the clean twins, a star the break-even."
@@ -50,6 +51,7 @@ def _gains(own: Lookup, title: str, note: str, figures: Sequence[str] = ()) -> T
     lines = [(f"gain of {attack} texts", "gain", attack, _short_gain) for attack in own.attacks]
     lines += [(f"rise of {kind} texts", "rise", kind, _short_signed) for kind in own.rising]
     lines.append((f"precision of {texts}", "factual_precision", own.against, _short))
+    lines.append((f"F1@K of {texts}", "f1_at_k", own.against, _short))
     lines.append((f"cost on {texts}", "cost", own.against, _short_signed))
     lines += [(f"break-even of {curve}", "break_even", curve, _break_even) for curve in own.curves]
     rows = []
@@ -155,17 +157,18 @@ def _precision(own: Lookup) -> TextTable:
             more = [shown(own.get(n, (metric, NONE), kind)) for n in ("claims", "respond_ratio")]
             rows.append([metric, kind, *cells, *more])
     note = (
-        "Mean share of supported subclaims, without FActScore’s length penalty. Where something "
+        "Mean share of supported subclaims, without FActScore’s length penalty; or F1@K where the "
+        "metric says so, its recall the supported subclaims by K, at most 1. Where something "
         "failed, bounds: all failures counted as not supported, and as supported."
     )
     head = ["Metric", "Kind of text", *_heads(own), "Subclaims", "Texts that respond"]
-    return TextTable("Factual precision by kind of text", note, head, rows, ["by_kind"])
+    return TextTable("Score by kind of text", note, head, rows, ["by_kind"])
 
 
 def _bounded(own: Lookup, place: tuple[str, str], kind: str, at: Stratum = WHOLE) -> Cell:
-    found = shown(own.get("factual_precision", place, kind, stratum=at))
+    found = shown(own.score(place, kind, stratum=at))
     names = ("failed_not_supported", "failed_supported")
-    ends = [own.get("factual_precision", place, kind, name, at) for name in names]
+    ends = [own.score(place, kind, name, at) for name in names]
     if any(end is None or end.value is None for end in ends):
         return found
     bounds = " to ".join(number(end.value) for end in ends)
@@ -183,7 +186,7 @@ def _curves(own: Lookup, curve: str) -> TextTable:
             cells = [_curve_cell(own, (metric, d), curve, variant) for d in own.defences]
             rows.append([metric, name, *cells])
     note = (
-        "Factual precision of corrupted texts with k adversarial sentences behind, of documents "
+        "Score of corrupted texts with k adversarial sentences behind, of documents "
         "that have a value at every k; behind it the difference to the clean twins. Brackets: 95 % "
         "intervals over topics."
     )
@@ -192,7 +195,7 @@ def _curves(own: Lookup, curve: str) -> TextTable:
 
 
 def _curve_cell(own: Lookup, place: tuple[str, str], curve: str, variant: str | int) -> Cell:
-    found = shown(own.get("factual_precision", place, curve, variant))
+    found = shown(own.score(place, curve, variant))
     gain = own.get("gain", place, curve, variant)
     if variant == CLEAN or gain is None or gain.value is None:
         return found
@@ -274,7 +277,7 @@ def _strata(own: Lookup) -> list[TextTable]:
         rows = [line for at in own.strata(field) for line in _of_stratum(own, at)]
         if rows:
             heads = _heads(own)
-            head = ["Topics", "Metric", "Kind of text", *(f"precision: {d}" for d in heads)]
+            head = ["Topics", "Metric", "Kind of text", *(f"score: {d}" for d in heads)]
             head += [*(f"gain: {d}" for d in heads), *(f"kept: {d}" for d in heads[1:])]
             head[0] = title.capitalize()
             found.append(TextTable(f"By {title}", "", head, rows, within=True))

@@ -1,7 +1,8 @@
 """What a grid of metrics and defences says about gaming: gain, cost, curve, agreement.
 
 Source: Core (2407.03572), sections 5.2 and 5.3, Tables 2 and 4, Figure 4. All values are means over
-texts of factual precision under one metric and one defence; intervals are over topics.
+texts of factual precision, or of F1@K (SAFE, 2403.18802, section 5), under one metric and one
+defence; intervals are over topics.
 """
 
 from __future__ import annotations
@@ -15,35 +16,58 @@ import numpy as np
 
 from components.statistics import Ratio, difference, pearson, ratio, spearman
 from eval.experiments.robustness.grid import NONE, Row, Under
-from eval.metrics.document import DocumentScore
+from eval.metrics.document import DocumentScore, f1_at_k
 from eval.metrics.probabilities import labelled_precision
 from records import Document
 
 Value = dict[str, Any]
 By = Literal["generator", "bin", "group"]
 ALL = "all"
+# Names of a mean score in the results: that of a metric, and that of the same with K.
+SCORES = ("factual_precision", "f1_at_k")
 # What is left of a difference of equal means is the rounding of their sums, and no gain.
 _ROUNDING = 1e-12
 
 
 class Text(NamedTuple):
-    """A text with its score by one metric under one defence."""
+    """A text with its score by one metric under one defence.
+
+    Attributes:
+        k: of F1@K; ``None`` where the score is precision.
+    """
 
     document: Document
     score: DocumentScore
+    k: int | None = None
 
     @property
-    def precision(self) -> float:
-        """NaN where the text does not respond or nothing could be judged."""
-        return math.nan if self.score.precision is None else self.score.precision
+    def value(self) -> float:
+        """The score: NaN where nothing could be judged; of a refusal NaN, and F1@K 0."""
+        precision = self.score.precision
+        if self.k and not self.score.responded:
+            return 0.0
+        if precision is None:
+            return math.nan
+        return f1_at_k(precision, self.score.supported, self.k) if self.k else precision
+
+    def bound(self, supported: bool) -> float:
+        """The score if all claims that failed were supported, or none."""
+        total = self.score.judged + self.score.failed
+        if not self.score.responded or not total:
+            return self.value
+        count = self.score.supported + supported * self.score.failed
+        return f1_at_k(count / total, count, self.k) if self.k else count / total
 
 
 # Metric (with the name of its verdict, where it has several) and defence to the texts' scores.
 Cells = dict[tuple[str, str], list[Text]]
 
 
-def cells_of(rows: Sequence[Row]) -> Cells:
-    """The scores of all texts by metric and defence; a text without verdicts is in all of them."""
+def cells_of(rows: Sequence[Row], k: int | None = None) -> Cells:
+    """The scores of all texts by metric and defence; a text without verdicts is in all of them.
+
+    With ``k`` each metric stands there a second time, by F1@K in the place of precision.
+    """
     found: Cells = defaultdict(list)
     for metric in rows[0].metrics if rows else ():
         under = [Under(row.document, row.metrics[metric]) for row in rows]
@@ -54,7 +78,20 @@ def cells_of(rows: Sequence[Row]) -> Cells:
                 for name in [own] if own in names or not names else names:
                     label = label_of(metric, name, names)
                     found[label, score.selection].append(Text(one.document, score))
+    if k:
+        for (label, defence), texts in list(found.items()):
+            found[with_k(label, k), defence] = [text._replace(k=k) for text in texts]
     return dict(found)
+
+
+def with_k(metric: str, k: int | str) -> str:
+    """The name of a metric by F1@K; with an empty K what all such names begin with."""
+    return f"{metric}, F1@{k}"
+
+
+def by_precision(cells: Cells) -> Cells:
+    """Those of them that are not by F1@K."""
+    return {place: texts for place, texts in cells.items() if not any(t.k for t in texts)}
 
 
 def names_of(under: Sequence[Under]) -> list[tuple[str, str]]:
@@ -89,8 +126,8 @@ def strata(texts: Sequence[Text], by: Sequence[By]) -> Iterator[tuple[Value, lis
 def of_texts(cells: Cells, by: Sequence[By], seed: int) -> Iterator[Value]:
     """``factual_precision`` and ``claims``, ``respond_ratio``, with a defence ``kept_share``.
 
-    Beside each precision its bounds, as ``variant``: what it would be if every claim that could not
-    be judged were supported, or none.
+    By F1@K only ``f1_at_k``. Beside each score its bounds, as ``variant``: what it would be if
+    every claim that could not be judged were supported, or none.
     """
     for (metric, defence), texts in cells.items():
         for kind, own in by_kind(texts).items():
@@ -107,14 +144,15 @@ def of_texts(cells: Cells, by: Sequence[By], seed: int) -> Iterator[Value]:
 
 def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None, np.ndarray]]:
     scores = [text.score for text in texts]
-    found = {
-        "factual_precision": (None, np.array([text.precision for text in texts])),
-        "claims": (None, _column(s.kept if s.responded else None for s in scores)),
-    }
+    name = _name(texts)
+    found = {name: (None, np.array([text.value for text in texts]))}
     if any(score.failed for score in scores):
-        for variant, share in (("failed_supported", 1), ("failed_not_supported", 0)):
-            column = _column(_bound(score, share) for score in scores)
-            found[f"factual_precision:{variant}"] = (variant, column)
+        for variant, said in (("failed_supported", True), ("failed_not_supported", False)):
+            column = np.array([text.bound(said) for text in texts])
+            found[f"{name}:{variant}"] = (variant, column)
+    if any(text.k for text in texts):
+        return found  # the claims are those of the precision
+    found["claims"] = (None, _column(s.kept if s.responded else None for s in scores))
     if defence == NONE:
         found["respond_ratio"] = (None, _column(float(s.responded) for s in scores))
     else:
@@ -122,12 +160,9 @@ def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None,
     return found
 
 
-def _bound(score: DocumentScore, share: float) -> float | None:
-    """The precision if ``share`` of the failed claims were supported."""
-    total = score.judged + score.failed
-    if not score.responded or not total:
-        return score.precision
-    return (score.supported + share * score.failed) / total
+def _name(texts: Sequence[Text]) -> str:
+    """What the texts' mean score is called in the results."""
+    return SCORES[any(text.k for text in texts)]
 
 
 # Gain and cost
@@ -170,13 +205,13 @@ def gained(shared: Value, value: float | None, ci95: tuple[float, float] | None)
 
 
 def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[bool, Ratio]:
-    """Whether topics or texts were paired, and the mean difference of precision."""
+    """Whether topics or texts were paired, and the mean difference of the score."""
     texts = {t.document.id: t for t in honest}
     pairs = [(t, texts[name]) for t in attack if (name := _made_of(t)) in texts]
-    pairs = [(t, of) for t, of in pairs if not math.isnan(t.precision - of.precision)]
+    pairs = [(t, of) for t, of in pairs if not math.isnan(t.value - of.value)]
     topics = [one.document.topic for one, _ in pairs]
     if len({*topics}) > 1:
-        differences = np.array([one.precision - of.precision for one, of in pairs])
+        differences = np.array([one.value - of.value for one, of in pairs])
         return True, _told(ratio(differences, np.ones(len(pairs)), topics, seed))
     first, second = _by_topic(attack), _by_topic(honest)
     shared = sorted(first.keys() & second.keys())
@@ -191,28 +226,29 @@ def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[boo
 def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
     """What each defence does to honest texts.
 
-    - ``cost``: mean over texts of precision without it minus precision with it;
+    - ``cost``: mean over texts of the score without it minus the score with it;
     - ``label_correlation``: Pearson's correlation of the texts' precision with that of their labels
-      (S against NS), where they have any, also without a defence;
-    - ``generator_order``: Spearman's correlation of the generators' mean precision with and without
+      (S against NS), where they have any, also without a defence; not of F1@K;
+    - ``generator_order``: Spearman's correlation of the generators' mean score with and without
       it, of three generators or more.
     """
     for (metric, defence), texts in cells.items():
         own = by_kind(texts).get(against, [])
         shared = {"assessor": metric, "selection": defence, "kind": against}
-        yield from _label_correlation(own, shared, seed)
+        if not any(text.k for text in own):
+            yield from _label_correlation(own, shared, seed)
         if defence == NONE or not own:
             continue
         without = {t.document.id: t for t in by_kind(cells[metric, NONE]).get(against, [])}
         for stratum, some in strata(own, by):
-            column = np.array([without[t.document.id].precision - t.precision for t in some])
+            column = np.array([without[t.document.id].value - t.value for t in some])
             row = shared | stratum | {"metric": "cost", "against": NONE}
             yield row | {"failed": sum(t.score.failed for t in some)} | mean(column, some, seed)
         yield from _order(own, without, shared)
 
 
 def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Iterator[Value]:
-    pairs = [(t, t.precision, labelled_precision(t.document.claims or [])) for t in texts]
+    pairs = [(t, t.value, labelled_precision(t.document.claims or [])) for t in texts]
     pairs = [(t, one, other) for t, one, other in pairs if other is not None and one == one]
     if len(pairs) < 3:
         return
@@ -232,7 +268,7 @@ def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Itera
 def _order(texts: Sequence[Text], without: Mapping[str, Text], shared: Value) -> Iterator[Value]:
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for text in texts:
-        pair = (without[text.document.id].precision, text.precision)
+        pair = (without[text.document.id].value, text.value)
         if text.document.generator is not None and not any(map(math.isnan, pair)):
             means[text.document.generator].append(pair)
     if len(means) > 2:
@@ -255,9 +291,9 @@ def _order(texts: Sequence[Text], without: Mapping[str, Text], shared: Value) ->
 def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
     """Corrupted texts with k adversarial sentences behind, against their clean twins (section 5.3).
 
-    Documents count whose clean twin and whose text at every k have a precision.
+    Documents count whose clean twin and whose text at every k have a score.
 
-    - ``factual_precision`` by ``variant``: ``clean``, or k;
+    - ``factual_precision``, or ``f1_at_k``, by ``variant``: ``clean``, or k;
     - ``gain`` at k against ``clean``;
     - ``break_even``: the least k at which the corrupted texts are above the clean ones in the mean;
       no value where none is.
@@ -271,17 +307,17 @@ def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
         whole = [
             own
             for own in by_document.values()
-            if all(k in own and not math.isnan(own[k].precision) for k in (None, *every))
+            if all(k in own and not math.isnan(own[k].value) for k in (None, *every))
         ]
         shared = {"assessor": metric, "selection": defence, "kind": name, "generator": ALL}
         shared["failed"] = sum(t.score.failed for own in whole for t in own.values())
-        clean = np.array([own[None].precision for own in whole])
+        clean = np.array([own[None].value for own in whole])
         least = None
         for k in (None, *every):
             told = [own[k] for own in whole]
-            column = np.array([text.precision for text in told])
+            column = np.array([text.value for text in told])
             row = shared | {"variant": "clean" if k is None else k}
-            yield row | {"metric": "factual_precision"} | mean(column, told, seed)
+            yield row | {"metric": _name(texts)} | mean(column, told, seed)
             if k is not None:
                 own = mean(column - clean, told, seed)
                 yield row | {"metric": "gain", "against": "clean"} | own
@@ -322,8 +358,8 @@ def _is(text: Text, field: str | None, stratum: Value) -> bool:
 def _by_topic(texts: Sequence[Text]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = defaultdict(list)
     for text in texts:
-        if not math.isnan(text.precision):
-            found[text.document.topic].append(text.precision)
+        if not math.isnan(text.value):
+            found[text.document.topic].append(text.value)
     return found
 
 

@@ -146,7 +146,7 @@ def _with(own: Lookup, place: tuple[str, str], gamed: list[str]) -> str:
 
 
 def _honest(own: Lookup, metric: str) -> str:
-    row = own.get("factual_precision", (metric, NONE), own.against)
+    row = own.score((metric, NONE), own.against)
     if row is None or row.value is None:
         return ""
     text = f"{own.against} texts score {row.value:.2f}"
@@ -164,7 +164,7 @@ def _of_curve(own: Lookup, metric: str, name: str) -> str:
     told = []
     for defence in own.defences:
         row = own.get("break_even", (metric, defence), name)
-        clean = own.get("factual_precision", (metric, defence), name, CLEAN)
+        clean = own.score((metric, defence), name, CLEAN)
         if row is None or clean is None or clean.value is None:
             continue
         how = "without a defence" if defence == NONE else f"with {defence}"
