@@ -81,7 +81,7 @@ class SeveralClaims:
         for place, one in enumerate(asked):
             first.setdefault(_question(one), place)
         groups = self._groups(asked, list(first.values()))
-        prompts = [self._messages([asked[place] for place in group]) for group in groups]
+        prompts = [self.messages([asked[place] for place in group]) for group in groups]
         reads = [
             partial(labels_of_numbers, answers=self.answers, count=len(group)) for group in groups
         ]
@@ -100,7 +100,8 @@ class SeveralClaims:
             found += [row[start : start + size] for start in range(0, len(row), size)]
         return [group for group in found if len(group) > 1]
 
-    def _messages(self, group: Sequence[Asked]) -> list[dict[str, str]]:
+    def messages(self, group: Sequence[Asked]) -> list[dict[str, str]]:
+        """The prompt about a document's claims, numbered from 1 in their order."""
         return self.prompt.messages(
             claims=[" ".join(one.claim.text.split()) for one in group],
             passages=distinct_passages(group),
