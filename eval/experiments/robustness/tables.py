@@ -38,11 +38,11 @@ def curve_names(own: Lookup) -> list[str]:
 _NOTE = (
     "Gain: score of the attack’s texts (precision, or F1@K where the metric says so) minus that of "
     "the honest ones, paired by topic where at least two topics have both, or with the honest text "
-    "that it was made of; gamed: its "
-    "interval is above 0. Rise: the same of texts that are better. Cost: score of honest "
-    "texts without the defence minus that with it. Break-even: the least k at which corrupted "
-    "texts with k adversarial sentences behind are above their clean twins in the mean. In the "
-    "drawing: bands are 95 % intervals, dashed lines the clean twins, a star the break-even."
+    "that it was made of; gamed: its interval is above 0. Rise: the same of texts that are better. "
+    "Cost: score of honest texts without the defence minus that with it. Break-even: the least k "
+    "at which corrupted texts with k adversarial sentences behind are above their clean twins in "
+    "the mean. In the drawing: bands are 95 % intervals, dashed lines the clean twins, a star the "
+    "break-even."
 )
 
 
