@@ -182,8 +182,7 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
         "training_logs: unli: empty has no metrics.csv",
         "gain: info: no text could be judged by labels",
         "gain: far: no text could be judged by labels",
-        "curves: added: 0 of 3 topics count by labels, of the others a text at some k has no "
-        "precision",
+        "curves: added: 0 of 3 topics count by labels, of the others a text at some k has no score",
     ]
 
 
