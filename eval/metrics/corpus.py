@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from components.statistics import ratio
-from eval.metrics.document import DocumentScore, Scored, f1_at_k, named, recall_at_k
+from eval.metrics.document import DocumentScore, Scored, named
 from eval.metrics.probabilities import labelled_precision, posterior_measures
 from records import Claim, Result, UserError, Verdict
 from records.abstention import responds
@@ -196,8 +196,8 @@ def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.nda
         "claims": column(lambda s: s.kept if s.responded else None),
     }
     if k is not None:
-        found["recall_at_k"] = column(lambda s: _at_k(s, recall_at_k(s.supported, k)))
-        found["f1_at_k"] = column(lambda s: _at_k(s, f1_at_k(s.precision or 0.0, s.supported, k)))
+        found["recall_at_k"] = column(lambda s: s.at_k(k).recall)
+        found["f1_at_k"] = column(lambda s: s.at_k(k).f1)
         there = column(lambda s: 1.0 if s.responded else None)
         found["f1_at_k_responding"] = found["f1_at_k"] * there
     if selection == "none":
@@ -210,9 +210,3 @@ def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.nda
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray:
     return np.asarray([math.nan if value is None else float(value) for value in values])
-
-
-def _at_k(score: DocumentScore, value: float) -> float | None:
-    if not score.responded:
-        return 0.0
-    return None if score.precision is None else value

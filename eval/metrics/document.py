@@ -21,6 +21,13 @@ DEFAULT_GAMMA = 10
 FAILED = -1
 
 
+class AtK(NamedTuple):
+    """A text's recall@K and F1@K; ``None`` where nothing of it could be judged."""
+
+    recall: float | None
+    f1: float | None
+
+
 class DocumentScore(BaseModel):
     """One document's score by one assessor, with or without Core.
 
@@ -65,6 +72,15 @@ class DocumentScore(BaseModel):
         """Share of the claims that Core keeps, of those that it could judge; ``None`` of none."""
         judged = self.claims - self.unselectable
         return self.kept / judged if judged else None
+
+    def at_k(self, k: int) -> AtK:
+        """Recall@K and F1@K (SAFE, 2403.18802, section 5); 0 of a text that does not respond."""
+        if not self.responded:
+            return AtK(0.0, 0.0)
+        if self.precision is None:
+            return AtK(None, None)
+        f1 = f1_at_k(self.precision, self.supported, k)
+        return AtK(recall_at_k(self.supported, k), f1)
 
 
 class Scored(BaseModel):

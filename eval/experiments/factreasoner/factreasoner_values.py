@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from components.statistics import balanced_accuracy, bootstrap, holm, mean_known, paired_t
-from eval.metrics.document import DocumentScore, Scored, f1_at_k, recall_at_k
+from eval.metrics.document import DocumentScore, Scored
 from eval.metrics.probabilities import (
     brier_of_one_text,
     labelled_precision,
@@ -106,8 +106,7 @@ def _counts(score: DocumentScore | None, k: int) -> dict[str, float]:
     }
     if score.precision is not None:
         found["precision"] = score.precision
-        found["recall_at_k"] = recall_at_k(score.supported, k)
-        found["f1_at_k"] = f1_at_k(score.precision, score.supported, k)
+        found["recall_at_k"], found["f1_at_k"] = score.at_k(k)
         found["f1_at_k_responding"] = found["f1_at_k"]
     return found
 

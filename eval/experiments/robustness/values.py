@@ -43,12 +43,8 @@ class Text(NamedTuple):
     @property
     def value(self) -> float:
         """The score: NaN where nothing could be judged; of a refusal NaN, and F1@K 0."""
-        precision = self.score.precision
-        if self.k and not self.score.responded:
-            return 0.0
-        if precision is None:
-            return math.nan
-        return f1_at_k(precision, self.score.supported, self.k) if self.k else precision
+        found = self.score.precision if self.k is None else self.score.at_k(self.k).f1
+        return math.nan if found is None else found
 
     def bound(self, supported: bool) -> float:
         """The score if all claims that failed were supported, or none."""
@@ -56,7 +52,7 @@ class Text(NamedTuple):
         if not self.score.responded or not total:
             return self.value
         count = self.score.supported + supported * self.score.failed
-        return f1_at_k(count / total, count, self.k) if self.k else count / total
+        return count / total if self.k is None else f1_at_k(count / total, count, self.k)
 
 
 # Metric (with the name of its verdict, where it has several) and defence to the texts' scores.
@@ -91,7 +87,12 @@ def with_k(metric: str, k: int | str) -> str:
 
 def by_precision(cells: Cells) -> Cells:
     """Those of them that are not by F1@K."""
-    return {place: texts for place, texts in cells.items() if not any(t.k for t in texts)}
+    return {place: texts for place, texts in cells.items() if not by_k(texts)}
+
+
+def by_k(texts: Sequence[Text]) -> bool:
+    """Whether the texts of a cell are scored by F1@K."""
+    return any(text.k is not None for text in texts)
 
 
 def names_of(under: Sequence[Under]) -> list[tuple[str, str]]:
@@ -144,13 +145,13 @@ def of_texts(cells: Cells, by: Sequence[By], seed: int) -> Iterator[Value]:
 
 def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None, np.ndarray]]:
     scores = [text.score for text in texts]
-    name = _name(texts)
+    name = SCORES[by_k(texts)]
     found = {name: (None, np.array([text.value for text in texts]))}
     if any(score.failed for score in scores):
         for variant, said in (("failed_supported", True), ("failed_not_supported", False)):
             column = np.array([text.bound(said) for text in texts])
             found[f"{name}:{variant}"] = (variant, column)
-    if any(text.k for text in texts):
+    if by_k(texts):
         return found  # the claims are those of the precision
     found["claims"] = (None, _column(s.kept if s.responded else None for s in scores))
     if defence == NONE:
@@ -158,11 +159,6 @@ def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None,
     else:
         found["kept_share"] = (None, _column(s.kept_share for s in scores))
     return found
-
-
-def _name(texts: Sequence[Text]) -> str:
-    """What the texts' mean score is called in the results."""
-    return SCORES[any(text.k for text in texts)]
 
 
 # Gain and cost
@@ -235,7 +231,7 @@ def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[V
     for (metric, defence), texts in cells.items():
         own = by_kind(texts).get(against, [])
         shared = {"assessor": metric, "selection": defence, "kind": against}
-        if not any(text.k for text in own):
+        if not by_k(own):
             yield from _label_correlation(own, shared, seed)
         if defence == NONE or not own:
             continue
@@ -317,7 +313,7 @@ def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
             told = [own[k] for own in whole]
             column = np.array([text.value for text in told])
             row = shared | {"variant": "clean" if k is None else k}
-            yield row | {"metric": _name(texts)} | mean(column, told, seed)
+            yield row | {"metric": SCORES[by_k(texts)]} | mean(column, told, seed)
             if k is not None:
                 own = mean(column - clean, told, seed)
                 yield row | {"metric": "gain", "against": "clean"} | own
