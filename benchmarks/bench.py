@@ -65,7 +65,10 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
             *("core_selection.py", "--sizes", "100 500 1000 5000"),
             *("--shapes", "paraphrases random"),
         ],
-        "inference": ["inference.py", "--sizes", "31x60x0.03 31x60x0.1", "--seeds", "1"],
+        "inference": [
+            *("inference.py", "--sizes", "31x60x0.03 31x60x0.1 31x60x0.3"),
+            *("--seeds", "1", "--sweeps", "1000"),
+        ],
         "training": [
             *("training.py", "--data", f"{KB}/relation_train.jsonl"),
             *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "16", "--max_length", "128"),

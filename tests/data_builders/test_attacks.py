@@ -29,7 +29,7 @@ from data_builders.written.attacks.corrections import KnowledgeBase
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
-from data_builders.written.attacks.others import Namesake, Related
+from data_builders.written.attacks.others import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.attacks.times import (
     coarser,
@@ -46,6 +46,7 @@ from data_builders.written.attacks.validity import (
     SuggestsFalse,
     TrueByForm,
     covers_all_cases,
+    may_be_true_of_both,
     unentailed,
 )
 from data_builders.written.attacks.world import World
@@ -360,6 +361,47 @@ def test_a_namesake_s_facts_are_false_of_the_topic_and_those_of_both_are_left_ou
         Namesake().attack(SOURCES["bob"], WORLD, random.Random(0))
 
 
+def test_what_a_document_tells_of_a_bare_name_is_no_namesake_s():
+    pages = [PAGES[0], PAGES[1] | {"title": "Ann Lee (chemist)"}]
+    world = World(list(SOURCES.values()), [Passage(**page) for page in pages])
+    assert world.own(ANN).title == "Ann Lee (chemist)"
+    assert [page.title for page in world.namesakes(ANN)] == ["Ann Lee (painter)"]
+    assert may_be_true_of_both("Ann Lee’s prize is the Copley Medal.", TOLD["ann"][2][0], "Ann Lee")
+
+
+def test_two_namesakes_are_merged_or_kept_apart():
+    one = attacked(Merged())
+    assert one.text == (
+        "Ann Lee was born in Oslo. Ann Lee painted ships in Cork. Ann Lee is a chemist. "
+        "Ann Lee was born in 1801."
+    )
+    assert [claim.label for claim in one.claims] == ["S", "NS", "S", "NS"]
+    assert one.passages is None, "the document has none"
+    apart = attacked(Merged(apart=True))
+    assert apart.text == (
+        "Ann Lee was born in Oslo. Ann Lee is a chemist. There is another person of that name, "
+        "Ann Lee (painter). Ann Lee painted ships in Cork. Ann Lee was born in 1801."
+    )
+    assert [(claim.sentence, claim.label) for claim in apart.claims] == [
+        (0, "S"), (1, "S"), (3, "S"), (4, "S")
+    ]  # fmt: skip
+    with pytest.raises(NotApplicable, match="no namesake is known"):
+        Merged().attack(SOURCES["bob"], WORLD, random.Random(0))
+    with pytest.raises(NotApplicable, match="too few facts of the topic"):
+        Merged(least=3).attack(ANN, WORLD, random.Random(0))
+
+
+def test_an_attacked_text_has_a_namesake_s_passages_beside_the_document_s_own():
+    own = ANN.document.model_copy(update={"passages": [Passage(**PAGES[1])]})
+    source = Source("ann", own)
+    world = World([source], [Passage(**page) for page in PAGES])
+    for attack in (Namesake(), Merged()):
+        found = attack.attack(source, world, random.Random(1)).passages
+        assert [(one.id, one.title) for one in found] == [
+            ("p1", "Ann Lee"), ("n0", "Ann Lee (painter)")
+        ]  # fmt: skip
+
+
 def test_related_facts_are_of_whom_the_text_names():
     one = attacked(Related())
     assert one.text.split(". ")[0] == "Bob Ray was born in Bath"
@@ -516,6 +558,12 @@ BREAKS = [
      "a label changed"),
     (OfAnother(namesake=True), said("She was a woman.", "NS", "Ann Lee (painter)/p0#1"),
      "it is true of the topic as well"),
+    (OfAnother(namesake=True, own=True),
+     said("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "it is not of both"),
+    (OfAnother(namesake=True, own=True), said("Ann Lee is a chemist.", "NS", "ann#c1"),
+     "a label changed"),
+    (OfAnother(namesake=True, own=True, apart=True),
+     said("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "a label changed"),
     (SuggestsFalse(), said("Ann Lee is a chemist.", "S", "c1"), "nothing false is suggested"),
 ]  # fmt: skip
 

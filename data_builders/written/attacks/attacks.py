@@ -28,7 +28,7 @@ from data_builders.written.attacks.attacked import Attacked
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
-from data_builders.written.attacks.others import Namesake, Related
+from data_builders.written.attacks.others import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
 from data_builders.written.attacks.validity import Asked, unentailed
@@ -46,6 +46,7 @@ SHIPPED: dict[str, type[Attack]] = {
     "hedged": Hedged,
     "split": Split,
     "namesake": Namesake,
+    "merged": Merged,
     "related": Related,
     "montage": Montage,
     "edited": Edited,
@@ -142,7 +143,14 @@ class Attacks(Builder):
         sources = self._sources()
         pages = [p for path in self.pages for p in read_records(path, Passage)]
         world = World(sources, pages)
-        known = sha256_text(json.dumps([asdict(page) for page in world.pages.values()]))
+        known = sha256_text(
+            json.dumps(
+                [
+                    [asdict(page) for page in world.pages.values()],
+                    [one.model_dump(mode="json") for own in world.passages.values() for one in own],
+                ]
+            )
+        )
         files: dict[str, list] = {f"{HONEST}.jsonl": [_honest(source) for source in sources]}
         invalid: list[Document] = []
         figures = {}

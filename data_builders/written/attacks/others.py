@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from jsonargparse.typing import PositiveInt
 
@@ -15,6 +17,7 @@ from data_builders.written.attacks.validity import OfAnother, may_be_true_of_bot
 from data_builders.written.attacks.world import Fact, Page, World
 from data_builders.written.corruption.sources import Source
 from data_builders.written.corruption.texts import denies
+from records import Passage
 
 
 class Namesake(Attack):
@@ -38,25 +41,53 @@ class Namesake(Attack):
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         """The facts of one namesake, each with the full name."""
-        own = world.own(source)
-        others = [page for page in world.named(source.topic) if page.key != own.key]
-        if not others:
-            raise NotApplicable("no namesake is known")
-        true = " ".join(fact.text for fact in world.true_of(source))
-        told = [
-            (p, [(t, f) for t, f in _facts(p) if not may_be_true_of_both(t, true, p.name)])
-            for p in others
-        ]
-        told = [(page, facts) for page, facts in told if len(facts) >= self.least]
-        if not told:
-            raise NotApplicable("too few facts of a namesake")
-        page, facts = rng.choice(told)
-        name = name_of(source.topic)
-        said = [
-            Said(text.replace(page.name, name), "NS", (fact.id,))
-            for text, fact in facts[: self.sentences]
-        ]
-        return one_by_one(said, more={"other": page.title})
+        page, facts = _of_a_namesake(source, world, self.least, rng)
+        said = _said(facts[: self.sentences], page, source, "NS")
+        return one_by_one(said, passages=_found(source, [page], world), more={"other": page.title})
+
+
+class Merged(Attack):
+    """Facts of the topic and of another one of the same name, in turn, as if of one.
+
+    Each is supported by the page of somebody of that name, and the text is true of nobody: the
+    namesake's facts are false of the topic (``NS``). Kept ``apart`` the text says that they are
+    another's, so that all is true (``S``) and a metric should not fall. Of both it tells the same
+    number of facts; a namesake's that are true of the topic as well are left out.
+
+    Source: D-FActScore, arXiv 2402.05629, section 2.
+
+    Args:
+        sentences: facts of each, at most.
+        least: facts of each without which there is no text.
+        apart: first the topic's, then who else has the name, and the other's.
+    """
+
+    def __init__(self, sentences: PositiveInt = 5, least: PositiveInt = 2, apart: bool = False):
+        self.sentences = sentences
+        self.least = least
+        self.apart = apart
+
+    @property
+    def keeps(self) -> OfAnother:
+        """Facts of two, and whose."""
+        return OfAnother(namesake=True, own=True, apart=self.apart)
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        """As many facts of both, each with the full name."""
+        page, facts = _of_a_namesake(source, world, self.least, rng)
+        topic = world.own(source)
+        own = _facts(topic, world)
+        if len(own) < self.least:
+            raise NotApplicable("too few facts of the topic")
+        number = min(len(own), len(facts), self.sentences)
+        first = _said(own[:number], topic, source, "S")
+        second = _said(facts[:number], page, source, "S" if self.apart else "NS")
+        said = [*first, *second]
+        if not self.apart:
+            said = [one for pair in zip(first, second, strict=True) for one in pair]
+        found = _found(source, [topic, page], world)
+        text = one_by_one(said, passages=found, more={"other": page.title})
+        return _apart(text, number, page.title) if self.apart else text
 
 
 class Related(Attack):
@@ -84,12 +115,12 @@ class Related(Attack):
         name = name_of(source.topic).casefold()
         pages = [page for page in world.pages.values() if page.name.casefold() != name]
         text = " ".join(source.supported)
-        named = [p for p in pages if _speaks_of(text, p) and len(_facts(p)) >= self.least]
+        named = [p for p in pages if _speaks_of(text, p) and len(_facts(p, world)) >= self.least]
         if named:
             page, how = rng.choice(named), "named"
         else:
             page, how = self._sharing(source, world), "shares a name"
-        said = [Said(text, "S", (fact.id,)) for text, fact in _facts(page)[: self.sentences]]
+        said = [Said(text, "S", (fact.id,)) for text, fact in _facts(page, world)[: self.sentences]]
         return one_by_one(said, more={"other": page.title, "related": how})
 
     def _sharing(self, source: Source, world: World) -> Page:
@@ -99,9 +130,56 @@ class Related(Attack):
         for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
             page = world.pages[key]
             another = page.name.casefold() != name_of(source.topic).casefold()
-            if another and len(_facts(page)) >= self.least:
+            if another and len(_facts(page, world)) >= self.least:
                 return page
         raise NotApplicable("nobody related is known")
+
+
+def _of_a_namesake(
+    source: Source, world: World, least: int, rng: random.Random
+) -> tuple[Page, list[tuple[str, Fact]]]:
+    """Somebody of the topic's name, and what is true of them and not of the topic."""
+    others = world.namesakes(source)
+    if not others:
+        raise NotApplicable("no namesake is known")
+    true = " ".join(fact.text for fact in world.true_of(source))
+    told = [
+        (p, [(t, f) for t, f in _facts(p, world) if not may_be_true_of_both(t, true, p.name)])
+        for p in others
+    ]
+    told = [(page, facts) for page, facts in told if len(facts) >= least]
+    if not told:
+        raise NotApplicable("too few facts of a namesake")
+    return rng.choice(told)
+
+
+def _said(facts: Iterable[tuple[str, Fact]], page: Page, source: Source, label: str) -> list[Said]:
+    """Facts of a page, told of the topic's name."""
+    name = name_of(source.topic)
+    return [Said(text.replace(page.name, name), label, (fact.id,)) for text, fact in facts]
+
+
+def _found(source: Source, pages: Sequence[Page], world: World) -> list[Passage] | None:
+    """A document's passages and those of pages of its name, which a search for it finds as well."""
+    own = source.document.passages
+    if own is None:
+        return None
+    known = {one.text for one in own}
+    every = [one for page in pages for one in world.passages.get(page.key, ())]
+    new = [one for one in every if one.text not in known]
+    return [*own, *(one.model_copy(update={"id": f"n{n}"}) for n, one in enumerate(new))]
+
+
+def _apart(merged: Attacked, number: int, title: str) -> Attacked:
+    """A text whose last claims are said to be of another, who has the same name."""
+    aside = f"There is another person of that name, {title}."
+    claims = [
+        claim.model_copy(update={"sentence": place + (place >= number)})
+        for place, claim in enumerate(merged.claims)
+    ]
+    texts = [claim.text for claim in claims]
+    text = " ".join([*texts[:number], aside, *texts[number:]])
+    return replace(merged, text=text, claims=claims, asides=(aside,))
 
 
 def _speaks_of(text: str, page: Page) -> bool:
@@ -112,10 +190,10 @@ def _speaks_of(text: str, page: Page) -> bool:
     return re.search(whole, text) is not None
 
 
-def _facts(page: Page) -> list[tuple[str, Fact]]:
+def _facts(page: Page, world: World) -> list[tuple[str, Fact]]:
     """The facts about the page's topic itself, each with its whole name."""
     found = {}
-    for fact in page.facts:
+    for fact in world.told_of(page):
         clause = clause_of(fact.text, page.title)
         if clause is None and not fact.text.startswith(("His ", "Her ")):
             continue

@@ -226,33 +226,47 @@ class OfAnother(Promise):
     Args:
         namesake: of another one of the same name, about whom the text is not, so that they are
             false of the topic; else of one of another name, and true as they stand.
+        own: true facts of the topic may stand beside them.
+        apart: the text says of whom each fact is, so that a namesake's are true too.
     """
 
-    def __init__(self, namesake: bool):
+    def __init__(self, namesake: bool, own: bool = False, apart: bool = False):
         super().__init__()
         self.namesake = namesake
+        self.own = own
+        self.label = "NS" if namesake and not apart else "S"
         self.name = "truth of a namesake" if namesake else "truth, of another topic"
+        if own:
+            self.name = "truth of two namesakes"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         """Claims that are no fact of another one, or that are true of the topic as well."""
-        own = world.own(source)
         true = " ".join(fact.text for fact in world.true_of(source))
+        of_topic = 0
         for claim in attacked.claims:
             known = [world.facts[name] for name in rests_on(claim) if name in world.facts]
-            if len(known) != 1 or known[0][1].key == own.key:
+            is_own = len(known) == 1 and world.is_own(source, known[0][1])
+            if len(known) != 1 or is_own > self.own:
                 yield Fault("a claim is no fact of another", claim.text)
                 continue
             fact, page = known[0]
-            if (page.name.casefold() == name_of(source.topic).casefold()) != self.namesake:
-                yield Fault("it is of the wrong name", page.title)
-            if claim.label != ("NS" if self.namesake else "S"):
+            of_topic += is_own
+            if is_own:
+                label = "S"
+            else:
+                label = self.label
+                if (page.name.casefold() == name_of(source.topic).casefold()) != self.namesake:
+                    yield Fault("it is of the wrong name", page.title)
+                if self.namesake and may_be_true_of_both(claim.text, true, page.name):
+                    yield Fault("it is true of the topic as well", claim.text)
+            if claim.label != label:
                 yield Fault("a label changed", claim.text)
             if new := self.new_words(claim.text, [fact.text], page.name):
                 yield Fault("a claim says something new", listed(new))
-            if self.namesake and may_be_true_of_both(claim.text, true, page.name):
-                yield Fault("it is true of the topic as well", claim.text)
             if denies(claim.text) != denies(fact.text):
                 yield Fault("what was said is denied", claim.text)
+        if self.own and not 0 < of_topic < len(attacked.claims):
+            yield Fault("it is not of both", source.topic)
         yield from untold(source, attacked)
 
     def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
@@ -260,7 +274,8 @@ class OfAnother(Promise):
         if self.namesake:
             true = [standing(fact.text, source.topic) for fact in world.true_of(source)]
             for claim in attacked.claims:
-                yield from (Asked(text, claim.text, must=False) for text in true)
+                if not any(world.is_own(source, world.facts[n][1]) for n in rests_on(claim)):
+                    yield from (Asked(text, claim.text, must=False) for text in true)
 
 
 # Small steps
@@ -274,6 +289,7 @@ def may_be_true_of_both(text: str, true: str, name: str) -> bool:
     """
     if _SEX.search(text):
         return True
+    text = re.sub(r"['’]s\b", "", text)
     telling = set().union(*map(stems, _DETAIL.findall(text))) - stems(name)
     return (telling or stems(text) - stems(name)) <= stems(true)
 

@@ -61,6 +61,8 @@ class World:
     def __init__(self, sources: Sequence[Source], passages: Iterable[Passage] = ()):
         self.pages: dict[str, Page] = {}
         self.facts: dict[str, tuple[Fact, Page]] = {}
+        # What pages' facts are from, by the page's key; documents' claims are from none.
+        self.passages: dict[str, list[Passage]] = defaultdict(list)
         self._by_name: dict[str, list[Page]] = defaultdict(list)
         for source in sources:
             page = self._page(source.person or source.topic, source.topic)
@@ -89,9 +91,30 @@ class World:
             shared, key=lambda p: (len(words & stems(" ".join(f.text for f in p.facts))), p.key)
         )
 
+    def is_own(self, source: Source, page: Page) -> bool:
+        """Whether a page is of a document's topic; what documents tell of a bare name may be."""
+        if page.key in (self.own(source).key, source.person or source.topic):
+            return True
+        bare = page.key == page.name and page in self.named(source.topic)
+        return bare and all(fact.document for fact in page.facts)
+
+    def namesakes(self, source: Source) -> list[Page]:
+        """The pages of others who have the name of a document's topic."""
+        return [page for page in self.named(source.topic) if not self.is_own(source, page)]
+
     def named(self, topic: str) -> list[Page]:
         """The pages of all who have a name."""
         return self._by_name[name_of(topic).casefold()]
+
+    def told_of(self, page: Page) -> list[Fact]:
+        """What is true of a page's topic.
+
+        Of a bare name what its passages tell, where it has any: what documents tell may be of
+        somebody else of that name.
+        """
+        text = "\n".join(passage.text for passage in self.passages.get(page.key, ()))
+        told = [fact for fact in page.facts if not fact.document or fact.text in text]
+        return (told if page.key == page.name else []) or page.facts
 
     @cached_property
     def by_name_in_text(self) -> dict[str, list[str]]:
@@ -123,6 +146,8 @@ class World:
         key = (passage.model_extra or {}).get("person") or passage.title
         page = self._page(key, passage.title)
         page.title = passage.title  # tells more than the topic of a document with the same IRI
+        if all(passage.text != one.text for one in self.passages[key]):
+            self.passages[key].append(passage)
         said = {fact.text for fact in page.facts}
         for place, text in enumerate(split_sentences(passage.text)):
             # Passages are cut anywhere.
