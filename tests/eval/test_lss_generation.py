@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from components import measures
@@ -88,6 +89,9 @@ def test_engines_against_human_texts(tmp_path) -> None:
     # The claim with two annotators: the first against the second.
     human = row("lss", "word_f1", "another annotator")
     assert (human.n, human.value) == (1, pytest.approx(2 / 3))
+    # Whose raters agree.
+    most = row("lss", "pearson_bleu_rating", lss_generation_values.CEILING)
+    assert (most.n, most.value) == (4, 1)
     assert value("lss_star", "exact_match") == pytest.approx(2 / 3)
     assert row("lss_star", "exact_match").failed == 1
     # Ratings are of annotations: one of five is a 3.
@@ -100,6 +104,28 @@ def test_engines_against_human_texts(tmp_path) -> None:
     assert pairs[3]["lss"] is None
     assert pairs[8]["lss_star"] == KNOWN[ROWS[0]["claim"]]
     assert {p.name for p in (tmp_path / "run").iterdir()} >= {"tables.md", "tables.csv", "figures"}
+
+
+def rated(places, true, noise, raters):
+    """Claims whose ratings are a true value and each rater's noise."""
+    rng = np.random.default_rng(0)
+    for place in range(places):
+        own = rng.normal(0, true) + rng.normal(0, noise, raters if place % 2 else 1)
+        yield LssExample(
+            claim=f"Rain {place}.",
+            reference=f"Reference {place}.",
+            annotations=[{"lss": "", "rating": 3 + value / 100} for value in own],
+        )
+
+
+def test_noisy_ratings_bound_every_correlation() -> None:
+    """Half of the claims have one rater, half three: the ceiling is what the truth itself has."""
+    (most,) = lss_generation_values.ceiling(list(rated(4000, 1.0, 2.0, 3)), seed=0).values()
+    # Var(means): 1 + 4 and 1 + 4 / 3, of which 1 is true.
+    assert most["value"] == pytest.approx((1 / (1 + (4 + 4 / 3) / 2)) ** 0.5, abs=0.03)
+    assert most["ci95"][0] < most["value"] < most["ci95"][1]
+    alone = list(rated(50, 1.0, 2.0, 1))
+    assert lss_generation_values.ceiling(alone, seed=0) == {}, "one rater tells no noise"
 
 
 def test_a_claim_without_a_human_lss_star_is_no_miss(tmp_path) -> None:

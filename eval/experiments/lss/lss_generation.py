@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from components.statistics import Measures
 from eval.experiments.experiment import Experiment, Found, at_least_one, given, natural
 from eval.experiments.lss.lss_generation_values import (
+    CEILING,
     HUMAN,
     by_generator,
     by_rating,
+    ceiling,
     one_against_the_rest,
     quality,
 )
@@ -120,7 +122,7 @@ class LssGeneration(Experiment):
     def _quality(
         self, examples: Sequence[LssExample], found: dict[str, _Found], star: bool
     ) -> Iterator[dict]:
-        """Each engine against the human texts, and one annotator against the others."""
+        """Each engine against the human texts, one annotator against the others, the ceiling."""
         if not examples or not found:
             return
         table = "lss_star" if star else "lss"
@@ -132,6 +134,9 @@ class LssGeneration(Experiment):
         rest, texts = one_against_the_rest(examples, star)
         if rest:
             yield from _rows(quality(rest, texts, star, self.seed), table, HUMAN, rest, 0)
+        if most := ceiling(examples, self.seed):
+            rated = [e for e in examples if any(a.rating is not None for a in e.annotations)]
+            yield from _rows(most, table, CEILING, rated, 0)
 
     def _counts(self) -> Iterator[dict]:
         """How often a prompted engine wrote what is no subsequence, whatever became of it."""

@@ -18,7 +18,7 @@ from eval.similarity.kept_words import KeptWords
 from eval.similarity.rouge import Rouge
 from records import LssExample
 
-HUMAN = "another annotator"
+HUMAN, CEILING = "another annotator", "most that the ratings' noise allows"
 ROUGES: dict[str, Measure] = {"rouge_1_mean": Rouge("rouge1"), "rouge_2_mean": Rouge("rouge2")}
 # metric(claim, LSS).
 METRICS: dict[str, Measure] = {"bleu": Bleu(), "rouge_l": Rouge(), "kept_words": KeptWords()}
@@ -93,6 +93,39 @@ def one_against_the_rest(
             rest.append(example.model_copy(update={"annotations": there[1:]}))
             texts.append(there[0].lss_star if star else there[0].lss)
     return rest, texts
+
+
+def ceiling(examples: Sequence[LssExample], seed: int) -> Measures:
+    """The correlation with mean ratings that nothing exceeds, since raters of a claim differ.
+
+    Whoever knew what all raters would say of a claim in the mean would not know who rated it:
+    √(1 - noise / Var(means)) (Spearman 1904), where the noise is the mean over claims of σ² / k, k
+    is how many rated the claim, and σ² the variance among raters of one claim, pooled over claims
+    that several rated.
+
+    Returns:
+        ``pearson_bleu_rating`` with its interval over references; nothing where no claim has
+        several ratings.
+    """
+    rated = [
+        (example.reference, [a.rating for a in example.annotations if a.rating is not None])
+        for example in examples
+    ]
+    rated = [(reference, ratings) for reference, ratings in rated if ratings]
+    count = np.asarray([len(ratings) for _, ratings in rated], dtype=float)
+    if not (count > 1).any():
+        return {}
+    mean = np.asarray([np.mean(ratings) for _, ratings in rated])
+    within = np.asarray([np.var(ratings) * len(ratings) for _, ratings in rated])
+
+    def statistics(rows: np.ndarray) -> dict[str, float]:
+        free = (count[rows] - 1).sum()
+        variance = within[rows].sum() / free if free else math.nan
+        whole = np.var(mean[rows], ddof=1) if len(rows) > 1 else 0.0
+        true = 1 - (variance / count[rows]).mean() / whole if whole else math.nan
+        return {"pearson_bleu_rating": float(np.sqrt(max(0.0, true)))}
+
+    return bootstrap(statistics, [reference for reference, _ in rated], seed=seed)
 
 
 def _words(text: str) -> list[str]:
