@@ -8,11 +8,10 @@ configuration and split: ``hub:nyu-mll/glue#mnli:validation_matched``. Only what
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from records import BadInput, UserError, iter_rows
+from records import UserError, iter_rows
 
 HUB = "hub:"
 
@@ -27,9 +26,7 @@ def source_rows(source: str) -> Iterator[tuple[str, dict]]:
     if source.startswith(HUB):
         yield from _hub_rows(source)
         return
-    path = Path(source)
-    rows = _tabbed_rows(path) if _is_tabbed(path) else iter_rows(path)
-    for number, row in rows:
+    for number, row in iter_rows(source):
         yield f"{source}:{number}", row
 
 
@@ -62,29 +59,6 @@ def files_of(paths: Sequence[str]) -> list[Path]:
         else:
             raise UserError(f"{path}: no such file or folder")
     return found
-
-
-def _is_tabbed(path: Path) -> bool:
-    if path.suffix.lower() != ".txt" or not path.is_file():
-        return False
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return "\t" in file.readline()
-
-
-def _tabbed_rows(path: Path) -> Iterator[tuple[int, dict]]:
-    """A table with a header whose quotation marks are part of the text."""
-    csv.field_size_limit(1 << 30)  # a page's text is longer than the default
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        try:
-            for row in reader:
-                if None in row or None in row.values():
-                    raise BadInput(
-                        [f"{path}:{reader.line_num}: row: not as many cells as the header has"]
-                    )
-                yield reader.line_num, row
-        except UnicodeDecodeError as error:
-            raise BadInput([f"{path}:{reader.line_num + 1}: not UTF-8 ({error.reason})"]) from None
 
 
 def _hub_rows(source: str) -> Iterator[tuple[str, dict]]:

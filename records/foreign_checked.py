@@ -43,7 +43,7 @@ def halogen(row: dict, number: int) -> dict | None:
 
 
 # A claim that its evidence does not decide is not supported by it; one on which the evidence
-# conflicts has no label.
+# conflicts has no label. In the order of the Hub's numbers.
 _CLIMATE = {"SUPPORTS": "S", "REFUTES": "NS", "NOT_ENOUGH_INFO": "NS", "DISPUTED": None}
 
 
@@ -51,7 +51,8 @@ def climate_fever(row: dict, number: int) -> dict | None:
     """Climate-FEVER (tdiggelm/climate-fever-dataset): a claim and five sentences of Wikipedia.
 
     The claim is the text and its own only claim. A passage keeps what people said of it
-    (``evidence_label``, ``votes``, ``entropy``), the document its ``claim_label``.
+    (``evidence_label``, ``votes``, ``entropy``), the document its ``claim_label``. The copy on the
+    Hub has numbers for the labels' words.
 
     Raises:
         ValueError: a label that the set does not have.
@@ -63,12 +64,18 @@ def climate_fever(row: dict, number: int) -> dict | None:
             "id": found["evidence_id"],
             "title": found["article"],
             "text": found["evidence"],
-            **{name: found[name] for name in ("evidence_label", "votes", "entropy")},
+            "evidence_label": _word_of(found["evidence_label"]),
+            **{name: found[name] for name in ("votes", "entropy")},
         }
         for found in row["evidences"]
     ]
-    name, label = str(row["claim_id"]), row["claim_label"]
+    name, label = str(row["claim_id"]), _word_of(row["claim_label"])
     return _claim(row | {"id": name}, number, _known(label, _CLIMATE), label, passages)
+
+
+def _word_of(label: object) -> object:
+    """Climate-FEVER's word for a label that may be a number of the Hub."""
+    return dict(zip("0123", _CLIMATE, strict=True)).get(str(label), label)
 
 
 _AVERITEC = {

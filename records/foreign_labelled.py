@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -35,7 +36,7 @@ _MEANT: dict[tuple[str | None, str], tuple[str, ...]] = {
     ("NS", "questionable"): ("questionable",),
     ("NS", "unwanted"): ("unwanted",),
     (None, "disputed"): ("disputed", "conflicting evidence/cherrypicking"),
-    (None, "unknown"): ("unknown", "n/a", "na", "hidden", "-", "-1"),
+    (None, "unknown"): ("unknown", "n/a", "na", "hidden", "not available", "-", "-1"),
 }  # fmt: skip
 _WORDS = {word: meant for meant, words in _MEANT.items() for word in words}
 _SUPPORTED, _NOT = ("S", "supported"), ("NS", "not_supported")
@@ -48,6 +49,8 @@ _UNLI = {"0": ("NS", "refuted"), "1": ("NS", "not_enough"), "2": ("S", "supporte
 _WORST = ("benign", "questionable", "unwanted")  # FaithBench, by severity
 # ExpertQA's evidence: a number, an address, and the passage where there is one.
 _ADDRESS = re.compile(r"^\s*(?:\[\d+\]\s*)?(?:https?://\S+)?\s*")
+# Factcheck-Bench's people quote a page and give its address, before it or behind it.
+_ADDRESSES = re.compile(r"(?:\b(?:URL|Link):\s*)?https?://\S+")
 
 Meant = tuple[str | None, str | None]
 
@@ -60,7 +63,7 @@ def meant_by(
     Raises:
         ValueError: nobody knows the word; the message starts with the field.
     """
-    if word is None or word == "":
+    if word is None or word == "" or (isinstance(word, float) and math.isnan(word)):
         return None, None
     if isinstance(word, float) and word.is_integer():
         word = int(word)
@@ -173,7 +176,10 @@ def claim_and_evidence(row: dict, number: int) -> dict | None:
 
 # Pairs of natural language inference: premise, hypothesis and label of each set
 _NLI = (
+    ("hypothesis", "premise", "fever_gold_label"),  # FEVER on the Hub: its premise is the claim
     ("premise", "hypothesis", "label"),
+    ("premise", "hypothesis", "nli"),
+    ("pre", "hyp", "nli"),  # u-SNLI
     ("context", "hypothesis", "label"),  # ANLI
     ("context", "query", "label"),  # FEVER as pairs
     ("sentence1", "sentence2", "gold_label"),  # SNLI, MultiNLI
@@ -187,22 +193,43 @@ def inference(row: dict, number: int) -> dict | None:
     """Pairs of premise and hypothesis: SNLI, MultiNLI, ANLI, SICK, FEVER, u-SNLI, and ours.
 
     Numbers as labels are the Hub's (0 entailment); u-SNLI's ``nli`` counts the other way round, and
-    its probability becomes the claim's ``share``.
+    its probability (``unli``) becomes the claim's ``share``. In its copy on the Hub that is called
+    ``label``; what the numbers of its ``snli-label`` mean is told nowhere, so they are not read. A
+    pair without a premise is a claim without evidence.
     """
     fields = next((names for names in _NLI if set(names) <= set(row)), None)
     if fields is None:
         return None
-    premise, hypothesis = _text(row, fields[0]), _text(row, fields[1])
+    premise = _text(row, fields[0]) if row[fields[0]] else ""
+    hypothesis = _text(row, fields[1])
     more: dict = {}
     if "nli" in row:
         meant = meant_by(row["nli"], "nli", _UNLI)
-        more["share"] = row.get("unli", row[fields[2]])
+        more = _probability(row, "unli" if "unli" in row else "label")
+    elif "snli-label" in row:
+        meant, more = (None, None), _probability(row, "label")
     else:
         label = row[fields[2]]
         numbered = str(label).removesuffix(".0").lstrip("-").isdigit()
         meant = meant_by(label, fields[2], _HUB if numbered else _WORDS)
-    unit = row.get("group") or row.get("sentence_A_original") or _name_of(premise)
+    unit = row.get("group") or row.get("sentence_A_original")
+    unit = unit or (_name_of(premise) if premise else hypothesis)
     return _pair(row, number, hypothesis, premise, meant, unit, row.get("source"), **more)
+
+
+def _probability(row: Mapping, field: str) -> dict[str, float]:
+    """A claim's share by a probability, which a table has as a text; nothing where there is none.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    value = row.get(field)
+    if value is None:
+        return {}
+    try:
+        return {"share": float(value)}
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: expected a probability, got {value!r}") from None
 
 
 # Texts with evidence
@@ -212,8 +239,8 @@ def factcheck_bench(row: dict, number: int) -> dict | None:
     """Factcheck-Bench (2311.09000): a response, its sentences, their claims, evidence and verdicts.
 
     A claim that is no factual one is irrelevant (IR); one that people could not decide has no
-    label. Its contexts are what was found (``evidence_label``: the stance), and what people found
-    for it. ``sentences`` keeps each sentence with its form that stands alone.
+    label. Its contexts are what was found (``evidence_label``: the stance), and what people quoted
+    for it, without addresses. ``sentences`` keeps each sentence with its form that stands alone.
     """
     if not isinstance(row.get("sentences"), dict) or "response" not in row:
         return None
@@ -230,7 +257,7 @@ def factcheck_bench(row: dict, number: int) -> dict | None:
             for passage, stance in zip(own, stances, strict=False):
                 passage["evidence_label"] = stance
             if theirs and theirs.strip().upper() != "NA":
-                own += _passages(theirs.split("\nURL:")[0], f"{prefix}h")
+                own += _passages(_ADDRESSES.sub("", theirs), f"{prefix}h")
             passages += own
             label = {"true": "S", "false": "NS"}.get(str(verdict).lower())
             finer = {"S": "supported", "NS": "refuted"}.get(label, "unknown")
@@ -251,9 +278,10 @@ def ragtruth(row: dict, number: int) -> dict | None:
     """RAGTruth (2401.00396): a response whose unsupported spans people marked.
 
     The response is the claim, as in the set's own measure of responses: supported where no span is
-    marked. ``response.jsonl`` has no sources: each of ``source_info.jsonl`` is a document without
-    claims, and who reads both joins them by ``source_id``. In the copy on the Hub a row has both
-    (``context``, ``output``, ``hallucination_labels``).
+    marked. One whose ``quality`` is not good (a wrong refusal, cut off) has no label: the set's own
+    scripts leave it out. ``response.jsonl`` has no sources: each of ``source_info.jsonl`` is a
+    document without claims, and who reads both joins them by ``source_id``. In the copy on the Hub
+    a row has both (``context``, ``output``, ``hallucination_labels``).
     """
     if {"source_info", "source_id"} <= set(row) and "response" not in row:
         told = row["source_info"]
@@ -267,10 +295,12 @@ def ragtruth(row: dict, number: int) -> dict | None:
         labels = json.loads(labels) if isinstance(labels, str) else labels
         text, context = _text(row, "output"), _text(row, "context")
         unit = _name_of(context)
-        found = _pair(row, number, text, context, _marked(labels), unit, row.get("task_type"))
+        meant = _marked(labels, row.get("quality"))
+        found = _pair(row, number, text, context, meant, unit, row.get("task_type"))
     elif {"response", "source_id", "labels"} <= set(row):
         unit = str(row["source_id"])
-        found = _pair(row, number, _text(row, "response"), (), _marked(row["labels"]), unit)
+        meant = _marked(row["labels"], row.get("quality"))
+        found = _pair(row, number, _text(row, "response"), (), meant, unit)
         found |= {"source_id": unit}
         del found["claims"][0]["contexts"]  # all of the source that is joined
     else:
@@ -278,7 +308,9 @@ def ragtruth(row: dict, number: int) -> dict | None:
     return found | ({"generator": row["model"]} if row.get("model") else {})
 
 
-def _marked(spans: list[dict]) -> Meant:
+def _marked(spans: list[dict], quality: str | None) -> Meant:
+    if quality not in (None, "good"):
+        return None, "unknown"
     if not spans:
         return "S", "supported"
     conflict = any("conflict" in str(span["label_type"]).lower() for span in spans)
@@ -288,11 +320,16 @@ def _marked(spans: list[dict]) -> Meant:
 def faithbench(row: dict, number: int) -> dict | None:
     """FaithBench (2410.13210): a summary with people's annotations, the worst of which decides.
 
-    Unwanted and questionable is not supported, benign is, as in the set's own script.
+    Unwanted and questionable is not supported, benign is, as in the set's own script. In its table
+    (``FaithBench.csv``) a row has that worst label, and ``LLM`` for the summarizer.
     """
-    if not {"source", "summary", "annotations"} <= set(row):
+    if not {"source", "summary"} <= set(row) or not {"annotations", "worst-label"} & set(row):
         return None
-    said = {label.split(".")[0].lower() for a in row["annotations"] for label in a["label"]}
+    if "annotations" in row:
+        told = [label for annotation in row["annotations"] for label in annotation["label"]]
+    else:
+        told = [row["worst-label"]]
+    said = {label.split(".")[0].lower() for label in told} - {"consistent"}
     unknown = said - set(_WORST)
     if unknown:
         known = ", ".join(word.capitalize() for word in _WORST)
@@ -301,7 +338,7 @@ def faithbench(row: dict, number: int) -> dict | None:
     source, meta = _text(row, "source"), row.get("metadata") or {}
     summary = _text(row, "summary")
     found = _pair(row, number, summary, source, meant_by(worst, "label"), _name_of(source))
-    writer = meta.get("summarizer") or row.get("meta_model")
+    writer = meta.get("summarizer") or row.get("meta_model") or row.get("LLM")
     return found | ({"generator": writer} if writer else {})
 
 

@@ -30,7 +30,7 @@ M = TypeVar("M", bound=BaseModel)
 MAX_FAULTS = 10
 
 _BLANK = re.compile(r"\s*")
-_TABLES = {".csv", ".tsv"}
+_TABLES = {".csv", ".tsv"}  # and a .txt with tabs
 _JSON = {".json", ".score"}  # ALCE's scores are JSON
 _DAMAGED = (OSError, EOFError, UnicodeDecodeError, zlib.error)  # files and their .gz
 
@@ -140,8 +140,9 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
     """Read a table or a JSONL file of any size row by row, without a record type.
 
     Args:
-        path: JSONL (anything whose suffix is not one of the others), CSV or TSV, also with ``.gz``
-            behind it; Parquet; or JSON, whose objects of many lines, or list, are in memory.
+        path: JSONL (anything whose suffix is not one of the others), CSV, TSV or a ``.txt`` with
+            tabs, also with ``.gz`` behind it; Parquet; or JSON, whose objects of many lines, or
+            list, are in memory.
 
     Yields:
         The line, counted from 1 (in Parquet: the row), and the row. Cells of a CSV are texts.
@@ -168,8 +169,21 @@ def _rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     suffix = _suffix(path)
     readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
     whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
-    read = _name_rows if suffix in _TABLES and _has_names(path) else readers.get(suffix, whole)
-    return read(path)
+    read = readers.get(".tsv" if _is_table(path) else suffix, whole)
+    return _name_rows(path) if suffix in _TABLES and _has_names(path) else read(path)
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file has a header of columns: a .csv, a .tsv, or a .txt with tabs, as SICK's."""
+    suffix = _suffix(path)
+    if suffix != ".txt":
+        return suffix in _TABLES
+    try:
+        with _open_text(path) as file:
+            header = file.readline()
+    except _DAMAGED:
+        return False  # the reader of the file says what is wrong
+    return "\t" in header and not header.startswith("{")
 
 
 def _open_text(path: Path) -> TextIO:
@@ -179,11 +193,14 @@ def _open_text(path: Path) -> TextIO:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    separator = "\t" if _suffix(path) == ".tsv" else ","
+    suffix = _suffix(path)
+    separator = "," if suffix == ".csv" else "\t"
+    # In the .txt of SICK and SNLI a quotation mark is part of the text.
+    marks = csv.QUOTE_NONE if suffix == ".txt" else csv.QUOTE_MINIMAL
     csv.field_size_limit(1 << 30)  # a page's text is longer than the default
     with _open_text(path) as file:
         # Strict: a quotation mark that nobody closes would swallow the lines behind it.
-        reader = csv.DictReader(file, delimiter=separator, strict=True)
+        reader = csv.DictReader(file, delimiter=separator, quoting=marks, strict=True)
         try:
             columns = Counter(name for name in reader.fieldnames or () if name)
             twice = [name for name, count in columns.items() if count > 1]
@@ -284,7 +301,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
         UserError: no such file, or a file without a single row.
         BadInput: up to ten faults as ``file:line: field: message``.
     """
-    suffix = _suffix(Path(path))
+    tabled, parquet = _is_table(Path(path)), _suffix(Path(path)) == ".parquet"
     records: list[R] = []
     faults: list[str] = []
     for number, row in _rows(Path(path)):
@@ -293,9 +310,9 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
-        if suffix in {*_TABLES, ".parquet"}:
+        if tabled or parquet:
             cells = {name: cell for name, cell in row.items() if _there(cell)}
-            row = {n: _plain(c) for n, c in cells.items()} if suffix in _TABLES else cells
+            row = {n: _plain(c) for n, c in cells.items()} if tabled else cells
         try:
             records.extend(kind.model_validate(found) for found in adapt(row, kind, number))
         except ValidationError as error:

@@ -279,6 +279,28 @@ def test_each_format_is_found_by_its_fields(tmp_path, name):
     assert set(manifest["dropped"]) <= {f"in.{suffix}: no gold label"}
 
 
+def test_the_tables_of_u_snli_and_the_hubs_climate_fever_are_the_same_pairs(tmp_path):
+    rows, pairs, _ = CASES["unli"]
+    names = {"premise": "pre", "hypothesis": "hyp"}
+    own = [{names.get(name, name): value for name, value in row.items()} for row in rows]
+    source = written(tmp_path / "unli.csv", own)
+    found, _ = built(tmp_path / "relation", source)
+    assert told(found["train"]) == pairs
+    found, _ = built(tmp_path / "unli", source, target="unli")
+    assert sorted(record.label for record in found["train"]) == [0.01, 0.4, 0.97]
+
+    rows, pairs, _ = CASES["climate_fever"]
+    number = {"SUPPORTS": 0, "REFUTES": 1, "NOT_ENOUGH_INFO": 2, "DISPUTED": 3}
+    hub = [
+        row | {"claim_label": number[row["claim_label"]], "evidences": [
+            one | {"evidence_label": number[one["evidence_label"]]} for one in row["evidences"]
+        ]}
+        for row in rows
+    ]  # fmt: skip
+    found, _ = built(tmp_path / "climate", written(tmp_path / "climate.jsonl", hub))
+    assert told(found["train"]) == pairs
+
+
 def test_all_formats_are_tried():
     assert {*CASES, "atoms"} == set(FORMATS)
 

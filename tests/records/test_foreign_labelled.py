@@ -44,6 +44,12 @@ ONE_CLAIM = {
         "NS", "partially_supported"),
     "ANLI": ({"uid": "u", "context": DOC, "hypothesis": CLAIM, "label": "c"}, "NS", "refuted"),
     "the Hub's NLI": ({"premise": DOC, "hypothesis": CLAIM, "label": 0}, "S", "supported"),
+    "FEVER on the Hub": ({"cid": 1, "premise": CLAIM, "hypothesis": DOC, "label": 2,
+        "fever_gold_label": "REFUTES"}, "NS", "refuted"),
+    "FEVER on the Hub, test": ({"cid": 1, "premise": CLAIM, "hypothesis": DOC, "label": -1,
+        "fever_gold_label": "not available"}, None, "unknown"),
+    "u-SNLI": ({"id": "x#1", "pre": DOC, "hyp": CLAIM, "nli": "2", "unli": "0.9"}, "S",
+        "supported"),
     "SNLI": ({"sentence1": DOC, "sentence2": CLAIM, "gold_label": "-"}, None, "unknown"),
     "SICK": ({"sentence_A": DOC, "sentence_B": CLAIM, "entailment_label": "NEUTRAL"}, "NS",
         "not_enough"),
@@ -54,6 +60,14 @@ ONE_CLAIM = {
     ),
     "FaithBench, benign": (
         {"source": DOC, "summary": CLAIM, "annotations": [{"label": ["Benign"]}]}, "S", "benign",
+    ),
+    "FaithBench's table": (
+        {"source": DOC, "summary": CLAIM, "LLM": "m", "worst-label": "Questionable",
+         "best-label": "Consistent"}, "NS", "questionable",
+    ),
+    "FaithBench's table, consistent": (
+        {"source": DOC, "summary": CLAIM, "LLM": "m", "worst-label": "Consistent",
+         "best-label": "Consistent"}, "S", "supported",
     ),
     "RAGTruth on the Hub": (
         {"id": "7", "context": DOC, "output": CLAIM, "task_type": "QA", "model": "m",
@@ -86,17 +100,44 @@ def test_what_belongs_together_and_the_sources(tmp_path):
         "AttributionBench": "News",
         "RAGTruth on the Hub": "QA",
     }
-    assert (found["FaithBench"].generator, found["RAGTruth on the Hub"].generator) == ("m", "m")
+    written = ("FaithBench", "FaithBench's table", "RAGTruth on the Hub")
+    assert [found[name].generator for name in written] == ["m"] * 3
 
 
 def test_unli_has_the_probability_beside_its_class(tmp_path):
     (found,) = read(tmp_path, {"premise": DOC, "hypothesis": CLAIM, "nli": 2, "label": 0.9})
     assert labels([found]) == [("S", "supported")]
     assert found.claims[0].share == 0.9
+    (tmp_path / "u.csv").write_text(f"id,pre,hyp,nli,unli\nx,{DOC},{CLAIM},0,0.25\n")
+    (found,) = read_records(tmp_path / "u.csv", Document)
+    assert (labels([found]), found.claims[0].share) == ([("NS", "refuted")], 0.25)
+
+
+def test_a_probability_of_the_hubs_u_snli_is_no_class(tmp_path):
+    rows = [
+        {"premise": DOC, "hypothesis": CLAIM, "label": p, "snli-label": 2} for p in (0.0, 0.4, 1.0)
+    ]
+    found = read(tmp_path, *rows)
+    assert labels(found) == [(None, None)] * 3
+    assert [document.claims[0].share for document in found] == [0, 0.4, 1]
+    with pytest.raises(BadInput, match=r":1: label: expected a probability, got 'likely'"):
+        read(tmp_path, rows[0] | {"label": "likely"})
+
+
+def test_a_pair_without_a_premise_is_a_claim_without_evidence(tmp_path):
+    rows = [{"query": text, "context": "", "label": "REFUTES"} for text in (CLAIM, "It sank.")]
+    found = read(tmp_path, *rows)
+    assert labels(found) == [("NS", "refuted")] * 2
+    assert [(document.passages, document.unit) for document in found] == [
+        ([], CLAIM),
+        ([], "It sank."),
+    ]
 
 
 def test_a_label_may_be_missing_but_not_unknown(tmp_path):
     assert labels(read(tmp_path, {"claim": CLAIM, "evidence": DOC})) == [(None, None)]
+    nan = {"claim": CLAIM, "evidence": DOC, "label": float("nan")}
+    assert labels(read(tmp_path, nan)) == [(None, None)], "NaN, as pandas writes it"
     with pytest.raises(BadInput, match=r"set\.jsonl:2: label: expected one of supported, .*'yes'"):
         read(
             tmp_path, *({"claim": CLAIM, "evidence": DOC, "label": w} for w in ("SUPPORTS", "yes"))
@@ -153,6 +194,54 @@ def test_factcheck_bench_responses(tmp_path):
     assert found.sentences[1]["decontext"] == "Ships sailed. Ships are nice."
 
 
+@pytest.mark.parametrize(
+    ("quoted", "texts"),
+    [
+        ("https://a.example/x\n\nSeen by many.", ["Seen by many."]),
+        (
+            "Seen by many. \nLink: https://a.example/x\nAnd by few.",
+            ["Seen by many. \n\nAnd by few."],
+        ),
+        ("https://a.example/x", []),
+        (" ", []),
+        ("NA", []),
+    ],
+)
+def test_what_people_quote_for_factcheck_bench_is_read_without_its_address(tmp_path, quoted, texts):
+    more = {"auto_evidence": [[]], "stance_claim_autoEvid": [[]], "human_evidence": [quoted]}
+    row = {
+        "prompt": "What?",
+        "response": "…",
+        "sentences": {"s": sentence([CLAIM], [True], **more)},
+    }
+    (found,) = read(tmp_path, row)
+    assert [passage.text for passage in found.passages] == texts
+    assert found.claims[0].contexts == [passage.id for passage in found.passages]
+
+
+def test_climate_fever_of_the_hub_has_numbers_for_its_words(tmp_path):
+    def row(claim_label, labels, name="7"):
+        evidences = [
+            {"evidence_id": f"Sea:{place}", "evidence_label": label, "article": "Sea",
+             "evidence": DOC, "entropy": 0.0, "votes": ["SUPPORTS", None]}
+            for place, label in enumerate(labels)
+        ]  # fmt: skip
+        return {
+            "claim_id": name,
+            "claim": CLAIM,
+            "claim_label": claim_label,
+            "evidences": evidences,
+        }
+
+    words = ["SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO"]
+    for number, word in enumerate([*words, "DISPUTED"]):
+        one, two = read(tmp_path, row(number, [0, 1, 2]), row(word, words))
+        assert one == two
+        assert one.claim_label == word
+    with pytest.raises(BadInput, match=r":1: label: expected one of SUPPORTS, .* got 4"):
+        read(tmp_path, row(4, [0]))
+
+
 def test_qags_by_the_majority(tmp_path):
     said = [{"response": "yes"}, {"response": "no"}, {"response": "yes"}]
     sentences = [
@@ -173,13 +262,15 @@ def test_expertqa_by_system(tmp_path):
         "gpt4": {"answer_string": "Long.", "claims": [claim(CLAIM, "Complete", "[1] http://a.b")]},
         "rr": {"claims": [claim("A.", "Partial", f"[1] http://a.b\n\n{DOC}"), claim("B.", "N/A")]},
     }
+    answers["rr"]["claims"].append(claim("C.", float("nan")))
     gpt4, rr = read(tmp_path, {"question": "Which?", "answers": answers})
     assert labels([gpt4, rr]) == [
         ("S", "supported"),
         ("NS", "partially_supported"),
         (None, "unknown"),
+        (None, None),
     ]
-    assert (gpt4.passages, rr.passages[0].text, rr.text) == ([], DOC, "A. B.")
+    assert (gpt4.passages, rr.passages[0].text, rr.text) == ([], DOC, "A. B. C.")
     assert (gpt4.generator, rr.generator, gpt4.topic) == ("gpt4", "rr", "Which?")
 
 
@@ -191,6 +282,20 @@ def test_ragtruth_in_two_files(tmp_path):
     assert labels([one]) == [("NS", "not_enough")]
     assert (one.source_id, one.claims[0].contexts) == ("9", None)
     assert (two.source_id, two.passages[0].text, two.claims, two.group) == ("9", DOC, None, "QA")
+
+
+@pytest.mark.parametrize("quality", ["incorrect_refusal", "truncated"])
+def test_a_bad_response_of_ragtruth_has_no_label(tmp_path, quality):
+    row = {"id": "5", "source_id": "9", "model": "m", "labels": [], "response": "I cannot say."}
+    hub = {"id": "5", "context": DOC, "output": "I cannot say.", "hallucination_labels": "[]"}
+    good, bad, of_hub = read(
+        tmp_path, row | {"quality": "good"}, row | {"quality": quality}, hub | {"quality": quality}
+    )
+    assert labels([good, bad, of_hub]) == [
+        ("S", "supported"),
+        (None, "unknown"),
+        (None, "unknown"),
+    ]
 
 
 def test_a_batch_of_faithbench_is_one_object(tmp_path):

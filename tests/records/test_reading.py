@@ -79,6 +79,16 @@ def test_a_hypothesis_spelled_NA_in_a_csv_is_text(tmp_path):
     assert read_records(path, UnliPair)[0].premise == "NA"
 
 
+def test_a_text_with_tabs_is_a_table_whose_quotation_marks_are_text(tmp_path):
+    rows = 'sentence_A\tsentence_B\tentailment_label\n"Go\tThey "go\tNEUTRAL\n'
+    (tmp_path / "pairs.txt").write_text(rows)
+    (found,) = read_records(tmp_path / "pairs.txt", Document)
+    assert (found.passages[0].text, found.claims[0].text) == ('"Go', 'They "go')
+    assert found.claims[0].label == "NS"
+    (tmp_path / "lines.txt").write_text('{"id": "1",\t"topic": "T", "text": "A text."}\n')
+    assert read_records(tmp_path / "lines.txt", Document)[0].text == "A text."
+
+
 @pytest.mark.parametrize("name", ["empty.jsonl", "empty.csv", "absent.jsonl"])
 def test_empty_and_absent_files_are_errors(tmp_path, name):
     if name.startswith("empty"):

@@ -152,7 +152,12 @@ def _ours(row: dict, target: Target) -> list[Found]:
 
 
 def _unli(row: dict, target: Target) -> list[Found]:
-    """u-SNLI and our own UNLI records: a probability, and the class where a relation is wanted."""
+    """u-SNLI and our own UNLI records: a probability, and the class where a relation is wanted.
+
+    u-SNLI's own tables have ``pre`` and ``hyp``.
+    """
+    if {"pre", "hyp"} <= set(row):
+        row = row | {"premise": row["pre"], "hypothesis": row["hyp"]}
     if target == "relation":
         return _kept_together(row, _label(row, "nli", "unli"))
     field = "unli" if "unli" in row else "label"
@@ -372,6 +377,8 @@ def detect(row: dict, target: Target) -> str | None:
         return "factcheck_bench"
     if {"claim", "evidence"} <= fields:
         return "wice" if str(row.get("label")) in WICE_LABELS else "vitaminc"
+    if {"pre", "hyp", "unli"} <= fields:
+        return "unli"
     if not {"premise", "hypothesis"} <= fields:
         return None
     if "fever_gold_label" in fields:
