@@ -271,6 +271,25 @@ def test_votes_are_correlated_with_what_is_said(quick):
     assert value_of(file, "pearson_votes")[0] == pytest.approx(expected)
 
 
+def test_a_person_is_judged_by_the_others(quick):
+    """Where two of three agree, the one by the two; the two are each other's only majority."""
+    yes, no = "SUPPORTS", "NOT_ENOUGH_INFO"
+    votes = [([yes, yes, no], 0.9), ([no, no, yes], 0.1), ([yes, yes, yes], 0.2), ([no, no], 0.1)]
+    rows = []
+    for n, (given, p) in enumerate(votes):
+        label = yes if given.count(yes) > 1 else no
+        one = climate(n, label, p)["evidences"][0] | {"evidence_label": label, "votes": given}
+        rows.append(climate(n, label, p) | {"evidences": [one]})
+    file = run(rows)
+    by_others = partial(value_of, file, "balanced_accuracy", variant="all_people_but_one")
+    # Supported are a third of the first claim and the whole third, not supported likewise.
+    assert by_others("a person")[0] == pytest.approx(0.75)
+    assert by_others("one")[0] == pytest.approx((0.25 + 1) / 2)
+    assert by_others("always supported")[0] == 0.5
+    assert by_others("one")[1:] == (4, 0)
+    assert value_of(file, "coverage", "a person") is None
+
+
 def test_ambigbio_has_atoms_and_citations(quick):
     def title(name):
         return f"Title: {name}\n{name} is a person."

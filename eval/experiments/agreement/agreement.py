@@ -7,6 +7,7 @@ LLM-AggreFact (2404.10774: balanced accuracy by source and its mean over sources
 the class that is not supported, calibration, coverage; of two assessors the paired difference to
 overlap. A threshold is never fitted on what it is judged on: besides an assessor's own verdicts
 there are those by the threshold that suits the other half of the units, and the other sources.
+Where a set tells how many people said what, each person is judged by the others, too.
 
 In ``results.json`` a result's ``kind`` is the set and its ``group`` the source.
 """
@@ -27,6 +28,7 @@ from eval.experiments.agreement.agreement_values import (
     ALWAYS,
     MACRO,
     OVERLAP,
+    PERSON,
     JudgedClaim,
     Said,
     judges_of,
@@ -38,6 +40,7 @@ from eval.experiments.agreement.sets import (
     LabelledSet,
     Level,
     finer_of,
+    people_of,
     read_sets,
     share_of,
     unit_of,
@@ -96,7 +99,7 @@ class Agreement(Experiment):
     ):
         at_least_one(sets=sets, levels=levels)
         natural(units=units)
-        taken = {OVERLAP, ALWAYS} & set(assessors)
+        taken = {OVERLAP, ALWAYS, PERSON} & set(assessors)
         if taken:
             raise UserError(f"assessors: {min(taken)!r} is a control's name; give another")
         self.sets = sets
@@ -198,6 +201,7 @@ def rows_of(
                     label=claim.label,
                     finer=finer_of(claim),
                     share=share_of(claim),
+                    people=people_of(claim),
                     overlap=overlap,
                     verdicts=by_claim.get(claim.id, {}),
                 )

@@ -11,6 +11,7 @@ from components.calibration import reliability_bins
 from eval.experiments.agreement.agreement_values import (
     ALL,
     ALWAYS,
+    BUT_ONE,
     EQUAL,
     HALF,
     MACRO,
@@ -32,6 +33,7 @@ _COLUMNS = {
     ("balanced_accuracy", HALF): "by the other half's threshold",
     ("balanced_accuracy", SOURCES): "by the other sources' threshold",
     ("balanced_accuracy", WRONG): "failures count as wrong",
+    ("balanced_accuracy", BUT_ONE): "by all people but one",
     ("f1_unsupported", None): "F1 of not supported",
     ("f1_unsupported", WRONG): "F1, failures count as wrong",
     ("ece", None): "ECE",
@@ -42,11 +44,12 @@ _COLUMNS = {
 _BEYOND = {
     key: head
     for key, head in _COLUMNS.items()
-    if key[0] in ("auroc", "balanced_accuracy") and key[1] != EQUAL
+    if key[0] in ("auroc", "balanced_accuracy") and key[1] not in (EQUAL, BUT_ONE)
 }
 _NOTE = (
     "An AUROC of an assessor without probabilities is that of its verdicts. Overlap has no "
-    "verdicts of its own: they are by the other half's threshold."
+    "verdicts of its own: they are by the other half's threshold. By all people but one: what the "
+    "majority of the others said is the label, and that one, “a person”, stands beside."
 )
 
 

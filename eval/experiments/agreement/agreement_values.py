@@ -24,9 +24,11 @@ from components.statistics import (
 from records.types import ClaimLabel, Record, VerdictLabel
 
 ALL, MACRO = "all", "macro"
-OVERLAP, ALWAYS = "overlap", "always supported"
+OVERLAP, ALWAYS, PERSON = "overlap", "always supported", "a person"
 # Thresholds that were fitted elsewhere, and failures that count as wrong.
 HALF, SOURCES, WRONG = "other_half", "other_sources", "failed_wrong"
+# In place of the label what most people said but for one, who is judged beside.
+BUT_ONE = "all_people_but_one"
 # Claims are compared with others of about the same overlap, a tenth of the set.
 EQUAL, TENTHS = "equal_overlap", 10
 _SAID = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided": 0.0}
@@ -47,6 +49,7 @@ class JudgedClaim(Record):
         source: of a set of several; ``all`` where it is of none.
         unit: what it is drawn with.
         share: of the people who called it supported.
+        people: how many these were; ``None`` where that is not told.
         overlap: share of its IDF-weighted stems that its evidence has; ``None`` without evidence.
     """
 
@@ -59,6 +62,7 @@ class JudgedClaim(Record):
     label: ClaimLabel | None = None
     finer: str
     share: float | None = None
+    people: int | None = None
     overlap: float | None = None
     verdicts: dict[str, Said]
 
@@ -100,6 +104,7 @@ class Table(NamedTuple):
     supported: np.ndarray
     finer: np.ndarray
     share: np.ndarray
+    people: np.ndarray
     source: np.ndarray
     unit: np.ndarray
     tenth: np.ndarray
@@ -121,6 +126,7 @@ def table_of(claims: Sequence[JudgedClaim]) -> Table:
         np.asarray([label.get(claim.label, math.nan) for claim in claims]),
         np.asarray([claim.finer for claim in claims], dtype=object),
         _numbers(claim.share for claim in claims),
+        _numbers(claim.people for claim in claims),
         np.asarray([claim.source for claim in claims], dtype=object),
         np.asarray([claim.unit for claim in claims], dtype=object),
         quantile_bins(_numbers(claim.overlap for claim in claims), TENTHS),
@@ -195,8 +201,11 @@ def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[
         own = np.full(len(table.unit), True)
         if name.group not in (ALL, MACRO):
             own = table.source == name.group
-        failed = np.isnan(judges[name.assessor].said) & np.isnan(judges[name.assessor].score)
-        counts = {"n": len(set(table.unit[own])), "failed": int((failed & own).sum())}
+        failed = 0
+        if name.assessor in judges:  # a person does not fail
+            judge = judges[name.assessor]
+            failed = int((np.isnan(judge.said) & np.isnan(judge.score) & own).sum())
+        counts = {"n": len(set(table.unit[own])), "failed": failed}
         yield {**name._asdict(), **counts, **value}
 
 
@@ -212,6 +221,8 @@ def _statistics(table: Table, judges: Mapping[str, Judge], rows: np.ndarray) -> 
                 values[Value(metric, assessor, group, variant, against)] = value
         for metric, variant, value in _finer(table, judge, rows):
             values[Value(metric, assessor, ALL, variant)] = value
+    for assessor, value in _but_one(table, judges, rows):
+        values[Value("balanced_accuracy", assessor, ALL, BUT_ONE)] = value
     return values | _macro(values, table.sources)
 
 
@@ -286,6 +297,33 @@ def _finer(table: Table, judge: Judge, rows: np.ndarray) -> Iterator[tuple]:
     voted = scored[~np.isnan(table.share[scored])]
     if not np.isnan(table.share).all():
         yield "pearson_votes", None, float(pearson(judge.score[voted], table.share[voted]))
+
+
+def _but_one(
+    table: Table, judges: Mapping[str, Judge], rows: np.ndarray
+) -> Iterator[tuple[str, float]]:
+    """Balanced accuracy against the majority of all people but one, of all and of that one.
+
+    What a person's own word is worth, by labels that the person had no part in: an assessor that
+    comes near it errs as people do. Each person of a claim is that one in turn, all together with
+    the weight of one claim; where the others are of two minds there is no majority.
+    """
+    own = rows[table.people[rows] > 1]
+    if not len(own):
+        return
+    people, others = table.people[own], table.people[own] - 1
+    yes = np.rint(table.share[own] * people)
+    found: dict[str, np.ndarray] = {name: np.zeros((2, 2)) for name in [*judges, PERSON]}
+    for voted, voters, agreeing in ((1, yes, yes - 1), (0, people - yes, yes)):
+        decided = (voters > 0) & (2 * agreeing != others)
+        most = (2 * agreeing > others).astype(int)
+        said = {name: judge.said[own] for name, judge in judges.items()}
+        for name, each in (said | {PERSON: np.full(len(own), float(voted))}).items():
+            there = decided & ~np.isnan(each)
+            place = most[there], each[there].astype(int)
+            np.add.at(found[name], place, voters[there] / people[there])
+    for name, counts in found.items():
+        yield name, balanced_accuracy(counts)
 
 
 def _macro(values: Mapping[Value, float], sources: Sequence[str]) -> dict[Value, float]:

@@ -119,6 +119,12 @@ def share_of(claim: Claim) -> float | None:
     return float(own) if isinstance(own, int | float) and 0 <= own <= 1 else None
 
 
+def people_of(claim: Claim) -> int | None:
+    """How many people its share is of, where that is told."""
+    own = getattr(claim, "people", None)
+    return own if isinstance(own, int) and own > 0 else None
+
+
 def _labelled(document: Document) -> bool:
     return any(claim.label in _WORDS for claim in document.claims or [])
 
@@ -179,7 +185,7 @@ def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
                 if finer in (None, "unknown"):
                     continue
                 own = {"id": "c0", "label": label, "contexts": [passage.id], "finer": finer}
-                own |= {"share": _share(getattr(passage, "votes", None))}
+                own |= _votes(getattr(passage, "votes", None))
                 more = {"text": claim.text, "claims": [claim.model_copy(update=own)]}
                 more |= {"passages": [passage], "unit": unit_of(document)}
                 yield document.model_copy(update=more)
@@ -192,7 +198,9 @@ def _by_relevance(by_passage: Sequence[Document]) -> Iterator[Document]:
     for document in by_passage:
         (claim,) = document.claims
         label = "NS" if finer_of(claim) == "irrelevant" else "S"
-        update = {"claims": [claim.model_copy(update={"label": label, "share": None})]}
+        update = {
+            "claims": [claim.model_copy(update={"label": label, "share": None, "people": None})]
+        }
         yield document.model_copy(update=update)
 
 
@@ -209,10 +217,11 @@ def _by_checkworthiness(documents: Sequence[Document]) -> Iterator[Document]:
             yield document.model_copy(update={"claims": kept})
 
 
-def _share(votes: Sequence[str | None] | None) -> float | None:
-    """The share of people who called the passage support; ``None`` where nobody voted."""
+def _votes(votes: Sequence[str | None] | None) -> dict:
+    """How many people voted, and the share who called the passage support; of nobody neither."""
     given = [meant_by(vote, "votes")[0] for vote in votes or [] if vote]
-    return given.count("S") / len(given) if given else None
+    share = given.count("S") / len(given) if given else None
+    return {"share": share, "people": len(given) or None}
 
 
 def _by_citation(files: Sequence[str], documents: Sequence[Document]) -> Iterator[Document]:
