@@ -252,7 +252,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 
 
 def _there(value: object) -> bool:
-    return not (value is None or value == "" or (isinstance(value, float) and math.isnan(value)))
+    return not (value is None or (isinstance(value, float) and math.isnan(value)))
 
 
 def _plain(cell: object) -> object:
@@ -311,8 +311,9 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
             faults.append(f"{where}: {row}")
             continue
         if tabled or parquet:
-            cells = {name: cell for name, cell in row.items() if _there(cell)}
-            row = {n: _plain(c) for n, c in cells.items()} if tabled else cells
+            row = {name: cell for name, cell in row.items() if _there(cell)}
+        if tabled:  # where an empty cell is none; Parquet has a word for none
+            row = {name: _plain(cell) for name, cell in row.items() if cell != ""}
         try:
             records.extend(kind.model_validate(found) for found in adapt(row, kind, number))
         except ValidationError as error:

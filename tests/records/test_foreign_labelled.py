@@ -2,6 +2,7 @@
 
 import json
 
+import pandas
 import pytest
 
 from records import BadInput, Document, read_records
@@ -132,6 +133,8 @@ def test_a_pair_without_a_premise_is_a_claim_without_evidence(tmp_path):
         ([], CLAIM),
         ([], "It sank."),
     ]
+    pandas.DataFrame(rows).to_parquet(tmp_path / "set.parquet")
+    assert read_records(tmp_path / "set.parquet", Document) == found
 
 
 def test_a_label_may_be_missing_but_not_unknown(tmp_path):
