@@ -180,6 +180,25 @@ def test_agreement_by_hand():
     assert agreement([[MERGED]]) == {"texts": 0, "comparisons": 0, "claims": 0}
 
 
+def test_an_irrelevant_claim_is_one_of_the_three_labels_and_one_left_out_is_none():
+    said = {"S": True, "NS": False, "IR": None}
+
+    def of(*labels):
+        return [
+            JudgedClaim(text=str(k), grouped=said[label], independent=said[label])
+            for k, label in enumerate(labels)
+        ]
+
+    def identical(*answers):
+        table = agreement([answers])
+        return [table[f"{measure}/identical"]["value"] for measure in ("label", "supported")]
+
+    assert identical(of("S", "S", "IR", "IR"), of("S", "IR", "S", "IR")) == [0.5, 1]
+    assert identical(of("S", "NS", "IR"), of("S", "S", "IR")) == [pytest.approx(2 / 3), 0.5]
+    left_out = JudgedClaim(text="1", failed=["independent", "grouped"])
+    assert identical(of("S", "IR"), [*of("S"), left_out]) == [1, 1]
+
+
 def test_several_annotators_decide_together():
     record = {"id": "gen/7", "topic": "Ann Lee", "generator": "gen"}
     for order in permutations([MERGED, MERGED, APART]):

@@ -5,11 +5,14 @@ Every two annotators of the same text are compared, and intervals are bootstrapp
 - grouping: Rand index and adjusted Rand index (Hubert and Arabie 1985) of the claims that both give
   to a person, means over the comparisons; share of comparisons with equally many people;
 - link: share of the claims that both link to the same page, or both to none;
-- verdict: share of the claims with equal verdicts, and the same with "of another person" counted as
-  not supported, which is what D-FActScore asks.
+- label: share of the claims with equal labels of the paper's three, supported, not supported (also
+  where another person's page supports it) and irrelevant: 2402.05629, appendix B;
+- verdict: of the claims that both find relevant, the share with equal verdicts, "of another person"
+  apart; supported: the same with it counted as not supported, which is what D-FActScore asks.
 
-Of links and verdicts also Scott's pi (Cohen's kappa with the labels pooled, as nobody is first) and
-Krippendorff's alpha for nominal data (2011), which takes texts with any number of annotators.
+A claim that an annotator left out enters none of the three. Of them and of links also Scott's pi
+(Cohen's kappa with the labels pooled, as nobody is first) and Krippendorff's alpha for nominal data
+(2011), which takes texts with any number of annotators.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ def agreement(texts: Sequence[Answers], seed: int = 0) -> dict:
     grouping = np.asarray([_grouping(answers) for answers in several])  # (texts, 4): sums, count
     labels = {
         "link": [_units(answers, _link) for answers in several],
+        "label": [_units(answers, _label) for answers in several],
         "verdict": [_units(answers, _verdict) for answers in several],
         "supported": [_units(answers, _supported) for answers in several],
     }
@@ -86,6 +90,13 @@ def _people(claims: Sequence[JudgedClaim]) -> int:
 def _link(claim: JudgedClaim) -> str | None:
     """The page of the claim's person; ``None`` for a claim about nobody."""
     return None if claim.group is None else claim.entity or "(no page)"
+
+
+def _label(claim: JudgedClaim) -> str | None:
+    """What was said of the claim in the paper's three classes; ``None`` where nothing was."""
+    if claim.failed:
+        return None
+    return _supported(claim) or "irrelevant"
 
 
 def _verdict(claim: JudgedClaim) -> str | None:
