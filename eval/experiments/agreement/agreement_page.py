@@ -48,8 +48,11 @@ _BEYOND = {
 }
 _NOTE = (
     "An AUROC of an assessor without probabilities is that of its verdicts. Overlap has no "
-    "verdicts of its own: they are by the other half's threshold. By all people but one: what the "
-    "majority of the others said is the label, and that one, “a person”, stands beside."
+    "verdicts of its own: they are by the other half's threshold."
+)
+_PEOPLE = (
+    " By all people but one: what the majority of the others said is the label, and that one, “a "
+    "person”, stands beside."
 )
 
 
@@ -78,6 +81,7 @@ def _whole(kind: str, rows: Sequence[Result], figures: Sequence[str]) -> TextTab
     ]
     head = ["assessor", *heads, "claims failed"]
     note = f"{own[0].n if own else 0} units. {_NOTE}"
+    note += _PEOPLE if any(row.variant == BUT_ONE for row in own) else ""
     return TextTable(kind, note, head, body, figures)
 
 
