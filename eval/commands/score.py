@@ -50,7 +50,7 @@ def build_parser() -> ArgumentParser:
         type=int | None,
         default=None,
         help="K of recall@K and F1@K: the supported claims that a full answer has; by default the "
-        "median number of claims of the responding documents",
+        "median number of claims of the responding documents that have any",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     parser.add_argument(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from components.statistics import ratio
-from eval.metrics.document import DocumentScore, Scored, named
+from eval.metrics.document import DocumentScore, Scored, median_claims, named
 from eval.metrics.probabilities import labelled_precision, posterior_measures
 from records import Claim, Result, UserError, Verdict
 from records.abstention import responds
@@ -23,13 +22,12 @@ Row = tuple[Scored, DocumentScore]
 
 
 def expected_claims(scored: Sequence[Scored]) -> int:
-    """K of recall@K where none is given: the median number of claims of responding documents.
+    """K of recall@K where none is given: :func:`median_claims` of the documents that respond.
 
-    As VeriScore takes it (2406.19276, section 3.3). Claims count before Core, so that the same
-    number of facts is expected with and without it; 1 where there is no claim at all.
+    Claims count before Core, so that the same number of facts is expected with and without it.
     """
-    found = [sum(c.failed is None for c in d.claims) for d in scored if responds(d.document)]
-    return max(1, round(statistics.median(found))) if found else 1
+    responding = [one for one in scored if responds(one.document)]
+    return median_claims(sum(c.failed is None for c in one.claims) for one in responding)
 
 
 def summarise(

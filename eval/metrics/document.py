@@ -7,7 +7,8 @@ supported; a model's score is the mean over the texts that respond.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -171,6 +172,22 @@ def tally(decisions: Sequence[int]) -> Tally:
     """Count a text's decisions (1, 0, or -1 for failed)."""
     failed = sum(one < 0 for one in decisions)
     return Tally(len(decisions) - failed, sum(one > 0 for one in decisions), failed)
+
+
+def median_claims(numbers: Iterable[int]) -> int:
+    """K of recall@K where none is given: the median number of claims of the texts that have any.
+
+    VeriScore (2406.19276, section 3.3) and FactReasoner (2502.18573, section 4) take the median
+    over a set's responses; VeriScore's code leaves out those that do not respond, and counts one
+    without a verifiable claim as one of one claim. Here such a text does not count: it may have
+    none because its decomposition failed. Of an even number of texts the larger of the two in the
+    middle is taken, as by that code, so that nothing is rounded. 1 where no text has a claim.
+
+    Args:
+        numbers: claims of each text.
+    """
+    found = [number for number in numbers if number]
+    return statistics.median_high(found) if found else 1
 
 
 def recall_at_k(supported: int, k: int) -> float:

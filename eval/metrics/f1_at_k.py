@@ -3,13 +3,11 @@
 ``evaluate.load("eval/metrics/f1_at_k.py")`` from the repository's root.
 """
 
-import statistics
-
 import datasets
 import evaluate
 
 from components.statistics import average
-from eval.metrics.document import f1_at_k, recall_at_k, tally
+from eval.metrics.document import f1_at_k, median_claims, recall_at_k, tally
 
 _DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
 harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. A text
@@ -19,7 +17,7 @@ _INPUTS = """
 Args:
     predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
     k: supported claims that a full answer has; by default the median number of claims of the texts
-        that have any (VeriScore).
+        that have any, of an even number of texts the larger of the two in the middle.
     abstentions: "zero" or "skip": what a text without claims counts.
 Returns:
     f1_at_k, recall_at_k: means over texts but those of which every claim failed, and with "skip"
@@ -44,8 +42,7 @@ class F1AtK(evaluate.Metric):
             raise ValueError(f"abstentions: {abstentions!r}; give 'zero' or 'skip'")
         if k is not None and k < 1:
             raise ValueError(f"k: {k}; give 1 or more, or None for the median number of claims")
-        sizes = [len(decisions) for decisions in predictions if decisions]
-        k = k or max(1, round(statistics.median(sizes)) if sizes else 1)
+        k = k or median_claims(map(len, predictions))
         counted = [own for own in predictions if len(own) or abstentions == "zero"]
         every = [tally(decisions) for decisions in counted]
         scored = [one for one in every if one.scored]

@@ -320,6 +320,8 @@ def test_micro_precision_and_f1_at_k():
     )
     k = expected_claims(scored)
     assert k == 2, "the median of 5, 2 and 1; a text that does not respond has no claims to count"
+    assert expected_claims(scored[:2]) == 5, "of two in the middle the larger"
+    assert expected_claims(scored[3:]) == 1
     found = {r.metric: r for r in summarise(scored, "h", "biographies", k=k)}
     assert found["factual_precision"].value == pytest.approx((3 / 4 + 0 + 1) / 3)
     assert found["factual_precision_micro"].value == pytest.approx(4 / 7)
