@@ -6,7 +6,8 @@ neither way has no label. Beside them:
 
 - a document's ``group`` is the source of a set that was put together of several, its ``unit`` what
   must not be torn apart when documents are drawn (an article, a question);
-- a claim's ``share`` is the share of the people who called it supported, where votes are told;
+- a claim's ``share`` is the share of the people who called it supported, ``people`` how many these
+  were, where votes are told;
 - a passage's ``evidence_label`` says what it alone says of the claim.
 """
 
@@ -345,7 +346,7 @@ def faithbench(row: dict, number: int) -> dict | None:
 def qags(row: dict, number: int) -> dict | None:
     """QAGS (2004.04228): an article and a summary, each sentence of which some people judged.
 
-    The majority decides; ``share`` is that of those who said yes.
+    The majority decides; ``share`` is that of the ``people`` who said yes.
     """
     if not {"article", "summary_sentences"} <= set(row):
         return None
@@ -357,7 +358,7 @@ def qags(row: dict, number: int) -> dict | None:
         meant: Meant = (None, "disputed" if votes else None)
         if share is not None and share != 0.5:
             meant = ("S", "supported") if share > 0.5 else ("NS", "not_supported")
-        more = {"sentence": place} | ({} if share is None else {"share": share})
+        more = {"sentence": place} | ({"share": share, "people": len(votes)} if votes else {})
         claims.append(_claim(sentence["sentence"], meant, passages, f"c{place}", **more))
     text = " ".join(claim["text"] for claim in claims)
     unit = _name_of(row["article"])
