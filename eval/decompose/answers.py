@@ -4,7 +4,8 @@ An item of a list is a subclaim: behind ``-``, ``*``, ``•``, a number or a let
 JSON list or in a code fence. Without any mark an answer still counts where each line is one whole
 sentence (one sentence: one subclaim); a paragraph is no list and fails. What stands around a list
 (greetings, headings, notes) is not read. An item that is a heading, a question, a refusal or the
-prompt's own words is no subclaim, and a repeated one counts once.
+prompt's own words is no subclaim. One that is repeated counts once; of that the papers say nothing,
+and where a model repeats itself DecompScore (2403.11903, section 3.2) is lower than as published.
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ It is factual precision with the source sentence as the reference, so any verifi
 ``eval.verify.nli.NLI`` by entailment, ``eval.verify.factscore.FActScore`` by asking a language
 model the question that FActScore asks of retrieved passages.
 
-DecompScore rewards repetition: a decomposer that says everything twice doubles it.
-:func:`same_claims` finds the subclaims of a passage that entail each other in both directions, so
-that the score can be taken again with one subclaim of each such class.
+DecompScore rewards repetition. The paper counts every subclaim; the decomposers that ask a model or
+a parser give none twice in the same words for one sentence, but one that says everything in two
+ways doubles it all the same. :func:`same_claims` finds the subclaims of a passage that entail each
+other in both directions, so that the score can be taken again with one subclaim of each such class.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 ``one_by_one`` is the published way (2403.11903, appendix B): each structure in a prompt of its own,
 as one line of words, without the sentence that it is from. What the model has to guess (who "they"
 are, which tense, what a fragment means) makes part of the incoherence that the paper measures.
+Where two structures of a sentence give one statement, it counts once; the paper does not say so.
 ``together`` is ours: all structures of a sentence in one prompt, with the sentence.
 """
 
