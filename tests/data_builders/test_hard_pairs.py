@@ -10,7 +10,13 @@ import pytest
 
 from components.overlap import covered_share, stem_weights
 from data_builders.evenness import overlap_auroc
-from data_builders.written.hard_pairs import HardPairs, change_number, change_roles, change_value
+from data_builders.written.hard_pairs import (
+    HardPairs,
+    change_number,
+    change_roles,
+    change_value,
+    deny,
+)
 from records import RelationPair, UserError, read_records, write_jsonl
 
 PREMISE = (
@@ -40,11 +46,55 @@ def test_a_number_gives_way_to_one_of_its_kind():
     assert change_number("It was long ago.", PREMISE, rng) is None
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "At least 15 people were there.",  # and at least 2, too
+        "She moved before 1921.",
+        "They won 9–7 and 9-7.",
+        "She moved in 1921–22.",
+    ],
+)
+def test_a_number_that_may_be_another_as_well_stays(claim):
+    assert change_number(claim, PREMISE, random.Random(0)) is None
+
+
+def test_a_day_gives_way_to_a_day():
+    rng = random.Random(0)
+    premise = "On 7 May 1921 and 30 June 1921 some 66 came, 00 left, and 12 stayed."
+    for claim in ("She moved on 8 May.", "She moved on May 8, 1921."):
+        found = {joined(change_number(claim, premise, rng)) for _ in range(40)}
+        assert found == {claim.replace("8", day) for day in ("7", "30", "12")}
+
+
+@pytest.mark.parametrize(
+    ("claim", "denied"),
+    [
+        ("Ann Lee was in Rome.", "Ann Lee was not in Rome."),
+        ("She moved to Rome, and was happy.", "She moved to Rome, and was not happy."),
+        ("Some people were there.", None),  # others were not
+        ("A man who is running wins.", None),
+        ("She may have been in Rome.", None),
+        ("The book wouldnt have been made.", None),
+    ],
+)
+def test_what_is_denied_contradicts(claim, denied):
+    # Seed 1 says "not".
+    assert joined(deny(claim, PREMISE, random.Random(1))) == denied
+
+
 def test_a_name_gives_way_to_one_behind_the_same_word():
     assert joined(change_value("She came from Oslo.", PREMISE, random.Random(0))) == (
         "She came from Paris."
     )
     assert change_value("She sang with Di Ray.", PREMISE, random.Random(0)) is None
+    # A weekday is no name, and what follows "Rome's" is not told of Paris.
+    assert change_value("She came from Oslo.", "From Monday on.", random.Random(0)) is None
+    assert change_value("She came from Oslo's port.", PREMISE, random.Random(0)) is None
+    premise = "They came from the Parkers' house."
+    assert joined(change_value("She came from Oslo.", premise, random.Random(0))) == (
+        "She came from Parkers."
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,9 +105,15 @@ def test_a_name_gives_way_to_one_behind_the_same_word():
         ("Ann Lee moved to Rome.", None),
         ("She went from Oslo to Rome.", "She went from Rome to Oslo."),
         ("Ann Lee met Bo Hill.", None),
+        ("Ann Lee faced Bo Hill.", None),
         ("Ann Lee and Bo Hill won.", None),
         ("Ann Lee beat Ann Hill.", None),
         ("She beat Bo Hill.", None),
+        ("Ann W. Lee won.", None),  # one name
+        ("Ann Lee is Cuban.", None),  # as true the other way round
+        ("Firs (Abies) grow in Cuba.", None),
+        ("More people saw Bo Hill.", None),  # no name
+        ("Rome beat Bo Hill.", "Bo Hill beat Rome."),  # the premise has it inside a sentence
     ],
 )
 def test_names_change_places_where_it_matters(claim, changed):
@@ -67,6 +123,21 @@ def test_names_change_places_where_it_matters(claim, changed):
         assert found != claim
     else:
         assert found == changed
+
+
+def test_rows_without_documents_and_claims_that_deny(tmp_path):
+    rows = [
+        {"premise": PREMISE, "hypothesis": claim, "label": "entailment"}
+        for claim in (*CLAIMS, "Ann Lee was not in Rome in 1934.")
+    ]
+    write_jsonl(tmp_path / "in.jsonl", rows)
+    HardPairs(tmp_path / "out", [str(tmp_path / "in.jsonl")]).build()
+    found = read_records(tmp_path / "out" / "relation_train.jsonl", RelationPair)
+    assert found
+    assert not any("was not in Rome in 1934" in pair.hypothesis for pair in found)
+    assert "documents" not in found[0].model_dump()
+    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
+    assert dropped["pair whose claim denies something"] == 1
 
 
 def build(tmp_path, name="out", **options):

@@ -27,7 +27,9 @@ _NUMBERS = (
     *("eleven", "twelve", "twenty", "fifty", "hundred"),
 )
 _NUMBER = re.compile(rf"(?<![\w.,$£€-])(?:\d{{1,3}}(?:,\d{{3}})*|{'|'.join(_NUMBERS)})(?= [a-z])")
-_NAME = r"[A-Z][\w’'-]+(?:(?: (?:of|de|van|von|the|and the|for))? [A-Z][\w’'-]+)*"
+# O'Brien, and of "Ann's" or "the Parkers'" what stands before the apostrophe.
+_PART = r"[A-Z](?:[\w-]|[’'](?!s\b)(?=\w))+"
+_NAME = rf"{_PART}(?:(?: (?:of|de|van|von|the|and the|for))? {_PART})*"
 _ENTITY_PHRASE = re.compile(rf"\b(in|at|by|from|to|with|near|for|of|as) (?:the )?({_NAME})")
 _PRONOUNS = {
     "he": "she", "she": "he", "his": "her", "him": "her", "himself": "herself",
@@ -38,7 +40,15 @@ _AUXILIARY = re.compile(
     r"\b(?:(?:is|was|are|were|will|would|could|can)\b(?= [a-z])|"
     r"(?:has|had|have)\b(?= (?:been|also|become|[a-z]+ed)\b))"
 )
-_NEGATED = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
+NEGATED = re.compile(
+    r"\b(?:not|cannot|never|no|none|neither|nor|without)\b|n['’]t\b"
+    r"|\b(?:is|was|are|were|has|had|have|do|does|did|would|could|should)nt\b",
+    re.IGNORECASE,
+)
+# Names of times, which stand behind the prepositions of places and people as well.
+_TIMES = frozenset(
+    {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+)
 # Words that lose their capital when they no longer begin a sentence.
 _OPENERS = frozenset(
     """He She It They His Her Its Their The A An This That These Those There Both In On At By With
@@ -83,7 +93,7 @@ def entities(text: str) -> dict[str, list[str]]:
     """Names of a text by the preposition before them, which stands for a kind of entity."""
     found: dict[str, list[str]] = {}
     for match in _ENTITY_PHRASE.finditer(text):
-        if match[2].split()[0] not in MONTHS:
+        if match[2].split()[0] not in _TIMES:
             found.setdefault(match[1], []).append(match[2])
     return found
 
@@ -103,7 +113,11 @@ def _without(sentence: str, start: int, end: int, changed: str) -> Pieces:
 
 def swap_entity(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
     """Another name after the same preposition; the phrase goes, in a list only the name."""
-    found = [m for m in _ENTITY_PHRASE.finditer(sentence) if m[2].split()[0] not in MONTHS]
+    found = [
+        m
+        for m in _ENTITY_PHRASE.finditer(sentence)
+        if m[2].split()[0] not in _TIMES and sentence[m.end() : m.end() + 1] not in ("'", "’")
+    ]
     rng.shuffle(found)
     for match in found:
         near = rng.random() < setting.share_near
@@ -123,8 +137,8 @@ def _fits(name: str, old: str, sentence: str) -> bool:
 def _put(sentence: str, match: re.Match, name: str) -> Pieces:
     start, end = match.span(2)
     after = sentence[end:]
-    # "in Paris and Rome", "of Paris's king": the phrase does not end here.
-    if re.match(r",? (?:and|or) |['’(]|, [A-Z]", after) or match[1] == "as":
+    # "in Paris and Rome": the phrase does not end here.
+    if re.match(r",? (?:and|or) |\(|, [A-Z]", after) or match[1] == "as":
         return [(sentence[:start], True), (name, False), (after, True)]
     return _without(sentence, match.start(), end, sentence[match.start() : start] + name)
 
@@ -201,7 +215,7 @@ def swap_pronoun(sentence: str, setting: Setting, rng: random.Random) -> Pieces 
 def negate(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
     """ "Not" or "never" after an auxiliary of a sentence that denies nothing; the word goes."""
     found = list(_AUXILIARY.finditer(sentence))
-    if not found or _NEGATED.search(sentence):
+    if not found or NEGATED.search(sentence):
         return None
     end = rng.choice(found).end()
     word = rng.choice(("not", "never")) if rng.random() < 0.3 else "not"
