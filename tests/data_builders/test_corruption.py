@@ -28,7 +28,7 @@ from data_builders.written.corruption.corrupters import (
 )
 from data_builders.written.corruption.corruption import Corruption
 from data_builders.written.corruption.sources import read_sources
-from data_builders.written.corruption.swap import Values, ValueSwap
+from data_builders.written.corruption.swap import Values, ValueSwap, _value
 from data_builders.written.corruption.texts import ToMerge, held, place_claims
 from eval.decompose.given import Given
 from eval.experiments.robustness.grid import Grid
@@ -424,6 +424,24 @@ def test_values_are_exchanged_for_others_of_their_kind(text, kind):
 )
 def test_what_holds_nothing_stays(text):
     assert change(text).reason == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("text", "larger"),
+    [
+        ("Cy Coe sold more than 100 records.", True),  # who sold more than 78 as well
+        ("Cy Coe sold over 12,500 books.", True),
+        ("Cy Coe has at least three children.", True),
+        ("Cy Coe died after 1950.", True),
+        ("Cy Coe sold fewer than 100 records.", False),
+        ("Cy Coe was born before 1950.", False),
+    ],
+)
+def test_a_bound_is_moved_to_where_it_is_false(text, larger):
+    (find,) = Values(PEOPLE)._distinct(ToChange("k", "Cy Coe", text))
+    old = _value(text[find.start : find.end])
+    assert find.others
+    assert all((_value(other) > old) == larger for other in find.others)
 
 
 def test_a_true_value_is_never_offered():

@@ -54,6 +54,10 @@ _DAY = re.compile(
 _COUNTED = re.compile(rf"\b({'|'.join(COUNTED)})\b(?!-)")
 _RANKED = re.compile(rf"(?<=\bthe |\bher |\bhis )({'|'.join(RANKED)})\b")
 
+# What a number is above, or below: then another one is false on one side alone.
+_ABOVE = re.compile(r"(?i)\b(?:more than|no fewer than|at least|over|above|after) [$€£]?$")
+_BELOW = re.compile(r"(?i)\b(?:less than|fewer than|at most|up to|under|below|before) [$€£]?$")
+
 # A capitalised word directly beside a name makes it part of a longer name: the American Academy.
 _NAME_BEFORE = re.compile(r"[A-Z][\w.'’-]*(?: of(?: the)?| de| and)? $")
 _NAME_AFTER = re.compile(r"^(?:['’]s)? (?:of (?:the )?)?[A-Z]")
@@ -270,6 +274,30 @@ def _in_longer_name(text: str, start: int, end: int) -> bool:
 
 
 def _counted(text: str) -> Iterator[Find]:
+    """Years, months, days, ordinals and numbers, with others near them that are false.
+
+    Who sold more than 100 records sold more than 78 as well, so behind "more than" others are
+    larger, behind "less than" smaller.
+    """
+    for find in _near(text):
+        old, before = _value(text[find.start : find.end]), text[: find.start]
+        others = find.others
+        if old is not None and _ABOVE.search(before):
+            others = [other for other in others if _value(other) > old]
+        elif old is not None and _BELOW.search(before):
+            others = [other for other in others if _value(other) < old]
+        yield find._replace(others=others)
+
+
+def _value(number: str) -> int | None:
+    """What a number in figures or words is; none of months, and of ordinals."""
+    if number in COUNTED:
+        return COUNTED.index(number) + 2
+    digits = number.replace(",", "")
+    return int(digits) if digits.isdecimal() else None
+
+
+def _near(text: str) -> Iterator[Find]:
     """Years, months, days, ordinals and numbers, with others near them."""
     for match in _YEAR.finditer(text):
         year = int(match[1])
