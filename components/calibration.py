@@ -35,22 +35,23 @@ def fit_classes(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     Args:
         logits: shape (n, classes), class 0 being entailment.
         target: class indices of shape (n,). The index ``classes`` stands for any class but 0 (a
-            two-class row), whose likelihood is 1 - p(class 0).
+            two-class row), whose likelihood is 1 - p(class 0). Or shares of these, of shape
+            (n, classes + 1).
 
     Returns:
         A temperature in [0.05, 20] and a shift in [-20, 20]; without a row of class 0, or with no
         other, the shift is 0, as no finite one would be the best.
     """
     logits, target = np.asarray(logits, dtype=np.float64), np.asarray(target)
-    rows = np.arange(len(target))
-    reach = 20.0 if 0 < np.sum(target == 0) < len(target) else 0.0
+    shares = np.eye(logits.shape[1] + 1)[target] if target.ndim == 1 else target
+    reach = 20.0 if 0 < shares[:, 0].sum() < len(target) else 0.0
 
     def loss(parameters: np.ndarray) -> float:
         scaled = logits / np.exp(parameters[0])
         scaled[:, 0] += parameters[1]
         log_p = log_softmax(scaled, axis=1)
         either = logsumexp(log_p[:, 1:], axis=1, keepdims=True)
-        return float(-np.concatenate([log_p, either], axis=1)[rows, target].mean())
+        return float(-(shares * np.concatenate([log_p, either], axis=1)).sum(axis=1).mean())
 
     bounds = [(np.log(0.05), np.log(20)), (-reach, reach)]
     found = minimize(loss, x0=np.zeros(2), method="L-BFGS-B", bounds=bounds).x
@@ -97,6 +98,9 @@ def expected_calibration_error(
 def reliability_bins(predicted: np.ndarray, observed: np.ndarray, bins: int = 15) -> np.ndarray:
     """The points of a reliability plot: equal-mass bins by ascending prediction.
 
+    Rows of one prediction share their mean outcome: where several bins are of them, as of a vote's
+    shares or of priors of 0.5, it is not the rows' order that says which outcome is in which bin.
+
     Args:
         predicted: probabilities, shape (n,).
         observed: outcomes in [0, 1], shape (n,).
@@ -105,6 +109,8 @@ def reliability_bins(predicted: np.ndarray, observed: np.ndarray, bins: int = 15
     Returns:
         Mean predicted, mean observed and number of rows of each bin, shape (min(bins, n), 3).
     """
+    _, place, times = np.unique(predicted, return_inverse=True, return_counts=True)
+    observed = (np.bincount(place, observed) / times)[place]
     order = np.argsort(predicted, kind="stable")
     parts = [part for part in np.array_split(order, bins) if len(part)]
     table = [(predicted[part].mean(), observed[part].mean(), len(part)) for part in parts]

@@ -49,3 +49,14 @@ def test_one_class_alone_is_not_shifted():
     logits = np.random.default_rng(0).normal(size=(50, 3))
     assert fit_classes(logits, np.zeros(50, dtype=int))[1] == 0
     assert fit_classes(logits, np.full(50, 3))[1] == 0
+
+
+def test_the_order_of_rows_of_one_prediction_changes_no_error():
+    predicted, observed = np.full(30, 0.5), np.repeat([0.0, 1.0], 15)
+    shuffled = np.random.default_rng(0).permutation(30)
+    for order in (np.arange(30), shuffled):
+        assert expected_calibration_error(predicted, observed[order]) == pytest.approx(0)
+    # Votes of 2 in 3: a third of the bins is of 0, the others are of 2/3, half of which are true.
+    votes = np.repeat([0.0, 2 / 3], (10, 20))
+    true = np.repeat([0.0, 1.0], (20, 10))
+    assert expected_calibration_error(votes, true) == pytest.approx(2 / 3 * (2 / 3 - 1 / 2))
