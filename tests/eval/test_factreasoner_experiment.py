@@ -215,6 +215,22 @@ def test_brier_of_texts_is_a_mean_and_sd_over_texts(sets):
     assert value_of(file, "FR fr1", "brier")[0] != pytest.approx(np.mean(texts)), "over claims"
 
 
+def test_the_claims_of_a_text_that_does_not_respond_are_in_no_measure(sets):
+    given = {"FR": FactReasoner(Marks(), versions=[1])}
+    alone = experiment(sets, given, k=2).run(Path("alone"), {})
+    refused = document("four", ["NS", "S"], ["+w0 -w1"]) | {"responds": False}
+    rows = Path("bios.jsonl").read_text().splitlines()
+    write_jsonl("bios.jsonl", [*map(json.loads, rows), refused])
+    file = experiment(sets, given, k=2).run(Path("run"), {})
+    measures = ("e_measure", "graded_precision", "f1", "accuracy_micro", "brier", "ece")
+    for metric in (*measures, "brier_of_texts", "precision_mae"):
+        found = value_of(file, "FR fr1", metric)
+        assert found == value_of(alone, "FR fr1", metric), metric
+        assert found[0] is not None
+    # Its recall is 0 and counts.
+    assert value_of(file, "FR fr1", "recall_at_k")[1] == 4
+
+
 def test_sources_of_evidence_have_tables_of_their_own(sets):
     retrieve = {"all": GivenPassages(), "beginnings": Cut(GivenPassages(), 4)}
     file = experiment(sets, {"vote": Majority(Marks())}, retrieve=retrieve).run(Path("run"), {})

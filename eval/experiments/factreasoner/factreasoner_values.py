@@ -18,6 +18,7 @@ from eval.metrics.probabilities import (
     posterior_measures,
 )
 from records import Claim, Verdict
+from records.abstention import responds
 
 Better = Literal["greater", "less"]
 Judged = Sequence[tuple[Claim, Verdict]]
@@ -46,7 +47,8 @@ class Row(NamedTuple):
 def rows_of(scored: Sequence[Scored]) -> dict[Key, Row]:
     """The assessors' rows, in the order of the run.
 
-    A document without a verdict has one score for all of them.
+    A document without a verdict has one score for all of them. Of one that does not respond no
+    claim counts as judged, as in ``eval/metrics/corpus.py``, though a file may bring some.
     """
     keys = list(
         dict.fromkeys(
@@ -59,7 +61,8 @@ def rows_of(scored: Sequence[Scored]) -> dict[Key, Row]:
             next((s for s in one.scores if (s.assessor, s.name) in (key, ("", "default"))), None)
             for one in scored
         ]
-        rows[key] = Row(scores, [one.judged(*key, "none") for one in scored])
+        judged = [one.judged(*key, "none") if responds(one.document) else [] for one in scored]
+        rows[key] = Row(scores, judged)
     return rows
 
 
