@@ -238,6 +238,10 @@ def _first(ranked: list[tuple[int, int, dict]]) -> list[tuple[int, int, dict]]:
     return sorted(ranked, key=itemgetter(0, 1))[:MAX_DOCUMENTS]
 
 
+def _all(path: Path) -> Iterator[Scored]:
+    return (_scored(row, f"{path}:{line}") for line, row in iter_rows(path))
+
+
 def _scored(row: dict, where: str) -> Scored:
     try:
         return Scored.model_validate(row)
@@ -306,14 +310,20 @@ class ScorePage(Page):
         return [*tables_of(rows_of(file.results)), *strata_tables(file.results)]
 
     def compared(self, folder: Path) -> Iterator[TextScores]:
-        """The precision of each text by each assessor, without and with Core."""
-        for line, row in iter_rows(folder / "scored.jsonl"):
-            try:
-                scored = Scored.model_validate(row)
-            except ValidationError as error:
-                raise first_fault(f"{folder / 'scored.jsonl'}:{line}", error) from None
+        """The precision of each text by each assessor, without and with Core.
+
+        A text without a verdict has one score for all of them.
+        """
+        path = folder / "scored.jsonl"
+        every = (score for scored in _all(path) for score in scored.scores if score.assessor)
+        names = list(dict.fromkeys(named(score.assessor, score.name) for score in every))
+        for scored in _all(path):
             own = scored.document
-            scores = {(named(s.assessor, s.name), s.selection): s.precision for s in scored.scores}
+            scores = {
+                (name, score.selection): score.precision
+                for score in scored.scores
+                for name in ([named(score.assessor, score.name)] if score.assessor else names)
+            }
             given = (own.kind or "normal", own.generator or "given")
             yield TextScores(own.id, own.topic, *given, own.text, scores)
 

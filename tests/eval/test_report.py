@@ -7,13 +7,16 @@ from io import StringIO
 import pytest
 
 from eval.commands.report import build_comparison, build_report, main
+from eval.decompose.given import Given
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
-from eval.pipeline import Scored
+from eval.pipeline import Pipeline, Scored
 from eval.report.comparison import TextScores, compare, comparison_tables, summary
+from eval.report.score import ScorePage
 from eval.report.table_files import latex_table, named_apart, table_csv
 from eval.report.tables import Cell, TextTable, as_csv, plain_table
 from eval.stages import Selection
+from eval.verify.labels import Labels
 from records import (
     Claim,
     Document,
@@ -219,6 +222,30 @@ def test_comparison_by_hand():
     assert found.changed[0].size == math.inf
     assert len(changed.rows) == 4
     assert "4 scores changed; 0 of 1" in summary(found)[-1]
+
+
+def test_a_text_without_claims_is_compared_with_its_score(tmp_path):
+    sides = []
+    for name, labels in (("one", [["S"], ["S"], []]), ("two", [["S"], [], []])):
+        documents = [
+            Document(
+                id=f"d{place}",
+                topic=f"topic {place}",
+                text="Some text.",
+                claims=[Claim(id=f"c{n}", text="x", label=label) for n, label in enumerate(own)],
+            )
+            for place, own in enumerate(labels)
+        ]
+        (tmp_path / name).mkdir()
+        write_jsonl(
+            tmp_path / name / "scored.jsonl", Pipeline(Given(), [Labels()]).score(documents)
+        )
+        sides.append(ScorePage().compared(tmp_path / name))
+    found = compare(*sides)
+    assert found.places == [("labels", "none")]
+    (row,) = comparison_tables(found)[0].rows
+    assert row[3:6] == ["3 of 3", "0.667", "0.333"]
+    assert [(c.text.id, c.here, c.there) for c in found.changed] == [("d1", 1.0, 0.0)]
 
 
 def test_texts_of_other_words_are_not_compared():
