@@ -284,6 +284,30 @@ def test_a_text_of_which_no_claim_could_be_judged_has_no_kept_share(files, tmp_p
     assert kept(file).value == pytest.approx(share)
 
 
+def test_a_selection_of_which_no_claims_truth_is_known_has_no_precision(files, tmp_path):
+    grid = {"p": (0.0,), "epsilon": (0.3,), "entail_threshold": (None,)}
+    labelled = texts_of("honest", label="S")
+    core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], p=0.0, epsilon=0.3)
+    every = core(labelled, [text.claims for text in labelled])
+    selected = [[one.selected for one in own] for own in every]
+    place = next(n for n, own in enumerate(selected) if set(own) == {True, False})
+    # Of this text's claims those alone have a label that Core leaves out.
+    own = [
+        claim.model_copy(update={"label": None}) if kept else claim
+        for claim, kept in zip(labelled[place].claims, selected[place], strict=True)
+    ]
+    labelled[place] = labelled[place].model_copy(update={"claims": own})
+    write_jsonl("honest.jsonl", labelled)
+    file = experiment(files, **grid).run(tmp_path / "run", {})
+    half = half_of(TOPICS[place], 0)
+    name = HELD_BACK if half == "test" else TUNING
+    rows = {(r.metric, r.kind, r.variant, r.group): r for r in file.results}
+    plain, kept = (rows["precision", "honest", number, name] for number in (None, 0))
+    others = [n for n, topic in enumerate(TOPICS) if half_of(topic, 0) == half and n != place]
+    assert (plain.value, plain.n) == (1.0, len(others) + 1)
+    assert (kept.value, kept.n) == (np.mean([any(selected[n]) for n in others]), len(others))
+
+
 def test_what_failed_to_become_a_claim_is_none(files):
     failed = Claim(id="f", text="Who?", failed="no claim")
     documents = [d.model_copy(update={"claims": [*d.claims, failed]}) for d in texts_of("info")]

@@ -261,10 +261,13 @@ class _RememberedRelevance:
 
 
 def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None:
-    """Factual precision of a text, without length penalty; ``None`` where no truth is known."""
-    if not text.verdicts:
-        return None
+    """Factual precision of a text, without length penalty.
+
+    ``None`` where no truth is known: of no claim, or of none that is kept though some are.
+    """
     known = {verdict.claim for verdict in text.verdicts}
+    if not known or (kept and not kept & known):
+        return None
     claims = [claim for claim in text.claims if claim.id in known]
     return score_document(text.document, claims, text.verdicts, kept, 0, unjudged).precision
 
@@ -340,12 +343,14 @@ def _values(
     for (metric, kind, number), value in found.items():
         if value["value"] is None:
             continue
-        margin = metric.startswith("margin_")
+        margin, precise = metric.startswith("margin_"), metric.endswith("precision")
         own = [(t, r) for t, r in rows if margin or t.kind == kind]
-        if metric.endswith("precision"):
-            own = entered = [(t, r) for t, r in own if t.verdicts]
+        if precise:
+            own = [(t, r) for t, r in own if t.verdicts]
+            known = [r.plain if number is None else r.precision[number] for _, r in own]
         else:
-            entered = [(t, r) for t, r in own if r.kept_share[number] is not None]
+            known = [r.kept_share[number] for _, r in own]
+        entered = [t for (t, _), value in zip(own, known, strict=True) if value is not None]
         yield {
             "metric": metric,
             "kind": kind,
@@ -353,7 +358,7 @@ def _values(
             "selection": "none" if number is None else "core",
             "variant": number,
             "against": "the worst of the others" if margin else None,
-            "n": len({text.document.topic for text, _ in entered}),
+            "n": len({text.document.topic for text in entered}),
             "failed": 0 if number is None else sum(row.failed for _, row in own),
             **value,
         }
