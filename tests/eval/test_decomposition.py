@@ -436,6 +436,23 @@ def test_a_correlation_counts_the_topics_of_what_it_compares():
     assert (found["value"], found["n"], found["failed"]) == (pytest.approx(1), 3, 1)
 
 
+def test_judges_agree_on_nothing_of_a_passage_that_one_of_them_failed_on():
+    rising = [[1] * count + [0] * (4 - count) for count in range(5)]
+    topics = [f"t{place}" for place in range(8)]
+    run = decomposition_values.Passages(
+        topics=topics, generators=["g"] * 8, usable=[4] * 7 + [0], failed=[0] * 7 + [2],
+        decisions={"a": [*rising, [1] * 4, [1] * 4, []], "b": [*rising[::-1], *[[-1] * 4] * 2, []]},
+        classes=None, scores=[[]] * 8, filtered={},
+    )  # fmt: skip
+    rows = decomposition_values.values_of({"cut": run, "again": run}, 0)
+    for metric in ("pearson", "spearman"):
+        own = [r for r in rows if r["metric"] == metric]
+        assert len(own) == 3
+        for row in own:
+            assert (row["value"], row["n"]) == (pytest.approx(-1), 5)
+            assert row["failed"] == 8 * (1 + (row["kind"] == "all"))
+
+
 def dying(stage):
     """A stage that is killed at its second call."""
 

@@ -292,35 +292,40 @@ def _agreement(decomposer: str, parts: Sequence[Passages], seed: int) -> list[di
 
     - ``agreement``, ``kappa``: of the decisions on single claims (Cohen's kappa), claims on which a
       judge failed left out.
-    - ``pearson``, ``spearman``: of the numbers of supported claims of the passages.
+    - ``pearson``, ``spearman``: of the numbers of supported claims of the passages. One that failed
+      whole, be it that a judge failed on each of its claims, has no number.
     - ``pearson_of_means``: of the DecompScores of the decomposers and generators, where there are
       at least three; of several decomposers only.
     """
     rows = []
     for pair in combinations(parts[0].decisions, 2):
-        found, failed = _compare(pair, parts, seed)
+        found, counts = _compare(pair, parts, seed)
         for metric, value in found.items():
             judges = {"metric": metric, "assessor": pair[0], "against": pair[1]}
-            place = {"kind": decomposer, "generator": ALL, "n": len(set(parts[0].topics))}
-            rows.append({**judges, **place, "failed": failed, **value})
+            rows.append({**judges, "kind": decomposer, "generator": ALL, **counts, **value})
     return rows
 
 
-def _compare(pair: tuple[str, str], parts: Sequence[Passages], seed: int) -> tuple[dict, int]:
-    """The measures of two judges, and on how many claims one of them failed."""
+def _compare(
+    pair: tuple[str, str], parts: Sequence[Passages], seed: int
+) -> tuple[dict, dict[str, int]]:
+    """The measures of two judges; topics that entered, and claims on which a judge failed."""
     # Shapes: counts (parts, passages, 4) of (a, b) in 00, 01, 10, 11; supported (parts, passages).
     both = [[list(zip(*d, strict=True)) for d in _paired(part, pair)] for part in parts]
     cells = [(a, b) for a in (0, 1) for b in (0, 1)]
     counts = np.asarray([[[row.count(c) for c in cells] for row in part] for part in both])
     failed = sum(FAILED in decisions for part in both for row in part for decisions in row)
     left, right = counts[..., 2] + counts[..., 3], counts[..., 1] + counts[..., 3]
+    empty = np.stack([np.add(part.usable, part.failed) == 0 for part in parts])
+    scored = (counts.sum(axis=-1) > 0) | empty
     names = list(dict.fromkeys(parts[0].generators))
     generator = np.asarray([names.index(name) for name in parts[0].generators])
 
     def statistics(chosen: np.ndarray) -> dict[str, float]:
         table = counts[:, chosen].sum(axis=(0, 1)).reshape(2, 2)
         total = table.sum()
-        a, b = left[:, chosen].ravel(), right[:, chosen].ravel()
+        there = scored[:, chosen]
+        a, b = left[:, chosen][there], right[:, chosen][there]
         found = {
             "agreement": table.trace() / total if total else math.nan,
             "kappa": kappa(table),
@@ -329,14 +334,17 @@ def _compare(pair: tuple[str, str], parts: Sequence[Passages], seed: int) -> tup
         }
         if len(parts) > 1 and len(parts) * len(names) > 2:
             own = [chosen[generator[chosen] == place] for place in range(len(names))]
-            if all(map(len, own)):
-                means = [np.stack([s[:, o].mean(axis=1) for o in own]) for s in (left, right)]
-                found["pearson_of_means"] = pearson(*(m.ravel() for m in means))
+            sizes = np.stack([scored[:, o].sum(axis=1) for o in own])
+            if sizes.all():
+                sums = [np.stack([s[:, o].sum(axis=1) for o in own]) for s in (left, right)]
+                found["pearson_of_means"] = pearson(*((s / sizes).ravel() for s in sums))
             else:
                 found["pearson_of_means"] = math.nan
         return found
 
-    return bootstrap(statistics, parts[0].topics, seed=seed), failed
+    entered = {topic for topic, own in zip(parts[0].topics, scored.T, strict=True) if own.any()}
+    counted = {"n": len(entered), "failed": failed}
+    return bootstrap(statistics, parts[0].topics, seed=seed), counted
 
 
 def _paired(part: Passages, pair: tuple[str, str]) -> list[tuple]:
