@@ -161,7 +161,12 @@ def test_the_order_of_generators_needs_three():
 
     cells = {("m", NONE): side((0.1, 0.2, 0.3), NONE), ("m", "core"): side((0.1, 0.3, 0.2), "core")}
     found = list(costs(cells, "normal", [], 0))
-    assert only(found, metric="generator_order")["value"] == pytest.approx(0.5)
+    own = only(found, metric="generator_order")
+    assert (own["value"], own["n"]) == (pytest.approx(0.5), 1)
+    # A text of which nothing could be judged is of no topic that counts.
+    for (_, defence), some in cells.items():
+        some.append(text("B", None, defence=defence, generator="x"))
+    assert only(costs(cells, "normal", [], 0), metric="generator_order")["n"] == 1
     cells = {("m", NONE): side((0.1, 0.2), NONE), ("m", "core"): side((0.1, 0.3), "core")}
     assert not [v for v in costs(cells, "normal", [], 0) if v["metric"] == "generator_order"]
 

@@ -1,8 +1,8 @@
 """What a grid of metrics and defences says about gaming: gain, cost, curve, agreement.
 
-Source: Core (2407.03572), sections 5.2 and 5.3, Tables 2 and 4, Figure 4. All values are means over
-texts of factual precision, or of F1@K (SAFE, 2403.18802, section 5), under one metric and one
-defence; intervals are over topics.
+Source: Core (2407.03572), section 5 with Table 2, section 5.3 with Figure 4, section 5.4 with Table
+4. All values are means over texts of factual precision, or of F1@K (SAFE, 2403.18802, section 5),
+under one metric and one defence; intervals are over topics.
 """
 
 from __future__ import annotations
@@ -263,10 +263,12 @@ def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Itera
 
 def _order(texts: Sequence[Text], without: Mapping[str, Text], shared: Value) -> Iterator[Value]:
     means: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    topics = set()
     for text in texts:
         pair = (without[text.document.id].value, text.value)
         if text.document.generator is not None and not any(map(math.isnan, pair)):
             means[text.document.generator].append(pair)
+            topics.add(text.document.topic)
     if len(means) > 2:
         columns = np.array([np.mean(own, axis=0) for own in means.values()])
         value = float(spearman(columns[:, 0], columns[:, 1]))
@@ -274,7 +276,7 @@ def _order(texts: Sequence[Text], without: Mapping[str, Text], shared: Value) ->
             "metric": "generator_order",
             "against": NONE,
             "generator": ALL,
-            "n": len({text.document.topic for text in texts}),
+            "n": len(topics),
             "failed": sum(text.score.failed for text in texts),
             "value": None if math.isnan(value) else value,
             "ci95": None,
