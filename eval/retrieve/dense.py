@@ -1,6 +1,6 @@
 """Dense retrieval: passages and queries as vectors of a sentence encoder, the nearest ones found.
 
-AmbigBio's passages come from GTR (Ni et al. 2022; 2402.05629, section 2.1): a T5 encoder, mean
+AmbigBio's passages come from GTR (Ni et al. 2022; 2402.05629, section 2.2): a T5 encoder, mean
 pooling, a linear layer, normalisation. ``modules.json`` in a sentence-transformers folder says
 which of these steps a model has, so GTR, MiniLM and E5 run through the same code here.
 """
