@@ -1,3 +1,3 @@
-"""Ground floor: polite clients of SPARQL, MediaWiki, page-view and web-search servers.
+"""Ground floor: polite clients of SPARQL, MediaWiki, page-view and search servers, of web pages.
 
 Imports only records."""

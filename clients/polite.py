@@ -46,11 +46,13 @@ class EndpointError(UserError):
 
     Attributes:
         too_much: the endpoint is there but did not finish, so that asking for less may help.
+        reason: what the last attempt met.
     """
 
-    def __init__(self, message: str, too_much: bool = False):
+    def __init__(self, message: str, too_much: bool = False, reason: str = ""):
         super().__init__(message)
         self.too_much = too_much
+        self.reason = reason
 
 
 class RefusedError(UserError):
@@ -219,7 +221,8 @@ class PoliteClient:
             if wait > LONGEST_WAIT_S:
                 raise EndpointError(
                     f"{self.endpoint} asks to wait {wait:.0f} s; start again after that "
-                    "(answers so far are kept in cache_dir)"
+                    "(answers so far are kept in cache_dir)",
+                    reason=reason,
                 )
             if attempt < self.retries:
                 self._sleep(wait)
@@ -227,6 +230,7 @@ class PoliteClient:
             f"{self.endpoint} gave no answer in {self.retries + 1} attempts ({reason}); "
             "start again later, or ask for less at a time",
             too_much,
+            reason,
         )
 
     @property
@@ -304,22 +308,24 @@ def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
         yield list(items[start : start + size])
 
 
-def read_until(read: Callable[[], bytes], deadline: float) -> bytes:
+def read_until(read: Callable[[], bytes], deadline: float, most: int | None = None) -> bytes:
     """A whole body before ``deadline``; a server that drips would outlive socket time-outs.
 
     Args:
         read: gives whatever has come, and nothing at the end.
         deadline: on the clock of ``time.monotonic``.
+        most: bytes; what follows them is not read.
 
     Raises:
         TimeoutError: the body was not whole in time.
     """
-    parts = []
-    while part := read():
+    parts, size = [], 0
+    while (most is None or size < most) and (part := read()):
         parts.append(part)
+        size += len(part)
         if time.monotonic() > deadline:
             raise TimeoutError("the answer was not whole in time")
-    return b"".join(parts)
+    return b"".join(parts)[:most]
 
 
 @contextmanager
