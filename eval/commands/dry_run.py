@@ -20,10 +20,12 @@ from eval.retrieve.bm25 import BM25
 from eval.retrieve.cut import Cut, InSentences
 from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.knowledge import WORDS
+from eval.retrieve.links import PagesOfLinks
 from eval.retrieve.pages import PageRetriever
 from eval.retrieve.search import SearchRetriever
 from eval.retrieve.titles import PagesOfTitles
 from eval.retrieve.trusted import Trusted
+from eval.retrieve.wikipedia_search import WikipediaSearch
 from eval.run.held import held, writers
 from eval.run.terminal import model_name
 from eval.select.core import Core
@@ -38,6 +40,8 @@ CLAIMS_A_SENTENCE = 4
 # Of passages where the retriever does not say.
 PASSAGES_A_CLAIM = 5
 WORDS_A_PASSAGE = 100
+# Of the beginning of a page: 4,000 characters of stand-ins, where FactReasoner cuts.
+WORDS_A_PAGE = 1000
 
 
 class Judging(Protocol):
@@ -246,24 +250,27 @@ def _unwritten(verifier: Verifier) -> Verifier:
     return verifier
 
 
-def _finder(retrieve: Retriever) -> Retriever:
-    """What finds the passages that other retrievers only change."""
-    while isinstance(retrieve, Cut | InSentences | Trusted):
-        retrieve = retrieve.retrieve
-    return retrieve
+def _chain(retrieve: Retriever) -> list[Retriever]:
+    """Retrievers that only change what another one found, and at the end what finds it."""
+    chain = [retrieve]
+    while isinstance(chain[-1], Cut | InSentences | PagesOfLinks | Trusted):
+        chain.append(chain[-1].retrieve)
+    return chain
 
 
 def _evidence(
     pipeline: Pipeline, documents: Sequence[Document], claims: list[list[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
     """What a retriever finds here and at once, or stand-ins for what another would."""
-    retrieve = _finder(pipeline.retrieve)
-    if isinstance(retrieve, GivenPassages | BM25):
+    chain = _chain(pipeline.retrieve)
+    retrieve = chain[-1]
+    whole = any(isinstance(part, PagesOfLinks | WikipediaSearch) for part in chain)
+    if isinstance(retrieve, GivenPassages | BM25) and not whole:
         return pipeline.retrieve(documents, claims)
-    words, k = WORDS_A_PASSAGE, PASSAGES_A_CLAIM
+    words, k = WORDS_A_PAGE if whole else WORDS_A_PASSAGE, PASSAGES_A_CLAIM
     if isinstance(retrieve, SearchRetriever | PagesOfTitles):
         k = retrieve.k
-    if isinstance(retrieve, PageRetriever | PagesOfTitles):
+    if isinstance(retrieve, PageRetriever | PagesOfTitles) and not whole:
         words = retrieve.words or WORDS
     given, found = [], []
     for document, row in zip(documents, claims, strict=True):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
+from eval.retrieve.links import unread
 from eval.run.held import held
 from records import Document, Passage
 
@@ -17,13 +18,13 @@ MOST_REASONS = 3
 def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
     """Whether documents were judged by other passages than a user would think; a line each.
 
-    Nothing is said of passages that the documents bring along and the retriever reads, as its
-    attribute ``reads_own_passages`` says.
+    Of passages that the documents bring along and the retriever reads, as its attribute
+    ``reads_own_passages`` says, nothing is said but that their pages could not be read.
     """
+    found = unread(passage for one in scored for passage in one.passages)
     parts = held(pipeline.retrieve)
     if any(getattr(part, "reads_own_passages", False) for part in parts):
-        return []
-    found = []
+        return found
     bring = sum(bool(one.document.passages) for one in scored)
     if bring:
         found.append(

@@ -1,7 +1,8 @@
 """Web search through Serper (serper.dev), which gives Google's results as JSON.
 
 SAFE (2403.18802, section 3) and VeriScore (2406.19276, section 3.2) search with it. The evidence is
-what the page of results shows: titles and snippets; the pages behind them are not read.
+what the page of results shows: titles and snippets; the pages behind them are read by
+``eval/retrieve/links.py``.
 """
 
 from __future__ import annotations

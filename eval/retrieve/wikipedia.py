@@ -70,6 +70,40 @@ def page_passages(page: Page, words: int, site: Site) -> list[Passage]:
     return [p.model_copy(update=more) for p in passages_of(page["title"], text, words)]
 
 
+def read_page(wiki: MediaWiki, title: str) -> Page | None:
+    """The page of a title, with its whole text; ``None`` where it has none, or one of meanings.
+
+    Raises:
+        UserError: the wiki gives no texts.
+    """
+    if "#" in title:  # the wiki would take what follows for the name of a section
+        return None
+    params = TEXT | {"prop": f"{TEXT['prop']}|pageprops", "ppprop": "disambiguation"}
+    for _, page in wiki.pages([title], params, "texts", per_request=1):
+        if "revisions" not in page or "disambiguation" in page.get("pageprops", {}):
+            continue
+        if "extract" not in page:
+            raise UserError(
+                f"{wiki.endpoint} gives no texts: its wiki lacks the extension TextExtracts; give "
+                "another wiki as api"
+            )
+        return page
+    return None
+
+
+def titles_found(wiki: MediaWiki, query: str, most: int) -> list[str]:
+    """Titles of the pages that the wiki's own search finds, best first."""
+    params = {
+        "list": "search",
+        "srsearch": query,
+        "srnamespace": 0,
+        "srlimit": most,
+        "srprop": "",
+    }
+    found = wiki.ask(params, "search").get("query", {}).get("search", ())
+    return [hit["title"] for hit in found]
+
+
 def article_text(extract: str) -> str:
     """A plain-text extract without its headings and without sections of links and lists."""
     lines, aside = [], 0
@@ -84,7 +118,26 @@ def article_text(extract: str) -> str:
     return " ".join(" ".join(lines).split())
 
 
-class Wikipedia(PageRetriever):
+class OfWiki:
+    """What is the same whichever passages are wanted of a wiki.
+
+    Attributes:
+        wiki: its client.
+    """
+
+    wiki: MediaWiki
+
+    def keep_answers_in(self, folder: Path) -> None:
+        """Keep the wiki's answers in this folder, unless ``cache_dir`` names another."""
+        if self.wiki.cache_dir is None:
+            self.wiki.cache_dir = folder / ".pages"
+
+    @cached_property
+    def _site(self) -> Site:
+        return site_of(self.wiki)
+
+
+class Wikipedia(OfWiki, PageRetriever):
     """The ``k`` best passages for each claim, from Wikipedia (or another wiki) as it is now.
 
     The page that the document's topic names is read whole, redirects followed. Where there is none,
@@ -137,15 +190,6 @@ class Wikipedia(PageRetriever):
         """The wiki and the settings; what stands in the wiki changes by the day."""
         return {**self._settings(), "api": self.wiki.endpoint, "pages": self.pages}
 
-    def keep_answers_in(self, folder: Path) -> None:
-        """Keep the wiki's answers in this folder, unless ``cache_dir`` names another."""
-        if self.wiki.cache_dir is None:
-            self.wiki.cache_dir = folder / ".pages"
-
-    @cached_property
-    def _site(self) -> Site:
-        return site_of(self.wiki)
-
     def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
         """The passages of each topic's page; where it has none, of pages that a search finds."""
         found = ask_each(topics, lambda topic: self._read(topic) or self._of(topic))
@@ -165,34 +209,11 @@ class Wikipedia(PageRetriever):
                 words.pop()
             if not words:
                 return []
-            params = {
-                "list": "search",
-                "srsearch": joined.join(words),
-                "srnamespace": 0,
-                "srlimit": self.pages,
-                "srprop": "",
-            }
-            found = self.wiki.ask(params, "search").get("query", {}).get("search", ())
+            found = titles_found(self.wiki, joined.join(words), self.pages)
             if found:
-                return [hit["title"] for hit in found]
+                return found
         return []
 
     def _read_page(self, title: str) -> list[Passage]:
-        """The passages of a page; none where no page, or one of meanings, has the title.
-
-        Raises:
-            UserError: the wiki gives no texts.
-        """
-        if "#" in title:  # the wiki would take what follows for the name of a section
-            return []
-        params = TEXT | {"prop": f"{TEXT['prop']}|pageprops", "ppprop": "disambiguation"}
-        for _, page in self.wiki.pages([title], params, "texts", per_request=1):
-            if "revisions" not in page or "disambiguation" in page.get("pageprops", {}):
-                continue
-            if "extract" not in page:
-                raise UserError(
-                    f"{self.wiki.endpoint} gives no texts: its wiki lacks the extension "
-                    "TextExtracts; give another wiki as api"
-                )
-            return page_passages(page, self.words, self._site)
-        return []
+        page = read_page(self.wiki, title)
+        return page_passages(page, self.words, self._site) if page else []

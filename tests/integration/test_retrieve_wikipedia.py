@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eval.retrieve.wikipedia import Wikipedia
+from eval.retrieve.wikipedia_search import WikipediaSearch
 from records import Claim, Document, UserError
 from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
 
@@ -64,6 +65,18 @@ def test_a_search_is_one_for_words(wiki):
     assert "John Bruce (surgeon)" in titles(found)
     assert len(titles(found)) <= 2
     assert [p.id for p in quoted]
+    assert none == empty == []
+
+
+def test_the_whole_pages_that_a_search_finds(wiki):
+    whole = WikipediaSearch(api=f"{wiki.url}/w/api.php")
+    found, none, empty = whole.search(["Bruce surgeon", "zzzz", " "], 3)
+    assert "John Bruce (surgeon)" in titles(found)
+    assert len(found) == len(titles(found)) <= 3
+    parts = retriever(wiki.url, k=99)
+    ((_, pieces),) = ask(parts, ["John Bruce (surgeon)"], "Bruce").values()
+    (page,) = [one for one in found if one.title == "John Bruce (surgeon)"]
+    assert all(piece.text in page.text for piece in pieces)
     assert none == empty == []
 
 

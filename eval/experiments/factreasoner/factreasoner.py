@@ -13,6 +13,7 @@ is no length penalty.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -25,6 +26,7 @@ from eval.experiments.named import Named, NoEvidence
 from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
+from eval.retrieve.links import unread
 from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
 from records import Document, UserError, read_records
@@ -46,8 +48,10 @@ class FactReasoner(Experiment):
             eval.decompose.given.Given.
         revise: claims to claims that stand alone; without it they stay as they are.
         retrieve: name to source of evidence, each of which has tables of its own; without any the
-            documents' own passages are used. The paper has ``k: 3`` for Wikipedia and 5 for web
-            search, and eval.retrieve.cut.Cut around each for at most 4,000 characters a page.
+            documents' own passages are used. The paper has ``k: 3`` for
+            eval.retrieve.wikipedia_search.WikipediaSearch and 5 for eval.retrieve.serper.Serper,
+            with eval.retrieve.links.PagesOfLinks around the latter for the pages that it finds, and
+            eval.retrieve.cut.Cut around each for at most 4,000 characters a page.
         relations: name to relation model. Assessors with an ``entailment`` judge once with each of
             them in its place, and are called "assessor (relation model)"; none leaves them their
             own.
@@ -121,6 +125,8 @@ class FactReasoner(Experiment):
                 )
                 shared = {"domain": domain, "group": group, "generator": _generator(documents)}
                 values += [shared | row for row in values_of(scored, k, challengers, self.seed)]
+                for line in unread(passage for one in scored for passage in one.passages):
+                    print(f"warning: {domain}, {group}: {line}", file=sys.stderr)
                 names = {"set": domain, "evidence": group}
                 rows += [names | one.model_dump(mode="json", exclude_none=True) for one in scored]
         return Found(values, {"scored.jsonl": rows}, {"k": ks})

@@ -1,0 +1,212 @@
+"""Passages with the pages behind them: of a real search service and real pages on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.commands.dry_run import dry_run
+from eval.decompose.given import Given as GivenClaims
+from eval.experiments.factreasoner.factreasoner import FactReasoner
+from eval.pipeline import Pipeline
+from eval.retrieve.cut import Cut
+from eval.retrieve.given import Given
+from eval.retrieve.links import PagesOfLinks, unread
+from eval.run.held import keep_answers
+from eval.verify.labels import Labels
+from records import Claim, Document, Passage, UserError, write_json, write_jsonl
+from tests.web_server import WebServer
+
+AGENT = "tests/1.0 (me@my-lab.example)"
+LONG = "Ada Lovelace wrote the first program. " * 300
+
+
+@pytest.fixture
+def server():
+    with WebServer(
+        {"/ada": (200, f"<p>{LONG}</p>"), "/pdf": (200, b"%PDF", "application/pdf")}
+    ) as it:
+        it.pages["/js"] = (200, "<p>Enable JavaScript.</p>")
+        it.pages["/away"] = lambda h: h.answer(
+            302, "", Location=f"http://localhost:{it.server_port}"
+        )
+        yield it
+
+
+def passage(name, url, text="Ada wrote the first program, a snippet says."):
+    return Passage(id=name, title="Ada", text=text, url=url, source="Google")
+
+
+def document(passages, claims):
+    made = [
+        Claim(id=f"c{number}", text="x", label="S", contexts=contexts)
+        for number, contexts in enumerate(claims)
+    ]
+    return Document(id="d", topic="Ada", text="x", claims=made, passages=passages)
+
+
+def stage(**options):
+    given = {"retrieve": Given(), "user_agent": AGENT, "private_hosts": ["127.0.0.1"]}
+    return PagesOfLinks(**{**given, "retries": 0, "timeout_s": 5, **options})
+
+
+def found(retrieve, one):
+    (claims,), (passages,) = retrieve([one], [one.claims])
+    return [claim.contexts for claim in claims], passages
+
+
+def test_a_passage_has_the_text_of_its_page_cut_and_its_snippet_beside(server):
+    url = f"{server.url}/ada"
+    two = [passage("a", url), passage("b", url, "Another query shows another snippet.")]
+    one = document(two, [["a"], ["b", "a"], None, []])
+    contexts, passages = found(Cut(stage(), 4000), one)
+    assert contexts == [[url], [url], [url], []]
+    (page,) = passages
+    assert LONG.startswith(page.text)
+    assert 3900 < len(page.text) <= 4000
+    assert (page.id, page.title, page.url, page.source) == (url, "Ada", url, "Google")
+    assert page.model_extra["snippet"] == two[0].text
+    assert server.asked == ["/ada"]
+    assert unread(passages) == []
+
+
+def test_where_no_page_can_be_had_the_snippet_stays_and_says_why(server):
+    paths = ["/gone", "/pdf", "/js", "/away", "/ada"]
+    own = [passage(path, f"{server.url}{path}") for path in paths]
+    own += [passage("none", None), passage("file", "file:///etc/passwd")]
+    contexts, passages = found(stage(), document(own, [[one.id for one in own]]))
+    assert contexts == [["/gone", "/pdf", "/js", "/away", f"{server.url}/ada", "none", "file"]]
+    told = {one.id: one.model_extra.get("unread") for one in passages}
+    assert told == {
+        "/gone": "HTTP 404",
+        "/pdf": "no text but application/pdf",
+        "/js": "it says less than its snippet",
+        "/away": "an address of a private network",
+        f"{server.url}/ada": None,
+        "none": "no link",
+        "file": "not an address of the web",
+    }
+    kept = [one for one in passages if told.get(one.id)]
+    assert {(one.text, one.source) for one in kept} == {(own[0].text, "Google")}
+    assert unread(passages) == [
+        "6 of 7 passages are snippets, since their pages could not be read: HTTP 404 (1), "
+        "no text but application/pdf (1), it says less than its snippet (1), other reasons (3)"
+    ]
+
+
+def test_without_leave_nothing_of_this_machine_is_read(server):
+    (_, passages) = found(
+        stage(private_hosts=[]), document([passage("a", f"{server.url}/ada")], [["a"]])
+    )
+    assert passages[0].model_extra["unread"] == "an address of a private network"
+    assert server.asked == []
+
+
+def test_pages_are_kept(server, tmp_path):
+    one = document([passage(path, f"{server.url}{path}") for path in ("/ada", "/gone")], [None])
+    first = stage()
+    keep_answers(first, tmp_path)
+    before = found(first, one)
+    again = stage(cache_dir=tmp_path / ".pages")
+    keep_answers(again, tmp_path / "elsewhere")
+    assert found(again, one) == before
+    assert sorted(server.asked) == ["/ada", "/gone"]
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_dry_run_reads_no_page_and_counts_its_beginning(server):
+    one = document([passage("a", f"{server.url}/ada")], [["a"]])
+    assert "1 documents" in dry_run(Pipeline(GivenClaims(), [Labels()], Cut(stage())), [one])
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"user_agent": None}, "user_agent: web pages need one"), ({"concurrency": 0}, "at least 1")],
+)
+def test_options_that_cannot_be_meant_are_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        stage(**options)
+
+
+def test_an_experiment_says_how_many_pages_it_could_not_read(server, tmp_path, capsys):
+    own = [passage(path, f"{server.url}{path}") for path in ("/ada", "/gone")]
+    write_jsonl(tmp_path / "d.jsonl", [document(own, [None])])
+    made = FactReasoner(
+        {"Bio": str(tmp_path / "d.jsonl")},
+        {"labels": Labels()},
+        GivenClaims(),
+        None,
+        {"Web": stage()},
+    )
+    made.run(tmp_path / "out", {})
+    assert "warning: Bio, Web: 1 of 2 passages are snippets" in capsys.readouterr().err
+    (row,) = map(json.loads, (tmp_path / "out/scored.jsonl").read_text().splitlines())
+    assert [one.get("unread") for one in row["passages"]] == [None, "HTTP 404"]
+
+
+# The command
+
+
+@pytest.fixture
+def arguments(server, tmp_path):
+    """Of ``score``, up to the output: five documents with two links each, one a chunk."""
+    pages = {f"/{n}": (200, f"<p>{LONG} {n}</p>") for n in range(4)}
+    server.pages |= pages
+    documents = []
+    for n in range(5):
+        own = [passage(f"{n}.{m}", f"{server.url}/{m}") for m in (n, (n + 1) % 5)]
+        one = document(own, [[own[0].id], None])
+        documents.append(one.model_copy(update={"id": str(n)}))
+    write_jsonl(tmp_path / "documents.jsonl", documents)
+    links = {"user_agent": AGENT, "private_hosts": ["127.0.0.1"], "timeout_s": 5, "retries": 0}
+    given = {"class_path": "eval.retrieve.given.Given"}
+    pipeline = {
+        "decompose": {"class_path": "eval.decompose.given.Given"},
+        "retrieve": {
+            "class_path": "eval.retrieve.links.PagesOfLinks",
+            "init_args": {"retrieve": given, **links},
+        },
+        "verify": [{"class_path": "eval.verify.labels.Labels"}],
+    }
+    write_json(tmp_path / "config.yaml", {"pipeline": pipeline})
+    files = ["--config", tmp_path / "config.yaml", "--documents", tmp_path / "documents.jsonl"]
+    return [sys.executable, "-m", "eval", "score", *files, "--chunk", "1", "--output"]
+
+
+def run(arguments, output):
+    done = subprocess.run([*map(str, arguments), str(output)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()
+
+
+def test_a_run_that_is_killed_ends_as_a_calm_one_and_reads_no_page_twice(
+    server, arguments, tmp_path
+):
+    calm = run(arguments, tmp_path / "calm")
+    assert calm == [
+        "warning: 2 of 10 passages are snippets, since their pages could not be read: HTTP 404 (2)"
+    ]
+    asked = sorted(server.asked)
+    assert asked == ["/0", "/1", "/2", "/3", "/4"]
+    server.asked.clear()
+    killed = subprocess.Popen([*map(str, arguments), str(tmp_path / "killed")])
+
+    def kill(handler):
+        os.kill(killed.pid, signal.SIGKILL)
+
+    server.fault("/2", kill)
+    assert killed.wait(120) == -signal.SIGKILL
+    assert run(arguments, tmp_path / "killed") == calm
+    assert run(arguments, tmp_path / "killed") == calm, "a finished run says the same"
+    assert sorted(server.asked) == sorted([*asked, "/2"])
+    for name in ("scored.jsonl", "results.json"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
+    rows = map(json.loads, Path(tmp_path / "calm/scored.jsonl").read_text().splitlines())
+    assert [sum("unread" in one for one in row["passages"]) for row in rows] == [0, 0, 0, 1, 1]

@@ -1,0 +1,189 @@
+"""Pages that a wiki's search finds for a claim, against a real server that speaks its API."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from eval.commands.dry_run import dry_run
+from eval.decompose.given import Given
+from eval.pipeline import Pipeline
+from eval.retrieve.cut import Cut
+from eval.retrieve.wikipedia import Wikipedia
+from eval.retrieve.wikipedia_search import WikipediaSearch
+from eval.run.held import keep_answers
+from eval.verify.labels import Labels
+from records import Claim, Document, UserError
+
+TEXTS = {
+    "Ada Lovelace": f"Ada Lovelace was a writer.\n\n== Life ==\n{'She lived in London. ' * 400}",
+    "London": "London is a city.\n\n== See also ==\nParis",
+    "Ada": "Ada may be:",
+    "Notes": "Notes are texts.",
+    "Empty": "",
+}
+FOUND = {
+    "Ada Lovelace wrote notes.": ["Ada Lovelace", "Ada", "Notes", "London"],
+    "She lived in London.": ["London", "Ada Lovelace", "Empty", "Gone"],
+}
+
+
+def answer(params):
+    if params.get("meta") == "siteinfo":
+        general = {"sitename": "Wiki", "server": "//wiki.example", "script": "/w/index.php"}
+        return {"general": general}
+    if params.get("list") == "search":
+        if params["srsearch"] == "refused":
+            return None
+        titles = FOUND.get(params["srsearch"], [])[: int(params["srlimit"])]
+        return {"search": [{"ns": 0, "title": title} for title in titles]}
+    title = params["titles"]
+    if title not in TEXTS:
+        return {"pages": [{"title": title, "missing": True}]}
+    number = list(TEXTS).index(title)
+    revision = {"revid": 100 + number, "timestamp": "2024-01-01T00:00:00Z"}
+    page = {"title": title, "extract": TEXTS[title], "revisions": [revision]}
+    meanings = {"pageprops": {"disambiguation": ""}} if title == "Ada" else {}
+    return {"pages": [page | meanings]}
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        """Say nothing."""
+
+    def do_GET(self):
+        server = self.server
+        params = {name: one[0] for name, one in parse_qs(urlsplit(self.path).query).items()}
+        server.asked.append(params)
+        status = server.faults.popleft() if server.faults else 200
+        said = answer(params)
+        reply = {"batchcomplete": True, "query": said}
+        if said is None:
+            reply = {"error": {"code": "srsearch-error", "info": "a bad query"}}
+        raw = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
+        self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(raw)
+
+
+@pytest.fixture
+def server():
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running.daemon_threads = True
+    running.asked, running.faults = [], deque()
+    running.url = f"http://127.0.0.1:{running.server_port}/w/api.php"
+    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
+def stage(server, **options):
+    return WikipediaSearch(api=server.url, **{"retries": 1, **options})
+
+
+def document(*texts):
+    claims = [Claim(id=f"c{n}", text=text, label="S") for n, text in enumerate(texts)]
+    return Document(id="d", topic="Ada Lovelace", text="x", claims=claims)
+
+
+def searched(server):
+    return [params["srsearch"] for params in server.asked if params.get("list") == "search"]
+
+
+def titles(server):
+    return [params["titles"] for params in server.asked if "titles" in params]
+
+
+def test_the_beginnings_of_the_pages_that_a_search_for_the_claim_finds(server):
+    one = document(*FOUND, "Nothing is known.", "She lived in London.")
+    (claims,), (passages,) = Cut(stage(server, k=3), 4000)([one], [one.claims])
+    # A page of meanings, one that is gone and one without text leave no other in their place.
+    assert [claim.contexts for claim in claims] == [
+        ["Ada Lovelace#0", "Notes#0"],
+        ["London#0", "Ada Lovelace#0"],
+        [],
+        ["London#0", "Ada Lovelace#0"],
+    ]
+    by_title = {passage.title: passage for passage in passages}
+    assert by_title["London"].text == "London is a city."
+    ada = by_title["Ada Lovelace"]
+    assert ada.text.startswith("Ada Lovelace was a writer. She lived in London. She")
+    assert 3900 < len(ada.text) <= 4000
+    assert (ada.url, ada.source) == ("https://wiki.example/w/index.php?oldid=100", "Wiki")
+    assert ada.model_extra["revision"] == 100
+    # The claim as it stands, and nothing asked twice.
+    assert sorted(searched(server)) == sorted({*FOUND, "Nothing is known."})
+    assert sorted(titles(server)) == sorted(["Ada Lovelace", "Ada", "Notes", "London", "Empty"])
+    assert all(params["maxlag"] == "5" for params in server.asked)
+    assert {params["srlimit"] for params in server.asked if "srlimit" in params} == {"3"}
+
+
+def test_queries_are_cut_and_may_hold_the_topic(server):
+    stage(server).search(["word " * 99, " "], 3)
+    assert searched(server) == [("word " * 60).strip()]
+    one = document("She wrote notes.")
+    stage(server, topic_in_query=True)([one], [one.claims])
+    stage(server, topic_in_query=True, per="topic")([one], [one.claims])
+    assert searched(server)[1:] == ["Ada Lovelace She wrote notes.", "Ada Lovelace"]
+
+
+def test_a_search_that_fails_is_not_nothing_found(server):
+    assert stage(server).search(["refused", "unknown"], 3) == [None, []]
+    server.faults.extend([503, 503])
+    one = document("refused", "She lived in London.")
+    (claims,), _ = stage(server)([one], [one.claims])
+    assert [claim.contexts for claim in claims] == [None, None]
+    server.faults.extend([503] * 6)
+    with pytest.raises(UserError, match="start again later"):
+        stage(server).search(list("abcdef"), 3)
+
+
+def test_the_topics_own_page_is_another_retriever(server):
+    one = document("She lived in London.")
+    (claims,), (passages,) = Wikipedia(api=server.url, k=2, words=40)([one], [one.claims])
+    assert {passage.title for passage in passages} == {"Ada Lovelace"}
+    assert len(claims[0].contexts) == 2
+    assert searched(server) == []
+    found = Wikipedia(api=server.url).search(["London", "she lived"], 2)
+    assert found == [[], []]
+    assert searched(server) == ["london", "london", "she lived", "she OR lived"]
+
+
+def test_answers_are_kept(server, tmp_path):
+    first = stage(server)
+    keep_answers(first, tmp_path)
+    found = first.search(list(FOUND), 3)
+    server.asked.clear()
+    again = stage(server, cache_dir=tmp_path / ".pages")
+    assert again.search(list(FOUND), 3) == found
+    assert server.asked == []
+    assert again.identity == first.identity
+    assert again.identity["api"] == server.url
+
+
+def test_a_dry_run_asks_nobody(server):
+    one = document("She lived in London.")
+    assert "1 documents" in dry_run(Pipeline(Given(), [Labels()], Cut(stage(server))), [one])
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"k": 0}, "give at least 1"), ({"retries": -1}, "retries"), ({"timeout_s": 0}, "timeout_s")],
+)
+def test_options_that_cannot_be_meant_are_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        WikipediaSearch("tests/1.0 (me@my-lab.example)", **options)
+
+
+def test_a_remote_wiki_wants_to_know_who_asks():
+    with pytest.raises(UserError, match="user_agent"):
+        WikipediaSearch()
