@@ -1,6 +1,6 @@
 """``generations``: what models write about topics, honest and adversarial, as they write it.
 
-The texts that a factuality metric is tried on (Core, arXiv 2407.03572, section 5.2 and Table 4):
+The texts that a factuality metric is tried on (Core, arXiv 2407.03572, section 5.4 and Table 4):
 those of a model as it is, and those of adversaries that were trained to be uninformative or
 repetitive, on the same topics. Nothing is sifted: who refuses a topic has not responded, and that
 is for the metric to count.
@@ -196,7 +196,7 @@ CARD = Card(
     tags=("factuality", "adversarial"),
     text="""\
 Texts that language models wrote about topics, to see how factuality metrics score them (Core,
-arXiv 2407.03572, section 5.2). `kind` says what was asked for: `normal`, or what an adversary was
+arXiv 2407.03572, section 5.4). `kind` says what was asked for: `normal`, or what an adversary was
 trained to write (`info`: true of anyone; `repetitive`: one thing over and over). `generator` names
 the model; `bin` and `group` are the topic's.
 

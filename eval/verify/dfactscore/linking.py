@@ -1,4 +1,7 @@
-"""Entity linking: which of the retrieved people a group of claims is about."""
+"""Entity linking: which of the retrieved people a group of claims is about.
+
+Source: Merging Facts, Crafting Fallacies (2402.05629), appendix C.1.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def linked_groups(
     groups: Sequence[str | None],
     assignment: Assignment = "argmax",
 ) -> dict[str, int | None]:
-    """The title that each group is linked to (2402.05629, section 4.1).
+    """The title that each group is linked to (2402.05629, appendix C.1, equation 1).
 
     Of a group each title supports a share of the claims; the largest share wins. Of equal ones the
     larger mean probability decides, then the order of retrieval (the released code takes the title
