@@ -18,7 +18,15 @@ from data_builders.kb.graph import Value
 from data_builders.kb.kb_pairs import articles, relation, unli
 from data_builders.kb.kb_pairs.common import Common
 from data_builders.kb.kb_pairs.generations import generations
-from data_builders.kb.kb_pairs.lss import MISSING, SUPPORTED, UNLISTED, WRONG, _join, _join_relative
+from data_builders.kb.kb_pairs.lss import (
+    MISSING,
+    SUPPORTED,
+    UNLISTED,
+    WRONG,
+    _clause,
+    _join,
+    _join_relative,
+)
 from data_builders.kb.kb_pairs.teller import Teller
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import facts_of, facts_of_value, implies
@@ -506,6 +514,25 @@ def test_a_detail_that_is_added_is_not_the_articles_own():
     assert all(any(f" {tail} " in claim for tail in tails) for _, claim, _, _ in found)
 
 
+@pytest.mark.parametrize("kind", ["article_less", "article_more"])
+def test_what_is_denied_gets_no_detail(kind):
+    """Who never married did not in Vienna, either, and who did not there may have elsewhere."""
+    found = claims(kind, ADA.name)
+    assert found
+    assert not any(re.search(r"(?i)\b(?:never|not|no|nobody)\b", claim) for _, claim, *_ in found)
+
+
+def test_a_claim_names_its_person_where_an_article_speaks_of_two():
+    """ "He was a chemist" would be true of whom the article speaks of last."""
+    writer = articles.Writer(TRAIN, random.Random(0))
+    (fact,) = facts_of(CYD, "P106")
+    statement = writer._fact(fact)
+    for other, always in ([], False), ([statement], True):
+        article = articles.Article("", [statement], other)
+        told = {writer._claim(article, BEN, statement) for _ in range(ROUNDS)}
+        assert all("Stone" in claim for claim in told) == always
+
+
 # lss: the states of a claim's clauses, and the words that are kept.
 
 J = "(?:, and| and|, and also|, then| and later)"
@@ -548,6 +575,17 @@ def test_kept_words_of_joined_clauses(clauses, kept):
         assert all(clause in claim for clause, _ in clauses)
         assert re.fullmatch(kept.replace(".", r"\."), lss), lss
     assert seen > 10
+
+
+def test_what_follows_from_the_reference_is_kept():
+    """Dot is a novelist, a writer and a chemist; who tells of a novelist tells of a writer."""
+    facts = [fact for fact in facts_of(DOT, "P106") if fact.value in ("novelist", "writer")]
+    for told, missing, state in (facts[:1], facts[1:], SUPPORTED), (facts[1:], facts[:1], MISSING):
+        assert [fact.value for fact in told] == ["novelist" if state == SUPPORTED else "writer"]
+        teller = Teller(TRAIN, random.Random(0))
+        clause, found = _clause(teller, DOT, MISSING, told, missing, set())
+        assert clause
+        assert found == state
 
 
 @pytest.mark.parametrize(("states", "kept"), RELATIVE)

@@ -46,6 +46,8 @@ YEARS = (1780, 2010)
 TAILED, JOINED, TITLED = 0.4, 0.3, 0.4
 # How often a sentence at the end is about somebody else.
 OTHER = 0.25
+# Who had no children had none in 1950, but not the other way round: no tail for these.
+_DENIES = re.compile(r"\b(?:never|not|no|nobody)\b", re.IGNORECASE)
 _MAY_BE_JOINED = re.compile(r"(He|She|They|His|Her|Their|In|It) ")
 
 
@@ -130,7 +132,7 @@ class Writer:
     def told(self, person: Person) -> tuple[str, str]:
         """An article, and a statement of it in the same or another wording."""
         article = self.article(person)
-        return article.text, self._claim(person, self.rng.choice(article.told))
+        return article.text, self._claim(article, person, self.rng.choice(article.told))
 
     def less(self, person: Person) -> tuple[str, str] | None:
         """An article, and one of its statements without the detail."""
@@ -138,19 +140,19 @@ class Writer:
         tailed = [statement for statement in article.told if statement.tail]
         if not tailed:
             return None
-        return article.text, self._claim(person, replace(self.rng.choice(tailed), tail=""))
+        return article.text, self._claim(article, person, replace(self.rng.choice(tailed), tail=""))
 
     def untold(self, person: Person) -> tuple[str, str] | None:
         """An article, and a statement on something else."""
         article = self.article(person)
         if self.rng.random() < 0.7:
             other = self._specific({statement.kind for statement in article.told})
-            return article.text, self._claim(person, other)
+            return article.text, self._claim(article, person, other)
         fact = self.world.own_value(self.rng, person)
         facts = [s.fact for s in article.told if s.fact]
         if not all(independent(told, fact) for told in facts):
             return None
-        return article.text, self._claim(person, self._fact(fact))
+        return article.text, self._claim(article, person, self._fact(fact))
 
     def changed(self, person: Person) -> tuple[str, str] | None:
         """An article, and one of its statements with one value exchanged: not said, though close.
@@ -164,12 +166,12 @@ class Writer:
             # What somebody else is, a writer, this person may be as well: as a novelist.
             if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in known):
                 return None
-            return article.text, self._claim(person, wrong)
+            return article.text, self._claim(article, person, wrong)
         statement = self.rng.choice(article.told)
         if statement.fact is not None:
             fact = statement.fact
             wrong = None if fact.functional else self.world.other_value(self.rng, person, fact)
-            return wrong and (article.text, self._claim(person, self._fact(wrong)))
+            return wrong and (article.text, self._claim(article, person, self._fact(wrong)))
         if not statement.used:
             return None
         slot = self.rng.choice(statement.used)
@@ -178,12 +180,14 @@ class Writer:
         if value == statement.slots[slot]:
             return None
         wrong = replace(statement, slots={**statement.slots, slot: value})
-        return article.text, self._claim(person, wrong)
+        return article.text, self._claim(article, person, wrong)
 
     def more(self, person: Person) -> tuple[str, str] | None:
         """An article, and one of its statements with a detail that it does not have."""
         article = self.article(person)
-        plain = [s for s in article.told if s.fact is None and not s.tail]
+        plain = [
+            s for s in article.told if s.fact is None and not s.tail and _may_have_tail(s.templates)
+        ]
         if not plain:
             return None
         statement = self.rng.choice(plain)
@@ -194,7 +198,9 @@ class Writer:
         if own and self.rng.random() < 0.5:
             filled[slot] = self.rng.choice(own)
         slots = {**statement.slots, slot: filled[slot]}
-        return article.text, self._claim(person, replace(statement, tail=tail, slots=slots))
+        return article.text, self._claim(
+            article, person, replace(statement, tail=tail, slots=slots)
+        )
 
     def contradicted(self, person: Person) -> tuple[str, str, Fact, Fact] | None:
         """An article, and another value of a functional fact of it, with both facts."""
@@ -204,7 +210,12 @@ class Writer:
             return None
         fact = self.rng.choice(functional)
         other = self.world.other_value(self.rng, person, fact)
-        return other and (article.text, self._claim(person, self._fact(other)), fact, other)
+        return other and (
+            article.text,
+            self._claim(article, person, self._fact(other)),
+            fact,
+            other,
+        )
 
     def _sentences(self, person: Person, told: Sequence[Statement]) -> list[str]:
         """One sentence a statement, some of them joined; the name comes first."""
@@ -219,8 +230,10 @@ class Writer:
             sentences.append(text)
         return sentences
 
-    def _claim(self, person: Person, statement: Statement) -> str:
-        return statement.say(self.rng, person, any_voice(self.rng, statement.kind == "P21"))
+    def _claim(self, article: Article, person: Person, statement: Statement) -> str:
+        """A statement as a claim; by name where "she" may be somebody else of the article."""
+        voice = any_voice(self.rng, bool(article.other) or statement.kind == "P21")
+        return statement.say(self.rng, person, voice)
 
     def _fact(self, fact: Fact) -> Statement:
         slots = dict(fact.slots)
@@ -232,7 +245,8 @@ class Writer:
         """A statement that the knowledge base does not hold, of none of these kinds."""
         entries = [entry for entry in unlisted(self.world.split) if entry.kind not in kinds]
         entry = self.rng.choice(entries)
-        tail = self._tail(entry.paraphrases) if self.rng.random() < TAILED else ""
+        tailed = self.rng.random() < TAILED and _may_have_tail(entry.paraphrases)
+        tail = self._tail(entry.paraphrases) if tailed else ""
         return Statement(entry.kind, entry.paraphrases, self._fillers(), tail)
 
     def _tail(self, templates: Sequence[str]) -> str:
@@ -249,6 +263,11 @@ class Writer:
             found["city"] = self.rng.choice(self._cities)
             found["name"] = self.rng.choice(self.world.people).name
         return found
+
+
+def _may_have_tail(templates: Sequence[str]) -> bool:
+    """Whether a statement says less without a detail than with it."""
+    return not any(_DENIES.search(template) for template in templates)
 
 
 class _ArticleTeller(Teller):

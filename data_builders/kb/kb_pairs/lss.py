@@ -13,7 +13,7 @@ from collections import Counter
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.teller import TRIES, Teller
 from data_builders.kb.kb_pairs.world import World, paragraph
-from data_builders.kb.language.statements import Fact
+from data_builders.kb.language.statements import Fact, implies
 from data_builders.kb.language.wording import PRONOUNS, Voice, bank, slots_of, speak
 from records import Annotation, LssExample
 
@@ -60,7 +60,7 @@ def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
         state = rng.choices((SUPPORTED, MISSING, WRONG, UNLISTED), (55, 12, 20, 13))[0]
         clause = _clause(teller, person, state, told, missing, used)
         if clause is not None:
-            clauses.append((clause, state))
+            clauses.append(clause)
     if not clauses:
         return None
     reference = _reference(teller, person, told)
@@ -90,8 +90,8 @@ def _clause(
     told: list[Fact],
     missing: list[Fact],
     used: set[str],
-) -> str | None:
-    """A clause of the wanted state, or ``None`` where there is none that was not said yet."""
+) -> tuple[str, str] | None:
+    """A clause of the wanted state with its state; ``None`` where all of them were said."""
     rng, world = teller.rng, teller.world
     if state == UNLISTED:
         template, slots = rng.choice(world.clauses["unlisted"]), {}
@@ -103,13 +103,15 @@ def _clause(
             fact = world.other_value(rng, person, fact)
         if fact is None:
             return None
+        if state == MISSING and any(implies(known, fact) for known in told):
+            state = SUPPORTED  # a reference that tells of a poet tells of a writer
         slots = fact.slots | {"v": fact.slots.get("v", fact.value)}
         fitting = [t for t in world.clauses[fact.prop] if slots_of(t) <= slots.keys()]
         template, mark = rng.choice(fitting), str(fact)
     if mark in used:
         return None
     used.add(mark)
-    return speak(template, person, Voice("surname"), slots)
+    return speak(template, person, Voice("surname"), slots), state
 
 
 def _join(teller: Teller, person: Person, clauses: list[tuple[str, str]]) -> tuple[str, str]:
