@@ -10,7 +10,8 @@ from pathlib import Path
 from components.checkpoint import is_hub_id, library_versions
 from records import sha256_file, sha256_text
 
-# What a run costs and how it is run, not what it says: a slower second try goes on with the first.
+# Arguments of what a run costs and how it is run, not what it says: a slower second try goes on
+# with the first.
 _COSTS = {
     *("cache", "cache_dir", "concurrency", "timeout_s", "prices", "api_key_env", "user_agent"),
     "batch_size",
@@ -24,11 +25,17 @@ _ENDINGS = {
 
 # What says what a folder's weights are: a checkpoint's own, or a published model's configuration.
 _ABOUT = ("component.json", "config.json")
+# Of a published model, whose settings others may change, what decides its answers.
+_OF_MODEL = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
 
 
 def inputs(config: object) -> dict[str, str]:
     """SHA-256 of every file and model folder that a configuration names, by its name there."""
-    return {name: _digest(Path(name)) for name in sorted(set(_strings(config))) if _is_input(name)}
+    return {
+        name: _digest(Path(name))
+        for name in sorted(set(_strings(_deciding(config))))
+        if _is_input(name)
+    }
 
 
 def missing(config: object) -> list[str]:
@@ -70,21 +77,23 @@ def provenance(config: dict, digests: dict[str, str]) -> dict:
     }
 
 
-def _deciding(value: object) -> object:
+def _deciding(value: object, arguments: bool = False) -> object:
+    """Without what costs, among the ``arguments`` of a class; users may call a metric ``cache``."""
     if isinstance(value, dict):
-        return {key: _deciding(item) for key, item in value.items() if key not in _COSTS}
+        return {
+            key: _deciding(item, key == "init_args")
+            for key, item in value.items()
+            if not (arguments and key in _COSTS)
+        }
     return [_deciding(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _strings(value: object) -> Iterator[str]:
+    """The texts of what decides."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key not in _COSTS:
-                yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _strings(item)
 
 
@@ -121,6 +130,10 @@ def _is_input(name: str) -> bool:
 def _digest(path: Path) -> str:
     if path.is_file():
         return sha256_file(path)
-    about = next(path / name for name in _ABOUT if (path / name).is_file())
-    files = sorted([about, *path.glob("*.safetensors")])
-    return sha256_text("".join(f"{file.name}:{sha256_file(file)}\n" for file in files))
+    about = path / "component.json"
+    if about.is_file():
+        files = sorted([about, *path.glob("*.safetensors")])
+    else:  # a sentence encoder has modules of its own in folders
+        files = sorted(file for file in path.rglob("*") if file.suffix in _OF_MODEL)
+    lines = [f"{file.relative_to(path).as_posix()}:{sha256_file(file)}\n" for file in files]
+    return sha256_text("".join(lines))

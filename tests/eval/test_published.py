@@ -200,7 +200,16 @@ def test_the_weights_of_a_folder_count_as_inputs(three, tmp_path):
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"] += 1
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert inputs(config) != before
+    found = [before, inputs(config)]
+    # Whatever else decides its answers: a prompt's form, a sentence encoder's modules.
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    found.append(inputs(config))
+    (folder / "2_Dense").mkdir()
+    save_file({"w": weights["classifier.bias"]}, folder / "2_Dense/model.safetensors")
+    found.append(inputs(config))
+    assert len({own[str(folder)] for own in found}) == 4
+    (folder / "README.md").write_text("What it is.")
+    assert inputs(config) == found[-1]
 
 
 def test_eval_component_judges_it_against_ours(published, relation, unli, tmp_path, capsys):

@@ -106,7 +106,11 @@ def test_all_that_decides_the_results_is_in_the_key(tmp_path):
 
     keys = [key(), key("robustness"), key(config={"p": 0.6}), key(files=()), key(files=(own,))]
     keys.append(key(config={"p": 0.5, "data": str(data)}))
-    assert key(config={"p": 0.5, "cache": "x", "batch_size": 1, "timeout_s": 2}) == keys[0]
+    costs = [{"cache": "x", "batch_size": 1, "timeout_s": 2}, {"cache": None, "batch_size": 2}]
+    slower, faster = (key(config={"m": {"init_args": {"p": 0.5, **own}}}) for own in costs)
+    assert slower == faster
+    # What is called so by the user is no cost.
+    keys += [key(config={"metrics": {"cache": own}}) for own in ("NLI", str(data))]
     data.write_text("{} ")
     keys.append(key())
     own.write_text("Say it.")
