@@ -350,6 +350,26 @@ def test_what_labelled_texts_say_truly_is_the_page_of_their_topic(tmp_path):
     assert manifest(out)["dropped"] == {"topic without a supported claim": 1}
 
 
+def test_a_topic_in_quotation_marks_has_the_page_of_the_one_without(tmp_path):
+    """And what a text says that gives up is no fact about its topic."""
+    told = [{"id": "c", "text": "Ada sang.", "label": "S"}]
+    more = [{"id": "c", "text": "Ada wrote.", "label": "S"}]
+    sorry = [{"id": "c", "text": "I am sorry.", "label": "S"}]
+    rows = [
+        {"id": "1", "topic": "'Ada'", "text": "Ada sang.", "claims": told},
+        {"id": "2", "topic": "Ada", "text": "Ada wrote.", "claims": more},
+        {"id": "3", "topic": "Bob", "text": "I'm sorry, I know no Bob.", "claims": sorry},
+        {"id": "4", "topic": "'the other' Cy", "text": "Cy sang.", "claims": told},
+    ]
+    path = jsonl(tmp_path / "in.jsonl", rows)
+    out = KnowledgeFile(tmp_path / "out", [path], source="labelled").build().parent
+    known = Knowledge(out / "knowledge.db", words=None)
+    for title in ("Ada", "'Ada'"):
+        assert [p.text for p in known.passages(title)] == ["Ada sang.", "Ada wrote."]
+    assert list(known) == ["Ada", "'the other' Cy"]
+    assert manifest(out)["dropped"] == {"text that does not respond": 1}
+
+
 def test_an_unknown_judgement_is_named(tmp_path):
     rows = [{"question": "Q?", "answers": {"m": answer("A.", judged("A.", "Maybe", []))}}]
     path = jsonl(tmp_path / "expert.jsonl", rows)

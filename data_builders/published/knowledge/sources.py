@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +20,11 @@ from xml.etree import ElementTree
 
 from eval.retrieve.knowledge import SEPARATOR
 from records import BadInput, Document, iter_rows, read_records
+from records.abstention import responds
 
 TABLES = (".jsonl", ".parquet", ".csv", ".tsv")
 TEXTS = (".txt", ".md")
+_QUOTED = re.compile(r"""^\s*(['"])\s*(.+?)\s*\1\s*$""")
 
 
 @dataclass(frozen=True)
@@ -214,12 +217,20 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
 
     Where no encyclopedia is at hand, texts are judged by what is known to be true of the topic; a
     claim is a passage of its own (``words: null`` of ``SqliteKnowledge``). A text's own supported
-    claims are on the page as well, so it is no evidence on whether their labels are right.
+    claims are on the page as well, so it is no evidence on whether their labels are right. What a
+    text says that gives up on its topic ("I'm sorry") is true of the text alone. A topic in
+    quotation marks, as some of HALoGEN's are, is the one without.
     """
     found: dict[str, dict[str, None]] = {}
     for path in files:
         for document in read_records(path, Document):
-            own = found.setdefault(document.topic, {})
+            if not responds(document):
+                yield Item(document.topic, drop="text that does not respond")
+                continue
+            topic = _QUOTED.sub(r"\2", document.topic)
+            if topic != document.topic:
+                yield Item(document.topic, target=topic)
+            own = found.setdefault(topic, {})
             own |= {c.text: None for c in document.claims or [] if c.label == "S"}
     for topic, claims in found.items():
         yield Item(
