@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +17,13 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.etree import ElementTree
 
+from data_builders.topics import unquoted
 from eval.retrieve.knowledge import SEPARATOR
 from records import BadInput, Document, iter_rows, read_records
 from records.abstention import responds
 
 TABLES = (".jsonl", ".parquet", ".csv", ".tsv")
 TEXTS = (".txt", ".md")
-_QUOTED = re.compile(r"""^\s*(['"])\s*(.+?)\s*\1\s*$""")
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
     claim is a passage of its own (``words: null`` of ``SqliteKnowledge``). A text's own supported
     claims are on the page as well, so it is no evidence on whether their labels are right. What a
     text says that gives up on its topic ("I'm sorry") is true of the text alone. A topic in
-    quotation marks, as some of HALoGEN's are, is the one without.
+    quotation marks is the one without.
     """
     found: dict[str, dict[str, None]] = {}
     for path in files:
@@ -227,7 +226,7 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
             if not responds(document):
                 yield Item(document.topic, drop="text that does not respond")
                 continue
-            topic = _QUOTED.sub(r"\2", document.topic)
+            topic = unquoted(document.topic)
             if topic != document.topic:
                 yield Item(document.topic, target=topic)
             own = found.setdefault(topic, {})
