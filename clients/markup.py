@@ -16,44 +16,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # Elements that begin and end a block of text; an open paragraph ends with any of them.
-_BLOCKS = {
-    *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details"),
-    *(
-        "dialog",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-    ),
-    *(
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "header",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "main",
-        "menu",
-        "nav",
-    ),
-    *("ol", "option", "p", "pre", "section", "select", "summary", "table", "tbody", "td", "tfoot"),
-    *("th", "thead", "tr", "ul"),
-}
+_BLOCKS = frozenset(
+    """address article aside blockquote body caption center dd details dialog div dl dt fieldset
+    figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav
+    ol option p pre section select summary table tbody td tfoot th thead tr ul""".split()  # noqa: SIM905
+)
 # Elements whose content is no markup, or is not shown where scripts do not run.
-_UNSHOWN = {
-    *("iframe", "noembed", "noframes", "noscript", "script", "style", "svg", "template"),
-    *("textarea", "title"),
-}
+_UNSHOWN = frozenset(
+    """iframe noembed noframes noscript script style svg template textarea title""".split()  # noqa: SIM905
+)
 # What begins a tag, a comment or a declaration; "1 < 2" does not.
 _OPENS = re.compile(r"<(?=/?[a-z]|[!?/])", re.IGNORECASE)
 # A ">" within quotes does not end a tag. The possessive parts never look back.
