@@ -86,9 +86,11 @@ def encode_words(
     texts = [word.text for word in words]
     extract = focus_premise(reference, " ".join(texts), focus_words)
     new = new_words(texts, reference) if mark_new else [False] * len(texts)
+    marked = [text + NEW if is_new else text for text, is_new in zip(texts, new, strict=True)]
+    # Behind a blank each: RoBERTa's tokenizer would read them as one long word, others drop it.
     return tokenizer(
-        [[text + NEW if is_new else text for text, is_new in zip(texts, new, strict=True)]],
-        [extract.split() or [""]],
+        [[f" {text}" for text in marked]],
+        [[f" {word}" for word in extract.split()] or [""]],
         is_split_into_words=True,
         truncation="only_second",
         max_length=max_length,

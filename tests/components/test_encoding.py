@@ -1,8 +1,18 @@
 """Pairs, batches and prompts."""
 
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
 
-from components.encoding import batches_by_length, encode_pairs, fill_prompt, pad
+from components.encoding import (
+    batches_by_length,
+    encode_pairs,
+    encode_words,
+    fill_prompt,
+    first_tokens,
+    pad,
+)
+from components.words import split_words
 
 LONG = "she was a poet she was a poet she was a poet"
 PAIRS = [
@@ -40,6 +50,25 @@ def test_a_pair_is_encoded_as_if_it_were_alone(word_tokenizer, pairs):
         assert {name: rows[place] for name, rows in together.items()} == {
             name: rows[0] for name, rows in alone.items()
         }
+
+
+def test_words_stay_apart_where_blanks_belong_to_tokens(word_tokenizer):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    special = ["<s>", "<pad>", "</s>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator([LONG] * 5, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    roberta = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>")
+    words = split_words("she was a poet")
+    for own, blank in ((roberta, "Ġ"), (word_tokenizer(pairs=True), "")):
+        encoding = encode_words(own, words, LONG, 40)
+        tokens = own.convert_ids_to_tokens(encoding["input_ids"][0])
+        read = [tokens[place] for place in first_tokens(encoding, 0, len(words))]
+        assert read == [f"{blank}{word.text}" for word in words]
 
 
 def test_batches_hold_every_index_once_with_like_lengths():
