@@ -327,8 +327,9 @@ class LssDecoder:
             claims: the claims.
 
         Returns:
-            Token ids of each output without start token and padding; the end token is the last one
-            unless the output was broken off at ``max_new_tokens``.
+            Token ids of each output without start token and padding, but one of an output that is
+            nothing else; the end token is the last one unless the output was broken off at
+            ``max_new_tokens``.
         """
         eos, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
         processors = LogitsProcessorList()
@@ -369,9 +370,12 @@ class LssDecoder:
 
 
 def _until(row: list[int], eos: int, pad: int) -> list[int]:
-    """A row up to its end token; a shorter row that never ended has padding alone behind it."""
+    """A row up to its end token; a shorter row that never ended has padding alone behind it.
+
+    One token stays: no ids at all are for whoever reads them no output.
+    """
     if eos in row:
         return row[: row.index(eos) + 1]
-    while row and row[-1] == pad:
+    while len(row) > 1 and row[-1] == pad:
         row = row[:-1]
     return row

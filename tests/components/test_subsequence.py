@@ -20,7 +20,13 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
 from components.encoding import pad
-from components.subsequence import ClaimAutomaton, LssDecoder, OnlySubsequences, Spelling
+from components.subsequence import (
+    ClaimAutomaton,
+    LssDecoder,
+    OnlySubsequences,
+    Spelling,
+    _until,
+)
 from components.words import align, is_subsequence, join_words, split_words
 
 CORPUS = [
@@ -293,3 +299,12 @@ def test_free_text_is_left_as_it_is(tokenizer: PreTrainedTokenizerFast) -> None:
     assert (keep, text) == (None, "the dog was in london")
     keep, text = decoder.read("the dog was old", tokenizer("the dog")["input_ids"])
     assert (keep, text) == (align("the dog", split_words("the dog was old")), "the dog")
+
+
+def test_nothing_but_padding_is_an_empty_text(tokenizer: PreTrainedTokenizerFast) -> None:
+    eos, pad_id = tokenizer.eos_token_id, tokenizer.pad_token_id
+    ids = _until([pad_id] * 5, eos, pad_id)
+    assert ids == [pad_id]  # no ids at all would be a claim that was not read
+    assert LssDecoder(tokenizer, 1, 8, constrained=False).read("the dog", ids)[1] == ""
+    assert _until([7, 8, pad_id, pad_id], eos, pad_id) == [7, 8]
+    assert _until([7, eos, pad_id], eos, pad_id) == [7, eos]
