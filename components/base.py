@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -319,6 +320,18 @@ def _check_quantize(base: str, gguf: bool) -> None:
         raise UserError("quantize needs bitsandbytes; run `pip install bitsandbytes`, or leave it")
 
 
+def token_places(model: torch.nn.Module) -> int | None:
+    """How many tokens a model has places for; ``None`` where it has no table of them (T5, Llama).
+
+    Where padding has a place of its own (RoBERTa, MPNet), tokens begin behind it.
+    """
+    for name, table in model.named_modules():
+        if isinstance(table, torch.nn.Embedding) and name.endswith(("position_embeddings", "wpe")):
+            before = 0 if table.padding_idx is None else table.padding_idx + 1
+            return table.num_embeddings - before
+    return None
+
+
 def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
     """A sequence-to-sequence model in fp32, T5 as a rule.
 
@@ -347,16 +360,19 @@ def random_t5(
         sizes: fields of ``T5Config``, e.g. d_model, d_ff, num_layers, num_heads.
 
     Raises:
-        UserError: a field that ``T5Config`` does not have.
+        UserError: a field that ``T5Config`` does not have, or a value that it cannot have.
     """
     unknown = sorted(set(sizes) - set(T5Config().to_dict()))
     if unknown:
         raise UserError(f"--model.t5: T5Config has no field {', '.join(unknown)}; remove it")
-    config = T5Config(
-        vocab_size=len(tokenizer),
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        decoder_start_token_id=tokenizer.pad_token_id,
-        **sizes,
-    )
+    try:
+        config = T5Config(
+            vocab_size=len(tokenizer),
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=tokenizer.pad_token_id,
+            **sizes,
+        )
+    except StrictDataclassError as error:
+        raise UserError(f"--model.t5: {' '.join(str(error).split())}; give another value") from None
     return AutoModelForSeq2SeqLM.from_config(config)

@@ -14,15 +14,18 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 from tqdm import tqdm
+from transformers import PreTrainedModel
 
 from components.base import Bits, load_causal
 from components.encoding import encode_completion, fill_prompt
 from components.measures import Measures, adversary_measures
 from records import Generation, UserError, write_json
+from records.errors import first_line
+from train.checks import at_row, check_numbers
 from train.distributed import plain_name
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
@@ -48,7 +51,11 @@ class CausalLora(ComponentModule):
             but the output.
         quantize: bits of the frozen weights during training, 4 or 8; needs a CUDA GPU and
             bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
-        decoding: how ``eval`` samples from it: max_new_tokens, temperature, top_p.
+        decoding: how it is meant to be sampled: max_new_tokens, temperature, top_p. It is kept in
+            ``component.json``; whoever samples has options of its own.
+
+    Raises:
+        UserError: a number that cannot be, or a prompt template without ``{topic}``.
     """
 
     component = "adversary"
@@ -80,6 +87,10 @@ class CausalLora(ComponentModule):
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, weight_decay=weight_decay, **shared)
+        check_numbers({"--model.r": r, "--model.alpha": alpha}, 1)
+        check_numbers({"--model.dropout": dropout}, 0, 1)
+        if "{topic}" not in prompt_template:
+            raise UserError("--model.prompt_template lacks {topic}")
         self.prompt_template = prompt_template
         self.chat = chat
         self.quantize = quantize
@@ -101,16 +112,50 @@ class CausalLora(ComponentModule):
             if self.quantize:
                 base = prepare_model_for_kbit_training(base, use_gradient_checkpointing=False)
             base.config.use_cache = False
-            self.model = get_peft_model(base, self.lora).train()
+            self.model = self._with_adapter(base).train()
             # The name as the user gave it: a path into this machine's packages helps nobody.
             self.model.peft_config["default"].base_model_name_or_path = self.base
             self.model.peft_config["default"].revision = self.revision
 
-    def on_save_checkpoint(self, checkpoint: dict) -> None:
+    def _with_adapter(self, base: PreTrainedModel) -> PeftModel:
+        """The base model with the adapter on it.
+
+        Raises:
+            UserError: a name of ``target_modules`` that no layer which can have one bears.
+        """
+        names = self.lora.target_modules
+        try:
+            model = get_peft_model(base, self.lora)
+        except ValueError as error:
+            raise UserError(f"--model.target_modules: {first_line(error)}") from None
+        # PEFT is content with one layer, whatever the other names.
+        reached = [f".{layer}" for layer in model.base_model.targeted_module_names]
+        listed = [] if isinstance(names, str) else sorted(names)
+        lost = [n for n in listed if not any(layer.endswith(f".{n}") for layer in reached)]
+        if lost:
+            raise UserError(f"--model.target_modules: no layer is named {', '.join(lost)}")
+        return model
+
+    def _trained(self) -> set[str]:
+        """The names of the weights that are trained, and kept."""
         named = self.named_parameters()
-        trained = {plain_name(name) for name, weight in named if weight.requires_grad}
-        state = checkpoint["state_dict"]
+        return {plain_name(name) for name, weight in named if weight.requires_grad}
+
+    def on_save_checkpoint(self, checkpoint: dict) -> None:
+        state, trained = checkpoint["state_dict"], self._trained()
         checkpoint["state_dict"] = {name: state[name] for name in state if name in trained}
+
+    def on_load_checkpoint(self, checkpoint: dict) -> None:
+        """Refuse the weights of something else, which loading passes over without a word.
+
+        Raises:
+            UserError: they are not those of this adapter.
+        """
+        if other := sorted(self._trained() ^ set(checkpoint["state_dict"])):
+            raise UserError(
+                f"--ckpt_path: its weights are not those of this --model: {other[0]} and "
+                f"{len(other) - 1} more differ; give the options of its training"
+            )
 
     def check_tokenizer(self) -> None:
         """Refuse a tokenizer that cannot end a text, or has no chat template where one is asked.
@@ -225,7 +270,8 @@ class Adversary(CausalLora):
         items, cuts = [], 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             prompt = fill_prompt(self.prompt_template, topic=record.topic)
-            ids, head, cut = self.encode_text(prompt, record.text)
+            with at_row(row):
+                ids, head, cut = self.encode_text(prompt, record.text)
             cuts += cut
             items.append(Item(row, {"input_ids": ids}, head))
         split = "train" if train else "dev"

@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf
 
 import numpy as np
 
 from records import UserError
 from records.types import Record
+
+
+def check_numbers(options: Mapping[str, float | None], least: float, most: float = inf) -> None:
+    """Refuse numbers with which a run would break, or export what cannot be read, hours later.
+
+    Args:
+        options: option → value; null is what an option has that may be left out.
+        least, most: the smallest and the largest that may be given.
+
+    Raises:
+        UserError: one is beyond them.
+    """
+    for name, value in options.items():
+        if value is not None and not least <= value <= most:  # NaN is nowhere
+            bounds = f"from {least} on" if most == inf else f"from {least} to {most}"
+            raise UserError(f"{name} {value}: give a number {bounds}")
+
+
+class BadRow(UserError):
+    """A row that cannot be encoded; its data module knows in which file it stands.
+
+    Attributes:
+        row: index of its record in the split.
+    """
+
+    def __init__(self, row: int, said: str):
+        self.row = row
+        super().__init__(said)
+
+
+@contextmanager
+def at_row(row: int) -> Iterator[None]:
+    """Whatever a user has to mend inside is a fault of this row.
+
+    Raises:
+        BadRow: in the place of any ``UserError``.
+    """
+    try:
+        yield
+    except UserError as error:
+        raise BadRow(row, str(error)) from None
 
 
 def _rating(record: Record) -> float | None:
@@ -81,6 +124,17 @@ def check_monitor(
             f"{', '.join(paths)}: {monitor} would not exist, since all {len(rows)} rows have "
             f"{' or '.join(labels)}; give other dev rows or another --model.monitor"
         )
+
+
+def check_measured(monitor: str, measured: Iterable[str]) -> None:
+    """Refuse to monitor what no validation measures.
+
+    Raises:
+        UserError: it is not among the names of what was.
+    """
+    if monitor not in (names := set(measured)):
+        dev = ", ".join(sorted(name for name in names if name.startswith("dev/")))
+        raise UserError(f"--model.monitor {monitor}: no such measure here; give one of {dev}")
 
 
 def broken_outputs(outputs: Sequence) -> list[int]:

@@ -33,6 +33,7 @@ from lightning.pytorch.loggers import Logger
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
 from records.writing import alone_in
+from train.checks import check_numbers
 from train.distributed import is_first
 from train.export import Export, shown
 from train.judge import compare, complete, differences, given_folder, kind_of, load
@@ -70,6 +71,12 @@ class TrainCLI(LightningCLI):
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_class_arguments(RunOptions, as_group=False)
 
+    def _set_seed(self) -> None:
+        try:
+            super()._set_seed()
+        except ValueError as error:  # of numpy, which takes 32 bits
+            raise UserError(f"--seed_everything: {error}") from None
+
     def _parse_ckpt_path(self) -> None:
         """Lightning's own would put a checkpoint's hyperparameters over the options given here."""
 
@@ -89,6 +96,9 @@ class TrainCLI(LightningCLI):
         if self.options.trainer.precision is None:
             self.options.trainer.precision = default_precision()
         self.options.trainer.default_root_dir = str(self.folder)
+        batches = self.options.trainer.accumulate_grad_batches
+        every = {"--patience": self.options.patience, "--save_every": self.options.save_every}
+        check_numbers(every | {"--trainer.accumulate_grad_batches": batches}, 1)
         if self.options.data is None:
             raise UserError("no data: give --data CLASS and --data.train, --data.dev in a config")
         if self.subcommand != "fit" and self.checkpoint is not None:
@@ -234,6 +244,11 @@ class TrainCLI(LightningCLI):
             given = str(last) if resumable else None
         elif not Path(given).is_file():
             raise UserError(f"--ckpt_path {given}: no such file; give a .ckpt file or `last`")
+        elif not read_state(Path(given))["whole"]:
+            raise UserError(
+                f"--ckpt_path {given}: holds weights alone, and no training goes on from them; "
+                f"give the {LAST} beside it"
+            )
         self.config_init[self.subcommand].ckpt_path = given
         return read_state(Path(given))["step"] if given else 0
 
@@ -296,13 +311,14 @@ def quieten() -> None:
 
 def one_line(message: str) -> str:
     """A parser's message as one line; of a tree of alternatives only the branch at fault."""
-    text = " ".join(part for line in message.splitlines() if (part := line.strip(" -\t")))
+    lines = (line.strip().removeprefix("- ") for line in message.splitlines())
+    text = " ".join(filter(None, lines))
     text = re.sub(
         r"Does not validate against any of the Union subtypes Subtypes:.*?Errors:", "", text
     )
     text = re.split(r" Expected a <class 'NoneType'>| Given value type:", text)[0]
     text = re.sub(r"Parser key |Problem with given class_path ", "", text)
-    return re.sub(r" +", " ", text)[:400]
+    return re.sub(r" +", " ", text).strip()[:400]
 
 
 def run_lightning(arguments: list[str]) -> int:
@@ -335,4 +351,11 @@ def run_lightning(arguments: list[str]) -> int:
             )
     except MisconfigurationException as error:
         raise UserError(one_line(str(error))) from None
+    except RuntimeError as error:
+        if not str(error).startswith("Error(s) in loading state_dict"):
+            raise
+        raise UserError(
+            f"--ckpt_path: its weights are not those of this --model ({one_line(str(error))}); "
+            "give the options of its training"
+        ) from None
     return 0

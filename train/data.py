@@ -17,7 +17,7 @@ from components.nearness import fields_of, nearness, shown_nearness
 from records import UserError, read_records
 from records.types import Record
 from train.batches import FixedBatches, TrainBatches, run_seed, seen_an_epoch
-from train.checks import check_labels
+from train.checks import BadRow, check_labels
 from train.mixture import (
     Dev,
     Part,
@@ -113,7 +113,10 @@ class RecordData(LightningDataModule):
         if {"train", "dev"} <= set(missing) and self.trainer.is_global_zero:
             self._tell_nearness()
         for split in missing:
-            self.items[split] = self.module.encode(self.records[split], split == "train")
+            try:
+                self.items[split] = self.module.encode(self.records[split], split == "train")
+            except BadRow as error:
+                raise UserError(f"{self._rows(split)[error.row]}: {error}") from None
 
     def _read(self, split: str, kind: type[Record]) -> None:
         """Fill ``parts``, ``records``, ``sources`` and ``files`` of a split, of records so."""
@@ -202,8 +205,12 @@ class RecordData(LightningDataModule):
 
     def places(self, split: str, indices: list[int]) -> list[str]:
         """``file:row`` of items, for messages; a file's first record is row 1."""
-        where = [f"{part.path}:{number}" for part in self.parts[split] for number in part.numbers]
+        where = self._rows(split)
         return [where[self.items[split][index].row] for index in indices]
+
+    def _rows(self, split: str) -> list[str]:
+        """``file:row`` of the records of a split."""
+        return [f"{part.path}:{number}" for part in self.parts[split] for number in part.numbers]
 
     def train_dataloader(self) -> TrainBatches:
         rank, world = self.trainer.global_rank, self.trainer.world_size

@@ -113,6 +113,8 @@ class Export(Callback):
     def _judge_and_write(self, trainer: Trainer, module: ComponentModule, to: Path) -> Measures:
         """Judge the module's weights on dev, fit what dev fits, and write the folder."""
         data = trainer.datamodule
+        if module.strict_loading:  # all that is exported; an adapter's base may be too large
+            module.float()  # as whoever loads the folder judges, also after bf16-true
         module.to(trainer.strategy.root_device)
         judged = data.records["dev"], data.items["dev"], evaluate(module, data.batches("dev"))
         module.cpu()

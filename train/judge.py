@@ -53,13 +53,22 @@ _SETTINGS = [name for name in Component.model_fields if name not in _NO_SETTINGS
 
 
 def given_folder(arguments: Sequence[str]) -> Path | None:
-    """The checkpoint folder among the arguments of a command, if ``--ckpt_path`` names one."""
+    """The checkpoint folder among the arguments of a command, if ``--ckpt_path`` names one.
+
+    Raises:
+        UserError: it names what is not there.
+    """
     found = None
     for place, argument in enumerate(arguments):
         if argument == "--ckpt_path" and place + 1 < len(arguments):
             found = arguments[place + 1]
         elif argument.startswith("--ckpt_path="):
             found = argument.partition("=")[2]
+    if found and found not in {"best", "last"} and not Path(found).exists():
+        raise UserError(
+            f"--ckpt_path {found}: no such file; give a checkpoint folder, or `best`, `last` or a "
+            ".ckpt file of a fit"
+        )
     return Path(found) if found and Path(found).is_dir() else None
 
 

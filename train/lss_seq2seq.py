@@ -27,6 +27,7 @@ from components.subsequence import LssDecoder
 from components.words import join_words, keep_targets
 from records import LssExample, UserError
 from train.batches import run_seed
+from train.checks import BadRow
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 Balance = Literal["none", "drop", "repeat"]
@@ -180,9 +181,10 @@ class LssSeq2Seq(ComponentModule):
                 self.max_length,
             )  # fmt: skip
             if ids is None:
-                raise UserError(
+                raise BadRow(
+                    row,
                     f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
-                    "raise --model.max_length"
+                    "raise --model.max_length",
                 )
             texts = self._targets(record)
             total = sum(texts.values())

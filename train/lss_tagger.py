@@ -20,6 +20,7 @@ from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
+from train.checks import BadRow, check_numbers
 from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["keep"]
@@ -68,6 +69,7 @@ class LssTagger(ComponentModule):
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, **shared)
+        check_numbers({"--model.focus_words": focus_words}, 1)
         self.focus_words = focus_words
         self.mark_new = mark_new
         self.keep_threshold = 0.5
@@ -99,9 +101,10 @@ class LssTagger(ComponentModule):
                     self.mark_new,
                 )
             except Exception:  # the tokenizer's own type of error is not public
-                raise UserError(
+                raise BadRow(
+                    row,
                     f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
-                    "raise --model.max_length"
+                    "raise --model.max_length",
                 ) from None
             places = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None

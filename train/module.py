@@ -6,6 +6,7 @@ the measures, and the fields of ``component.json``. Data modules only read files
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,13 +22,20 @@ from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
-from components.base import load_tokenizer
+from components.base import load_tokenizer, token_places
 from components.encoding import pad
 from components.measures import SMALLER_IS_BETTER, Measures
 from records import UserError, write_jsonl
 from records.errors import first_line
 from records.types import Record
-from train.checks import MACRO, broken_loss, broken_outputs, check_monitor
+from train.checks import (
+    MACRO,
+    broken_loss,
+    broken_outputs,
+    check_measured,
+    check_monitor,
+    check_numbers,
+)
 from train.distributed import clip_by_norm, gather, plain_name
 
 _UNDECAYED = re.compile(r"bias$|(norm|\bln_\w+)\.weight$", re.IGNORECASE)
@@ -92,6 +100,9 @@ class ComponentModule(LightningModule):
         schedule: function of the optimizer, ``num_warmup_steps`` and ``num_training_steps``, such
             as ``transformers.get_cosine_schedule_with_warmup``.
 
+    Raises:
+        UserError: a number that is too small or too large.
+
     Attributes:
         record_type: the record that the component is trained on.
         unjudged_type: the record of the rows that ``predict`` reads, where their labels are not;
@@ -127,6 +138,9 @@ class ComponentModule(LightningModule):
     ):
         super().__init__()
         self.save_hyperparameters()
+        check_numbers({"--model.max_length": max_length}, 1)
+        check_numbers({"--model.lr": lr, "--model.weight_decay": weight_decay}, 0)
+        check_numbers({"--model.warmup_ratio": warmup_ratio}, 0, 1)
         self.base = base
         self.revision = revision
         self.max_length = max_length
@@ -181,6 +195,19 @@ class ComponentModule(LightningModule):
                 self.monitor_instead(self.monitor.replace(f"{MACRO}/", ""), "dev has one source")
             self.settle_monitor(data.records["dev"], data.sources["dev"])
             check_monitor(self.monitor, data.records["dev"], data.sources["dev"], data.paths["dev"])
+
+    def on_fit_start(self) -> None:
+        """Check that the model takes inputs of ``max_length``, however long those of training are.
+
+        Raises:
+            UserError: it has places for fewer tokens.
+        """
+        places = token_places(self.model)
+        if places is not None and self.max_length > places:
+            raise UserError(
+                f"--model.max_length {self.max_length}: {self.base} has places for {places} "
+                "tokens; give at most so many"
+            )
 
     def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         """Change ``monitor`` where dev cannot have it but has one as good, if there is any."""
@@ -379,6 +406,8 @@ class ComponentModule(LightningModule):
             # the best weights are then sought among later steps.
             value = math.nan if measure["value"] is None else measure["value"]
             self.log(f"{split}/{name}", value, prog_bar="/" not in name)
+        if self.trainer.state.fn == "fit":
+            check_measured(self.monitor, self.trainer.callback_metrics)
 
     def on_predict_epoch_end(self) -> None:
         """Write ``predictions.jsonl`` into the run's folder."""
@@ -442,6 +471,12 @@ def places_of(names: Sequence[str], name: str) -> list[int]:
 def rows_of(records: Sequence, items: Sequence[Item]) -> list:
     """The record of each item."""
     return [records[item.row] for item in items]
+
+
+def relabelled(record: Record, label: object) -> dict:
+    """A row with another label. What else it has stays: by its group and documents it is split."""
+    row = json.loads(record.model_dump_json(exclude={"label", "soft"}, exclude_none=True))
+    return row | {"label": label}
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:

@@ -28,6 +28,7 @@ from records import Preference as PreferenceRecord
 from records import UserError
 from records.errors import first_line
 from train.adversary import CausalLora
+from train.checks import at_row
 from train.module import Item, Loss, rows_of, to_numpy
 
 
@@ -105,7 +106,7 @@ class Preference(CausalLora):
         **lora: Any,
     ):
         super().__init__(lr, monitor, **lora)
-        if beta <= 0 or not 0 <= label_smoothing < 0.5:
+        if not beta > 0 or not 0 <= label_smoothing < 0.5:  # NaN is neither
             raise UserError(
                 "DPO needs --model.beta above 0 and --model.label_smoothing in [0, 0.5)"
             )
@@ -183,9 +184,10 @@ class Preference(CausalLora):
         self.check_tokenizer()
         items, cuts = [], 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
-            self._check(record)
-            chosen, head, cut = self.encode_text(record.prompt, record.chosen)
-            rejected, _, cut_too = self.encode_text(record.prompt, record.rejected)
+            with at_row(row):
+                self._check(record)
+                chosen, head, cut = self.encode_text(record.prompt, record.chosen)
+                rejected, _, cut_too = self.encode_text(record.prompt, record.rejected)
             cuts += cut + cut_too
             inputs = {"input_ids": chosen, "rejected_ids": rejected}
             items.append(PairItem(row, inputs, head))

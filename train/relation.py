@@ -20,9 +20,9 @@ from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
-from records import RelationPair, UnjudgedRelationPair, group_of
-from train.checks import judged_by
-from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
+from records import RelationPair, UnjudgedRelationPair
+from train.checks import check_numbers, judged_by
+from train.module import ComponentModule, Item, Loss, relabelled, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -113,6 +113,7 @@ class Relation(ComponentModule):
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, **shared)
+        check_numbers({"--model.chunk_words": chunk_words, "--model.focus_words": focus_words}, 1)
         self.chunk_words = chunk_words
         self.focus_words = focus_words
         self.mark_new = mark_new
@@ -155,10 +156,10 @@ class Relation(ComponentModule):
         return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        """Fit temperature and shift; two-class rows enter as in the loss."""
+        """Fit temperature and shift; two-class rows and soft labels enter as in the loss."""
         logits = np.asarray(outputs)
         best = _best(items, probabilities(logits))
-        target = np.asarray([_TARGETS[records[items[i].row].label] for i in best])
+        target = np.asarray([items[i].target for i in best])  # (rows, 4)
         self.temperature, self.shift = fit_classes(logits[best], target)
 
     def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
@@ -175,21 +176,15 @@ class Relation(ComponentModule):
     def probabilities_of(
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The entailment probability, and 1 where the label is entailment, else 0."""
+        """The entailment probability, and the label's: 1 or 0, or what a soft one says."""
         items, predicted = self._judged(items, outputs)
-        entailed = [r.label == "entailment" for r in rows_of(records, items)]
-        return predicted[:, 0], np.asarray(entailed, dtype=np.float64)
+        return predicted[:, 0], np.asarray([item.target[0] for item in items], dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         """Rows whose label are the probabilities: a smaller model can be trained on them."""
         items, predicted = self._judged(items, outputs)
         return [
-            {
-                "premise": r.premise,
-                "hypothesis": r.hypothesis,
-                "label": dict(zip(RELATIONS, map(float, p), strict=True)),
-                "group": group_of(r),
-            }
+            relabelled(r, dict(zip(RELATIONS, map(float, p), strict=True)))
             for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
 

@@ -142,12 +142,18 @@ def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
 def read_state(path: Path) -> dict:
     """Step and fingerprint of a Lightning checkpoint, without reading its weights.
 
+    ``whole`` is whether training can go on from it: it holds more than weights.
+
     Raises:
         UserError: the file is none.
     """
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        return {"step": state["global_step"], "fingerprint": state.get("fingerprint")}
+        return {
+            "step": state["global_step"],
+            "fingerprint": state.get("fingerprint"),
+            "whole": "optimizer_states" in state,
+        }
     except (RuntimeError, UnpicklingError, EOFError, LookupError, TypeError):
         raise UserError(
             f"--ckpt_path {path}: no checkpoint of a fit; give a .ckpt file that `fit` wrote"

@@ -30,6 +30,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from components.checkpoint import read_component
 from records import UserError, sha256_text
+from records.errors import first_line
 from train.sweep_file import Sweep, command_of, count_of, read_sweep, sampler_of, space_of
 from train.sweep_report import table_of, write_report
 
@@ -69,13 +70,16 @@ class Trials:
                 return self.read(export)
             with open(log, "ab") as file:
                 before = file.tell()  # what an earlier attempt said
-                done = subprocess.run(
-                    self.command(number, parameters),
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=[lock],
-                    check=False,
-                )
+                try:
+                    done = subprocess.run(
+                        self.command(number, parameters),
+                        stdout=file,
+                        stderr=subprocess.STDOUT,
+                        pass_fds=[lock],
+                        check=False,
+                    )
+                except OSError as error:
+                    return Outcome(reason=f"command: {first_line(error)}", began=False)
         if done.returncode:
             began = (self.output / f"runs/{name}/config.yaml").is_file()
             return Outcome(reason=_reason(log, before, done.returncode), began=began)

@@ -20,7 +20,7 @@ from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from components.windows import windows_of
 from records import UnjudgedUnliPair, UnliPair
-from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
+from train.module import ComponentModule, Item, Loss, relabelled, rows_of, to_numpy
 
 LABELS = ["probability"]
 
@@ -110,8 +110,7 @@ class Unli(ComponentModule):
         """Rows whose label is the probability: a smaller model can be trained on them."""
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         return [
-            {"premise": r.premise, "hypothesis": r.hypothesis, "label": float(p)}
-            for r, p in zip(rows_of(records, items), predicted, strict=True)
+            relabelled(r, float(p)) for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
 
     def describe(self) -> dict:

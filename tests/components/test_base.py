@@ -24,7 +24,7 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from components.base import load_classifier, match_labels, read_first_token
+from components.base import load_classifier, match_labels, read_first_token, token_places
 from components.checkpoint import RELATIONS
 from components.join_parts import join_parts
 from records import UserError, sha256_file
@@ -212,3 +212,11 @@ def test_another_kind_of_classifier_stays_as_it_is(tmp_path):
     )
     model = read_first_token(transformers.DistilBertForSequenceClassification(config))
     assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_places_for_tokens_are_those_of_the_table(tmp_path):
+    for config, kind, more in MODELS:
+        shifted = kind.__name__.startswith(("Roberta", "MPNet"))
+        model = kind(config(**SIZE, **more, max_position_embeddings=34, pad_token_id=1))
+        assert token_places(model) == (32 if shifted else 34)
+    assert token_places(LlamaForSequenceClassification(LlamaConfig(**SIZE))) is None

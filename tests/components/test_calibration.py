@@ -45,6 +45,19 @@ def test_classes_recover_temperature_and_shift_from_three_classes_and_from_two()
     assert expected_calibration_error(predicted[:, 0], (target == 0) * 1.0) < 0.02
 
 
+def test_shares_of_classes_are_fitted_as_shares():
+    generator = np.random.default_rng(0)
+    truth = generator.normal(size=(400, 3)) * 2
+    shares = np.pad(softmax(truth, axis=1), ((0, 0), (0, 1)))
+    shifted = 3 * truth
+    shifted[:, 0] += 1.5
+    temperature, shift = fit_classes(shifted, shares)
+    assert temperature == pytest.approx(3, rel=1e-2)
+    assert shift == pytest.approx(-0.5, abs=1e-2)
+    target = generator.integers(4, size=400)
+    assert fit_classes(shifted, target) == fit_classes(shifted, np.eye(4)[target])
+
+
 def test_one_class_alone_is_not_shifted():
     logits = np.random.default_rng(0).normal(size=(50, 3))
     assert fit_classes(logits, np.zeros(50, dtype=int))[1] == 0

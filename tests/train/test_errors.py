@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -101,12 +102,61 @@ def test_bad_arguments(capsys: pytest.CaptureFixture, arguments: list[str], said
         (["--model.base", "package:nosuch/model"], "package nosuch is not installed"),
         (["--model.base", "."], "base model ."),
         (["--trainer.precision", "7"], "precision"),
+        (["--model.max_length", "0"], "--model.max_length 0: give a number from 1 on"),
+        (["--model.max_length", "65"], "places for 64 tokens"),
+        (["--model.lr", "-1"], "--model.lr -1.0: give a number from 0 on"),
+        (["--model.warmup_ratio", "2"], "--model.warmup_ratio 2.0: give a number from 0 to 1"),
+        (["--model.monitor", "dev/nosuch"], "dev/nosuch: no such measure here; give one of dev/e"),
+        (["--data.dev", "1"], "error: --data.dev 1.0"),
+        (["--save_every", "0"], "--save_every 0"),
+        (["--trainer.accumulate_grad_batches", "0"], "accumulate_grad_batches 0"),
+        (["--seed_everything", "-1"], "--seed_everything: -1"),
     ],
 )
 def test_bad_options(
     arguments: Callable, capsys: pytest.CaptureFixture, options: list[str], said: str
 ) -> None:
     assert said in complaint(arguments("unli", *options), capsys)
+
+
+@pytest.mark.parametrize(
+    ("component", "options", "said"),
+    [
+        ("relation", ["--model.chunk_words", "0"], "--model.chunk_words 0"),
+        ("lss", ["--model.focus_words", "0"], "--model.focus_words 0"),
+        ("adversary", ["--model.r", "0"], "--model.r 0"),
+        ("adversary", ["--model.dropout", "2"], "--model.dropout 2.0"),
+        ("adversary", ["--model.target_modules", "[nosuch]"], "--model.target_modules: "),
+        ("adversary", ["--model.target_modules", "[q_proj, k_prj]"], "no layer is named k_prj"),
+        ("adversary", ["--model.prompt_template", "Tell me."], "lacks {topic}"),
+    ],
+)
+def test_bad_options_of_a_component(
+    arguments: Callable,
+    capsys: pytest.CaptureFixture,
+    component: str,
+    options: list[str],
+    said: str,
+) -> None:
+    assert said in complaint(arguments(component, *options), capsys)
+
+
+@pytest.mark.parametrize("command", ["test", "predict"])
+def test_a_checkpoint_that_is_not_there(capsys: pytest.CaptureFixture, command: str) -> None:
+    assert "nosuch: no such file" in complaint([command, "--ckpt_path", "nosuch"], capsys)
+
+
+def test_weights_of_another_component_are_refused(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    main(arguments("relation", "--trainer.max_steps", "3", run="other"))
+    other = ["--ckpt_path", str(tmp_path / "runs/other/last.ckpt")]
+    for component in ("unli", "adversary"):
+        data = ["--data.test", str(tmp_path / f"{component}.jsonl")]
+        for command in ("fit", "test"):
+            capsys.readouterr()
+            said = complaint(arguments(component, *other, *data, command=command), capsys)
+            assert "its weights are not those of this --model" in said
 
 
 def test_bad_data_names_file_line_and_field(
@@ -198,3 +248,31 @@ def test_old_names_of_the_data_module_still_run(
         main(arguments("unli", "--data", f"train.data.{old}", "--print_config"))
     assert stop.value.code == 0
     assert "max_length: 48" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("component", "row", "said"),
+    [
+        ("adversary", {"topic": "ada", "text": " "}, "is empty; drop the row"),
+        (
+            "lss",
+            {"reference": "ada .", "claim": "ada " * 60, "annotations": [{"lss": "ada"}]},
+            "does not fit into 48 tokens",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_encoded_is_named(
+    arguments: Callable,
+    write: Callable,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    component: str,
+    row: dict,
+    said: str,
+) -> None:
+    given = arguments(component)
+    good = (tmp_path / f"{component}.jsonl").read_text(encoding="utf-8").splitlines()
+    bad = write("bad", [*map(json.loads, good[:2]), row])
+    found = complaint([*given, "--data.train", bad], capsys)
+    assert f"{bad}:3: " in found
+    assert said in found

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from peft import PeftModel
+from safetensors.torch import load_file
 from scipy.special import expit, softmax
 from scipy.stats import pearsonr
 from transformers import (
@@ -323,3 +324,31 @@ def test_padding_changes_no_logit(arguments: Callable, tiny_bert: str) -> None:
         _, alone = module.model_step(module.collate(items[:1], [0]))
     assert together[0] == pytest.approx(alone[0], abs=1e-5)
     assert pad([[1]], 0).shape == (1, 1)
+
+
+@pytest.mark.parametrize("component", ["unli", "relation"])
+def test_a_predicted_row_keeps_what_else_it_had(
+    component: str, arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    main(arguments(component))
+    pair = {"premise": "ada was a poet .", "hypothesis": "she was early ."}
+    own = {"source": "wice", "weight": 0.5, "group": "Ada", "documents": ["a page"]}
+    rows = write("own", [pair | own, pair | {"label": "neutral"}])
+    folder = str(tmp_path / "checkpoints/run")
+    main(["predict", "--ckpt_path", folder, "--data.test", rows, "--runs", str(tmp_path)])
+    (told,) = tmp_path.rglob("predictions.jsonl")
+    found = [json.loads(line) for line in told.read_text(encoding="utf-8").splitlines()]
+    labels = [row.pop("label") for row in found]
+    assert found == [pair | own, pair]
+    assert all(isinstance(label, (float, dict)) for label in labels)
+
+
+def test_what_was_trained_in_bf16_is_judged_and_exported_in_fp32(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    main(arguments("unli", "--trainer.precision", "bf16-true"))
+    folder, data = tmp_path / "checkpoints/run", str(tmp_path / "unli.jsonl")
+    assert {w.dtype for w in load_file(folder / "model.safetensors").values()} == {torch.float32}
+    capsys.readouterr()
+    main(["test", "--ckpt_path", str(folder), "--data.test", data, "--runs", str(tmp_path)])
+    assert "these are the measures of component.json" in capsys.readouterr().out

@@ -227,3 +227,17 @@ def test_lss_claim_that_does_not_fit_is_an_error(tiny_bert: str) -> None:
     )
     with pytest.raises(UserError, match="max_length"):
         module.encode([record], train=True)
+
+
+def test_soft_dev_rows_are_calibrated_as_they_are_learnt(tiny_bert: str) -> None:
+    module = Relation(base=tiny_bert, max_length=48)
+    pair = {"premise": "ada was a poet .", "hypothesis": "she wrote ."}
+    records = [
+        RelationPair(**pair, label=label) for label in ([0.6, 0.3, 0.1], [0.3, 0.6, 0.1]) * 4
+    ]
+    items = module.encode(records, train=False)
+    outputs = [np.log(np.asarray(record.soft)) * 5 for record in records]
+    module.calibrate(records, items, outputs)
+    assert module.temperature == pytest.approx(5, rel=1e-2)
+    predicted, observed = module.probabilities_of(records, items, outputs)
+    assert predicted == pytest.approx(observed, abs=1e-3)

@@ -268,3 +268,8 @@ def test_the_folder_is_judged_as_on_export(
     runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
     main(["test", "--ckpt_path", folder, "--data.test", str(tmp_path / "lss.jsonl"), *runs])
     assert "these are the measures of component.json" in capsys.readouterr().out
+
+
+def test_a_size_that_cannot_be_is_refused(word_tokenizer: Callable) -> None:
+    with pytest.raises(UserError, match=r"--model\.t5: .*'d_model'"):
+        random_t5(word_tokenizer(pairs=True), {"d_model": "large"})

@@ -213,6 +213,14 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, content: str) -
         read_state(path)
 
 
+def test_training_does_not_go_on_from_weights_alone(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("unli"))
+    best = str(tmp_path / "runs/run/best.ckpt")
+    with pytest.raises(UserError, match=r"best\.ckpt: holds weights alone.*last\.ckpt"):
+        main(arguments("unli", "--ckpt_path", best))
+    assert Path(best).is_file()
+
+
 def batches(size: int, world: int = 1, rank: int = 0) -> TrainBatches:
     class Echo:
         def collate(self, items: list, indices: list[int]) -> dict:

@@ -111,6 +111,12 @@ def test_a_trial_that_cannot_begin_stops_the_sweep_and_is_not_recorded(
     assert [trial.state for trial in search.study.trials] == [TrialState.RUNNING]
 
 
+def test_a_command_that_is_not_there_stops_the_sweep(sweep_file: Callable, tmp_path: Path) -> None:
+    file = sweep_file({"model.lr": {"values": [0.1]}}, command=["nosuchprogram", "${args}"])
+    with pytest.raises(UserError, match=r"trial 000: command: .*nosuchprogram"):
+        sweep(file, tmp_path / "out")
+
+
 def test_a_trial_that_fails_again_says_why_it_failed_now(
     sweep_file: Callable, tmp_path: Path
 ) -> None:
