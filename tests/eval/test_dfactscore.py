@@ -158,6 +158,28 @@ def test_the_hungarian_assignment_supports_most_claims_with_no_title_twice():
     )
 
 
+def test_no_answer_that_is_lacking_could_change_a_link():
+    rng = np.random.default_rng(0)
+    linked = dict.fromkeys(("argmax", "hungarian"), 0)
+    for _ in range(150):
+        claims, titles = rng.integers(2, 6), rng.integers(2, 4)
+        groups = [f"g{number}" for number in rng.integers(0, 3, claims)]
+        support = rng.random((claims, titles))
+        places = [tuple(place) for place in np.argwhere(rng.random(support.shape) < 0.15)[:4]]
+        for place in places:
+            support[place] = np.nan
+        for assignment in linked:
+            found = linked_groups(support, support > 0.5, groups, assignment)
+            for answers in product((0.0, 1.0), repeat=len(places)):
+                whole = support.copy()
+                for place, p in zip(places, answers, strict=True):
+                    whole[place] = p
+                told = linked_groups(whole, whole > 0.5, groups, assignment)
+                assert all(told[g] == title for g, title in found.items() if title is not None)
+            linked[assignment] += bool(places) and any(t is not None for t in found.values())
+    assert min(linked.values()) > 20
+
+
 TEXT = (
     f"{PAINTER} She lived in Ribe. "
     "Ida Holm, a Norwegian swimmer, won two medals. She lived in Oslo."

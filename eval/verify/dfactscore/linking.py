@@ -31,7 +31,8 @@ def linked_groups(
     titles are linked by argmax.
 
     What is not told of a claim and a title never decides: a group has no link where another title
-    would win if it supported all claims of which nothing was told.
+    would win if it supported all claims of which nothing was told. In an assignment one link hangs
+    on the others, so that then no group has one.
 
     Args:
         support: probability that a title supports a claim, shape (claims, titles); NaN: not told.
@@ -56,6 +57,8 @@ def linked_groups(
     own = (np.arange(len(labels)), chosen)
     rival[own] = worth[own]
     told = _assigned(rival, assignment) == chosen
+    if assignment == "hungarian":
+        told[:] = told.all()
     return {
         label: int(title) if sure else None
         for label, title, sure in zip(labels, chosen, told, strict=True)
