@@ -394,6 +394,24 @@ def test_what_failed_is_no_value():
     assert (alike["value"], alike["n"], alike["failed"]) == (1, 1, 1)
 
 
+def test_a_correlation_with_views_counts_the_texts_that_have_both(tmp_path):
+    titles = [f"Ann Lee ({number})" for number in range(4)]
+    rows = [{"title": title, "views": 10**place} for place, title in enumerate(titles)]
+    write_jsonl(tmp_path / "views.jsonl", rows)
+    texts = []
+    for place, alone in enumerate((True, False, True, None)):
+        own = {"group": "g0", "entity": titles[place], "independent": alone}
+        claims = [JudgedClaim(text=str(n), grouped=n <= place, **own) for n in range(4)]
+        name = {"id": str(place), "topic": f"t{place}", "generator": "g"}
+        texts.append(JudgedText(source="automatic", **name, claims=claims, titles=titles))
+    rows = dfactscore_values.values_of(texts, Views(tmp_path / "views.jsonl"), 0)
+    found = {row["metric"]: (row["n"], row["failed"]) for row in rows}
+    assert found["views_of_the_person"] == (4, 0)
+    assert found["spearman_of_factual_precision"] == (4, 0)
+    # Of the last text nobody could tell FActScore.
+    assert found["spearman_of_gap"] == (3, 1)
+
+
 def test_page_views(tmp_path):
     path = documents(tmp_path)
     people = [

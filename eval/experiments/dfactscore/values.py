@@ -357,7 +357,9 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
         for measure, value in bootstrap(statistics, topics, seed=seed).items():
             if value["value"] is not None:
                 name, against = measures[measure]
-                known = ~np.isnan(columns["seen" if against else name])
+                known = ~np.isnan(columns[name])
+                if against:
+                    known &= ~np.isnan(columns["seen"])
                 # Texts without a person, or whose person's views nobody gave.
                 due = columns["due"] > 0 if name in ("first", "chance") else np.ones_like(known)
                 lost, n = int((due & ~known).sum()), _topics(topics, known)
