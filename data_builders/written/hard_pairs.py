@@ -126,7 +126,8 @@ class HardPairs(Builder):
         # Who does not play for Rome does not play for Oslo, either.
         plain = [pair for pair in unique.values() if not NEGATED.search(pair.hypothesis)]
         work.dropped["pair whose claim denies something"] += len(unique) - len(plain)
-        found = list(self._rows(plain, work.dropped))
+        beyond: Counter[Edit] = Counter()  # changes, of which a pair may have several
+        found = list(self._rows(plain, work.dropped, beyond))
         if not found:
             raise UserError("pairs: none is entailed and can be changed within the margin")
         even = overlap_auroc(found)
@@ -138,9 +139,12 @@ class HardPairs(Builder):
             tags=("factuality", "nli", "contrast-set"),
             text=CARD.format(rows=rows, even=even),
         )
-        return Made({"relation_train.jsonl": found}, card, found={"overlap_auroc": even})
+        tried = {"overlap_auroc": even, "changes_beyond_margin": dict(sorted(beyond.items()))}
+        return Made({"relation_train.jsonl": found}, card, found=tried)
 
-    def _rows(self, entailed: list[RelationPair], dropped: Counter[str]) -> Iterator[RelationPair]:
+    def _rows(
+        self, entailed: list[RelationPair], dropped: Counter[str], beyond: Counter[Edit]
+    ) -> Iterator[RelationPair]:
         weight = stem_weights(pair.premise for pair in entailed)
         seen: set[tuple[str, str]] = {(pair.premise, pair.hypothesis) for pair in entailed}
         for pair in entailed:
@@ -148,7 +152,7 @@ class HardPairs(Builder):
             made = []
             for edit, text in self._changed(pair):
                 near = abs(covered_share(text, [pair.premise], weight) - share) <= self.margin
-                dropped[f"{edit}: overlap differs by more than margin"] += not near
+                beyond[edit] += not near
                 if near and (pair.premise, text) not in seen:
                     seen.add((pair.premise, text))
                     made.append(_row(pair, text, edit))

@@ -137,7 +137,9 @@ def test_rows_without_documents_and_claims_that_deny(tmp_path):
     assert not any("was not in Rome in 1934" in pair.hypothesis for pair in found)
     assert "documents" not in found[0].model_dump()
     dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
+    left = len(rows) - sum(pair.source == "hard/whole" for pair in found)
     assert dropped["pair whose claim denies something"] == 1
+    assert sum(dropped.values()) == left, "each pair once"
 
 
 def build(tmp_path, name="out", **options):
