@@ -71,6 +71,15 @@ def test_the_bank_is_as_wide_as_promised():
     assert all(0.02 <= entry.prior <= 0.1 for split in SPLITS for entry in unlisted(split))
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_clauses_of_facts_tell_nobody_s_thoughts(split):
+    """A citizen of a country need not consider it home, nor have dated the own birth."""
+    told = {prop: lines for prop, lines in bank("clauses")[split].items() if prop != "unlisted"}
+    assert told
+    for line in _lines(told):
+        assert not re.match(r"(?:considered|dated|thought|believed|felt|loved|liked|hoped)\b", line)
+
+
 def test_every_template_can_be_said(rows):
     """No slot is left open anywhere."""
     for (kind, split), found in rows.items():
