@@ -21,7 +21,7 @@ import torch
 import transformers
 from lightning import LightningDataModule, LightningModule
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint, RichProgressBar
+from lightning.pytorch.callbacks import Callback, RichProgressBar
 from lightning.pytorch.cli import (
     ArgsType,
     LightningArgumentParser,
@@ -42,6 +42,7 @@ from train.push import check_push, push
 from train.resume import (
     BEST,
     LAST,
+    Best,
     LastValidation,
     Patience,
     Resume,
@@ -166,6 +167,7 @@ class TrainCLI(LightningCLI):
     def _fit_callbacks(self, fingerprint: str, step: int) -> list:
         options, module = self.options, self.model
         monitored = {"monitor": module.monitor, "mode": module.monitor_mode}
+        given = self.config_init[self.subcommand].ckpt_path
         return [
             # A measure without a value is NaN; it is no reason to stop. Checked after validation: a
             # run resumed at the end of an epoch has no measures there.
@@ -175,7 +177,8 @@ class TrainCLI(LightningCLI):
                 check_finite=False,
                 check_on_train_epoch_end=False,
             ),
-            ModelCheckpoint(
+            Best(
+                given and Path(given),
                 **monitored,
                 dirpath=self.folder,
                 filename=BEST.removesuffix(".ckpt"),

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
-from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
+from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from records import UserError
 from records.writing import atomic_bytes
 from train.batches import run_seed
+from train.distributed import is_first
 
 LAST, BEST = "last.ckpt", "best.ckpt"
 
@@ -59,6 +63,47 @@ class Patience(EarlyStopping):
     def load_state_dict(self, state_dict: dict) -> None:
         """Take what was counted so far, but not the patience."""
         super().load_state_dict(state_dict | {"patience": self.patience})
+
+
+class Best(ModelCheckpoint):
+    """Keeps the best weights, also of a run that goes on in another folder, or whose folder moved.
+
+    Lightning's own then forgets what was best so far, and a worse one takes its place.
+
+    Args:
+        given: the checkpoint that the run goes on from; the best weights so far are beside it.
+        options: of Lightning's own.
+    """
+
+    def __init__(self, given: Path | None, **options: Any):
+        super().__init__(**options)
+        self._given = given
+
+    @property
+    def state_key(self) -> str:
+        """The name that checkpoints know it by, which is Lightning's own."""
+        own = type(self).__qualname__
+        return super().state_key.replace(own, ModelCheckpoint.__qualname__, 1)
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take the best so far along, and its weights, if there was a validation."""
+        known = state_dict["best_model_path"]
+        super().load_state_dict(state_dict | (self._taken(state_dict) if known else {}))
+
+    def _taken(self, state: dict) -> dict:
+        there, here = self._given.with_name(BEST), Path(self.dirpath) / BEST
+        if not there.is_file():
+            print(f"{there}: not there; the best weights are sought from here on", file=sys.stderr)
+            if is_first():
+                here.unlink(missing_ok=True)  # of another run
+            return {"dirpath": None, "best_model_path": ""}
+        if is_first() and there.resolve() != here.resolve():
+            with open(there, "rb") as source, atomic_bytes(here) as target:
+                shutil.copyfileobj(source, target)
+        path = str(here)
+        scores = {path: state["best_model_score"]}
+        paths = dict.fromkeys(("best_model_path", "kth_best_model_path"), path)
+        return {"dirpath": self.dirpath, "best_k_models": scores, **paths}
 
 
 class LastValidation(Callback):

@@ -172,7 +172,9 @@ def sampler_of(sweep: Sweep, space: Space, seed: int, number: int) -> optuna.sam
 
 
 def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False) -> list[str]:
-    """A trial's command line, its macros replaced as ``wandb agent`` does.
+    """A trial's command line, its macros replaced as ``wandb agent`` does, but for null.
+
+    The agent writes it as ``None``, which no option of ``fit`` takes.
 
     Args:
         sweep: its ``command`` may hold ``${interpreter}``, ``${program}``, ``${args}``,
@@ -187,7 +189,9 @@ def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False)
         "${env}": [],
         "${interpreter}": ["python"],
         "${program}": [sweep.program],
-        "${args}": [f"--{name}={value}" for name, value in parameters.items()],
+        "${args}": [
+            f"--{name}={'null' if value is None else value}" for name, value in parameters.items()
+        ],
     }
     command: list[str] = []
     for part in map(str, sweep.command):

@@ -213,6 +213,44 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, content: str) -
         read_state(path)
 
 
+@pytest.mark.parametrize("moved", [False, True], ids=["another", "moved"])
+def test_the_best_so_far_goes_along_into_another_folder(
+    arguments: Callable, tmp_path: Path, moved: bool
+) -> None:
+    # At such a rate the first validation is the best.
+    options = ["--save_every", "1", "--trainer.max_steps", "8", "--trainer.val_check_interval", "2"]
+    options += ["--model.lr", "0.3"]
+    main(arguments("unli", *options, run="whole"))
+    crash = ["--trainer.callbacks", f"[{crash_at(7, validating=False)}]"]
+    with pytest.raises(RuntimeError, match="crash"):
+        main(arguments("unli", *options, *crash, run="killed"))
+    folder = tmp_path / "runs/killed"
+    if moved:
+        folder = folder.rename(tmp_path / "runs/other")
+    main(arguments("unli", *options, "--ckpt_path", str(folder / "last.ckpt"), run="other"))
+    one, two = (
+        (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
+        for run in ("whole", "other")
+    )
+    assert one == two
+
+
+def test_a_best_that_stayed_behind_is_told(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    main(arguments("unli", run="a"))
+    main(arguments("unli", "--model.lr", "0.001", run="b"))
+    (tmp_path / "runs/a/best.ckpt").unlink()
+    last = str(tmp_path / "runs/a/last.ckpt")
+    main(arguments("unli", "--ckpt_path", last, run="b"))
+    assert "best.ckpt: not there; the best weights are sought from here on" in (
+        capsys.readouterr().err
+    )
+    exported = load_file(tmp_path / "checkpoints/b/model.safetensors")
+    state = torch.load(last, weights_only=True)["state_dict"]
+    assert all(torch.equal(state[f"model.{name}"], exported[name]) for name in exported)
+
+
 def test_training_does_not_go_on_from_weights_alone(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("unli"))
     best = str(tmp_path / "runs/run/best.ckpt")

@@ -251,8 +251,9 @@ def test_macros_of_a_command(sweep_file: Callable, monkeypatch: pytest.MonkeyPat
                "${envvar:NOWHERE_AT_ALL}", 7, "${args}"]  # fmt: skip
     found = read_sweep(sweep_file({"x": {"values": [1]}}))
     found = found.model_copy(update={"command": command})
-    shown = ["python", "-m", "train", "ahereb", "NOWHERE_AT_ALL", "7", "--x=1", "--y=True"]
-    assert command_of(found, {"x": 1, "y": True}, shown=True) == shown
+    shown = ["python", "-m", "train", "ahereb", "NOWHERE_AT_ALL", "7"]
+    shown += ["--x=1", "--y=True", "--z=null"]
+    assert command_of(found, {"x": 1, "y": True, "z": None}, shown=True) == shown
     assert command_of(found, {})[0] == sys.executable
     with pytest.raises(UserError, match=r"\$\{args_json\} is not known here"):
         command_of(found.model_copy(update={"command": ["${args_json}"]}), {})
