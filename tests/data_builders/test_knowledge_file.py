@@ -368,6 +368,9 @@ def test_a_topic_in_quotation_marks_has_the_page_of_the_one_without(tmp_path):
         assert [p.text for p in known.passages(title)] == ["Ada sang.", "Ada wrote."]
     assert list(known) == ["Ada", "'the other' Cy"]
     assert manifest(out)["dropped"] == {"text that does not respond": 1}
+    path = jsonl(tmp_path / "in.jsonl", [rows[2], rows[3], rows[0]])
+    short = KnowledgeFile(tmp_path / "short", [path], source="labelled", limit=1).build().parent
+    assert list(Knowledge(short / "knowledge.db")) == ["'the other' Cy"], "a limit is of pages"
 
 
 def test_an_unknown_judgement_is_named(tmp_path):

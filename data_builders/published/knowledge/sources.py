@@ -221,14 +221,15 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
     quotation marks is the one without.
     """
     found: dict[str, dict[str, None]] = {}
+    others = []  # behind the pages, so that a limit is of pages
     for path in files:
         for document in read_records(path, Document):
-            if not responds(document):
-                yield Item(document.topic, drop="text that does not respond")
-                continue
             topic = unquoted(document.topic)
+            if not responds(document):
+                others.append(Item(document.topic, drop="text that does not respond"))
+                continue
             if topic != document.topic:
-                yield Item(document.topic, target=topic)
+                others.append(Item(document.topic, target=topic))
             own = found.setdefault(topic, {})
             own |= {c.text: None for c in document.claims or [] if c.label == "S"}
     for topic, claims in found.items():
@@ -237,6 +238,7 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
             f" {SEPARATOR}".join(claims),
             drop=None if claims else "topic without a supported claim",
         )
+    yield from others
 
 
 def sqlite(files: Sequence[Path]) -> Iterator[Item]:
