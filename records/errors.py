@@ -45,7 +45,7 @@ _OF_CLASS = re.compile(
 _OF_CALLABLE = re.compile(
     r"expects a function or a callable class: (?:Option '(?P<option>[^']+)' is not accepted|"
     r"(?P<absent>module '[^']*' has no attribute '\w+'|No module named '[^']*'))"
-    r"\. Got value: Namespace\(class_path='(?P<path>[^']+)'"
+    r"(?:\. Got value: Namespace\(class_path='| .*? Given value: )(?P<path>[^\s']+)"
 )
 _GIVEN = re.compile(r"(?:Given|Got) value: ([^\s{\[]+)")
 _NO_PATH = re.compile(r"Expected a dot import path string: (\S+)")

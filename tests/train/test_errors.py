@@ -106,6 +106,7 @@ def test_bad_arguments(capsys: pytest.CaptureFixture, arguments: list[str], said
         (["--model.max_length", "65"], "places for 64 tokens"),
         (["--model.lr", "-1"], "--model.lr -1.0: give a number from 0 on"),
         (["--model.warmup_ratio", "2"], "--model.warmup_ratio 2.0: give a number from 0 to 1"),
+        (["--model.optimizer", "torch.optim.SDG"], "did you mean torch.optim.SGD?"),
         (["--model.monitor", "dev/nosuch"], "dev/nosuch: no such measure here; give one of dev/e"),
         (["--data.dev", "1"], "error: --data.dev 1.0"),
         (["--save_every", "0"], "--save_every 0"),
