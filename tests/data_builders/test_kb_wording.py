@@ -72,6 +72,14 @@ def test_the_bank_is_as_wide_as_promised():
 
 
 @pytest.mark.parametrize("split", SPLITS)
+def test_a_date_is_told_as_such(split):
+    """Who "did not live beyond" a day may have died long before; the label says on that day."""
+    for key, lines in bank("facts")[split].items():
+        for line in lines if key.startswith(("P569", "P570")) else ():
+            assert not re.search(r"(?:beyond|before|after|since|by) (?:the )?\{", line), line
+
+
+@pytest.mark.parametrize("split", SPLITS)
 def test_clauses_of_facts_tell_nobody_s_thoughts(split):
     """A citizen of a country need not consider it home, nor have dated the own birth."""
     told = {prop: lines for prop, lines in bank("clauses")[split].items() if prop != "unlisted"}
