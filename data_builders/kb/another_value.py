@@ -4,7 +4,8 @@
 rule-based corrupter puts them in the place of true ones. Which of them is drawn is each one's own.
 A knowledge base does not hold all that is true, so a value that may well be true beside the known
 one is no other value, either: a place of which the other's name is a part, the poet that a writer
-may be, a country that once was part of the other.
+may be. The corrupter's claims come from anywhere, so it also keeps countries apart of which one
+once was part of the other (``KIN``).
 """
 
 from __future__ import annotations
