@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
             with owner.lock:
                 owner.busy -= 1
 
-    def _completion(self, body: dict, **message: str) -> dict:
+    def _completion(self, body: dict, **message: object) -> dict:
         said = self.owner.reply(body)
         text, *rest = said if isinstance(said, tuple) else (said, None)
         reply: Reply = (text, "stop", 7, 3, *rest) if len(rest) == 1 else (text, *rest)
@@ -163,6 +163,15 @@ class _Handler(BaseHTTPRequestHandler):
             completion = self._completion(body)
             completion["choices"][0]["logprobs"] = json.loads(detail)
             self._send(200, completion)
+        elif kind == "usage":
+            self._send(200, self._completion(body) | {"usage": json.loads(detail)})
+        elif kind == "content":
+            self._send(200, self._completion(body, content=json.loads(detail)))
+        elif kind == "ended":
+            self._send(200, _ended(self._completion(body), detail))
+        elif kind == "body":
+            status, _, said = detail.partition(" ")
+            self._send(int(status), said.encode())
         else:
             raise AssertionError(fault)
 

@@ -28,7 +28,7 @@ from openai import (
     OpenAIError,
 )
 from openai.types import Completion, CompletionChoice
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
 from tqdm import tqdm
 
@@ -47,13 +47,18 @@ from eval.models.chat import (
 from records import UserError
 
 # The server, or something before it, may do better next time.
-_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
+_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
+# Why a text ended before its end, as servers call it: it ran out of tokens, or something broke.
+_CUT = {"length", "max_tokens", "model_length"}
+_BROKEN = {"error", "abort", "insufficient_system_resource"}
 # A server that asks to wait longer than this many seconds is not waited for.
 _LONGEST_WAIT = 600.0
 # Seconds before the second try; doubled each time, up to half a minute, and shortened at random.
 _FIRST_WAIT = 1.0
 _TOO_LONG = re.compile(
-    r"context.?(length|size|window)|too long|maximum.{0,20}tokens", re.IGNORECASE
+    r"context.?(length|size|window)|too long|maximum.{0,20}tokens|tokens.{0,30}must be <="
+    r"|reduce the length",
+    re.IGNORECASE,
 )
 
 
@@ -233,7 +238,8 @@ class OpenAIServer(CachedWriter):
         Raises:
             UserError: another try would not help, or was the last.
         """
-        reason = _reason(error).replace(key, "***") if key else _reason(error)
+        # Before it is cut, or half a key would stay.
+        reason = (_reason(error).replace(key, "***") if key else _reason(error))[:200]
         wait = _asked_wait(error)
         if not _worth_retrying(error):
             mend = self._mend(error)
@@ -262,8 +268,7 @@ class OpenAIServer(CachedWriter):
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise Malformed(f"the reply is none of the endpoint {self.endpoint}")
-        usage = reply.usage
-        tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
+        tokens = (_used(reply, "prompt_tokens"), _used(reply, "completion_tokens"))
         if not choices:
             return Answer("", "no choices in the reply"), *tokens
         choice = choices[0]
@@ -274,8 +279,10 @@ class OpenAIServer(CachedWriter):
             return Answer("", "refused"), *tokens
         if choice.finish_reason == "content_filter":
             return Answer("", "content filter"), *tokens
-        cut = choice.finish_reason == "length"
-        answer = as_answer(part if isinstance(part, str) else part.content, cut, self.when_cut)
+        if choice.finish_reason in _BROKEN:
+            raise Malformed("the text broke off")
+        cut = choice.finish_reason in _CUT
+        answer = as_answer(_text(part), cut, self.when_cut)
         return (with_tokens(answer, _tokens(choice)) if logprobs else answer), *tokens
 
     @property
@@ -290,6 +297,26 @@ class OpenAIServer(CachedWriter):
         if getattr(error, "status_code", None) == 404:
             return "check base_url (it ends in /v1 as a rule), endpoint and model"
         return "check the settings (extra, length_field) or the account"
+
+
+def _used(reply: ChatCompletion | Completion, name: str) -> int:
+    """A number of tokens that a reply tells; 0 where it tells none."""
+    used = getattr(reply.usage, name, None)
+    return max(0, used) if isinstance(used, int) else 0
+
+
+def _text(part: ChatCompletionMessage | str) -> str | None:
+    """What a choice says; of a list of parts those that are text, not thoughts.
+
+    Raises:
+        Malformed: it is no text.
+    """
+    said = part if isinstance(part, str) else getattr(part, "content", None)
+    if isinstance(said, list) and all(isinstance(one, Mapping) for one in said):
+        said = "".join(str(one.get("text") or "") for one in said if one.get("type") == "text")
+    if said is not None and not isinstance(said, str):
+        raise Malformed("the reply's text is none")
+    return said
 
 
 def _tokens(choice: Choice | CompletionChoice) -> list[Token]:
@@ -323,9 +350,21 @@ def _failed_prompt(error: Exception) -> Answer | None:
         return None
     if getattr(error, "code", None) == "content_filter":
         return Answer("", "content filter")
-    if getattr(error, "code", None) == "context_length_exceeded" or _TOO_LONG.search(str(error)):
+    known = error.status_code == 413 or error.code == "context_length_exceeded"
+    if known or _TOO_LONG.search(_message(error)):
         return Answer("", "prompt too long for the model")
     return None
+
+
+def _message(error: APIStatusError) -> str:
+    """What a server says of an error: in an object, in a list of one, or as a text but no page."""
+    said = error.body
+    if isinstance(said, list) and said:
+        said = said[0]
+    for name in ("error", "message"):
+        said = said.get(name, said) if isinstance(said, Mapping) else said
+    text = said.strip() if isinstance(said, str) else ""
+    return error.message if not text or text.startswith("<") else text
 
 
 def _worth_retrying(error: Exception) -> bool:
@@ -357,6 +396,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ValueError):
         return "the reply is cut"
     if isinstance(error, APIStatusError):
-        said = error.body.get("message") if isinstance(error.body, Mapping) else None
-        return f"HTTP {error.status_code}: {' '.join(str(said or error.message).split())[:200]}"
-    return " ".join(str(error).split())[:200] or type(error).__name__
+        return f"HTTP {error.status_code}: {' '.join(_message(error).split())}"
+    return " ".join(str(error).split()) or type(error).__name__

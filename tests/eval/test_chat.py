@@ -189,6 +189,9 @@ def test_without_temperature_a_prompt_is_asked_once(echo):
         ["drop", "drop", "drop"],
         ["200", None, "200"],  # an error inside a 200
         ["slow", "cut", "429"],
+        ["529", "520", "524"],  # overloaded; what stands before a server cannot reach it
+        ["ended error", "ended abort", "ended insufficient_system_resource"],
+        ["content 5", "content [5]", "content {}"],
     ],
 )
 def test_what_disturbs_is_tried_again(echo, faults):
@@ -230,6 +233,13 @@ def test_a_wait_too_long_and_an_empty_account_end_the_run(echo):
         ("400 content_filter|bad words", "content filter"),
         ("400 context_length_exceeded|x", "prompt too long for the model"),
         ("400 |This model's maximum context length is 96 tokens", "prompt too long for the model"),
+        ('body 400 {"error": "the prompt is too long"}', "prompt too long for the model"),
+        ('body 400 [{"error": {"message": "Too long"}}]', "prompt too long for the model"),
+        (
+            'body 422 {"error": "`inputs` tokens + `max_new_tokens` must be <= 96. Given: 99"}',
+            "prompt too long for the model",
+        ),
+        ("body 413 <html>Payload Too Large</html>", "prompt too long for the model"),
     ],
 )
 def test_what_is_no_answer_says_why(echo, fault, reason):
@@ -250,6 +260,39 @@ def test_texts_become_answers():
     assert as_answer("Hm.</think> Ada is.", False, "trim") == Answer("Ada is.")
     assert as_answer("<think>Hm. Well", True, "trim").failed == "cut while it was thinking"
     assert as_answer("Ada \ud83d is \U0001f600.", False, "trim").text == "Ada \ufffd is \U0001f600."
+
+
+@pytest.mark.parametrize("fault", ["ended max_tokens", "ended model_length", "length"])
+def test_a_text_is_cut_by_whatever_name_a_server_has_for_it(echo, fault):
+    echo.reply = lambda body: "Ada is. She wro"
+    echo.faults.append(fault)
+    assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
+
+
+def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Bob?"}]},
+        {"type": "text", "text": "Ada "},
+        {"type": "text", "text": "is."},
+    ]
+    echo.faults.append(f"content {json.dumps(parts)}")
+    assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
+
+
+@pytest.mark.parametrize("usage", ["null", "{}", "[1]", '{"prompt_tokens": "7"}'])
+def test_tokens_that_a_server_does_not_count_are_none(echo, usage):
+    echo.faults.append(f"usage {usage}")
+    writer = ask(echo)
+    assert writer.answer(PROMPTS[:1]) == [[Answer("It is Ada.")]]
+    assert (writer.usage.calls, writer.usage.prompt_tokens) == (1, 0)
+
+
+def test_half_a_key_is_said_nowhere(echo, monkeypatch):
+    monkeypatch.setenv("THE_KEY", "sk-secret-1234")
+    echo.faults.append(f"401 |{'x' * 192} sk-secret-1234")
+    with pytest.raises(UserError) as error:
+        ask(echo, api_key_env="THE_KEY").answer(PROMPTS[:1])
+    assert "sk-" not in str(error.value)
 
 
 def test_a_cut_text_ends_with_a_sentence_or_fails(echo):
