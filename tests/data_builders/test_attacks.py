@@ -243,6 +243,13 @@ def test_an_attack_of_ones_own_is_picked_by_its_path_and_counted_invalid_where_i
     assert manifest["dropped"] == {"lies: invalid: a claim says something new": 3}
 
 
+def test_film_as_an_art_is_no_movie():
+    edited = Edited()._edited
+    assert edited("Fargo is a film.") == "Fargo is a movie."
+    assert edited("The films show the film.") == "The movies show the movie."
+    assert edited("She moved to film.") == "She moved to film."
+
+
 def test_what_cannot_be_is_said_in_a_line():
     with pytest.raises(UserError, match="attacks: 'normal': use letters"):
         build(attacks={"normal": Edited()})
