@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
-
-_QUOTED = re.compile(r"""\s*(['"])\s*(.+?)\s*\1\s*""")
 
 
 class Stratum(NamedTuple):
@@ -26,12 +23,6 @@ class Stratum(NamedTuple):
 
 
 Topics = dict[str, Stratum]
-
-
-def unquoted(topic: str) -> str:
-    """A topic without quotation marks around it, as one of HALoGEN's files has all of its own."""
-    found = _QUOTED.fullmatch(topic)
-    return found[2] if found else topic
 
 
 def read_topics(paths: Sequence[str]) -> Topics:

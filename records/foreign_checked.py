@@ -13,6 +13,8 @@ from records.foreign_text import document_of
 # HALoGEN's tables: ``| An atom. <tab> True |``, one a line.
 _ATOM = re.compile(r"^\|?\s*(.+?)\s*(?:\t\s*(True|False))?\s*\|?$")
 _VERDICTS = {"True": "S", "False": "NS"}
+# The topics of one of its files stand in quotation marks, all of them.
+_QUOTED = re.compile(r"""\s*(['"])\s*(.+?)\s*\1\s*""")
 
 
 def halogen(row: dict, number: int) -> dict | None:
@@ -20,7 +22,8 @@ def halogen(row: dict, number: int) -> dict | None:
 
     ``atoms`` is the release's table of lines, or a list of ``text`` and ``label``. An atom without
     a verdict has no label. A row whose tables are empty is a text without atoms. Where a
-    copy has nothing but the topic's name for a text, its atoms, joined, stand for it.
+    copy has nothing but the topic's name for a text, its atoms, joined, stand for it. A topic in
+    quotation marks is the one without, as the other files have it.
     """
     atoms = row.get("atoms")
     listed = isinstance(atoms, list) and "contexts" not in row
@@ -39,7 +42,9 @@ def halogen(row: dict, number: int) -> dict | None:
     text = row.get("output", row.get("response"))
     if claims and isinstance(text, str) and text.strip() == str(row.get("topic", "")).strip():
         text = " ".join(claim["text"] for claim in claims)
-    return document_of(row, number, text, claims=claims)
+    found = document_of(row, number, text, claims=claims)
+    quoted = _QUOTED.fullmatch(str(found["topic"]))
+    return found | ({"topic": quoted[2]} if quoted else {})
 
 
 # A claim that its evidence does not decide is not supported by it; one on which the evidence

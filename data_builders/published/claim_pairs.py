@@ -24,7 +24,6 @@ from data_builders.dataset import Card
 from data_builders.kb.facts import Person
 from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
-from data_builders.topics import unquoted
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
 # A claim follows from a sentence that holds at least this share of its content words.
@@ -79,12 +78,9 @@ class ClaimPairs(Builder):
             raise UserError("documents: none of them has claims; give a `claims` field")
         work.dropped["document without claims"] += len(read) - len(documents)
         files: dict[str, list] = {}
-        topics = (unquoted(document.topic) for document in documents)
-        split_of = drawn_splits(topics, self.shares, self.seed)
+        split_of = drawn_splits((d.topic for d in documents), self.shares, self.seed)
         for split in SPLITS:
-            own = [
-                document for document in documents if split_of[unquoted(document.topic)] == split
-            ]
+            own = [document for document in documents if split_of[document.topic] == split]
             relation, unli = self._pairs(own, split, work.dropped)
             files |= {f"relation_{split}.jsonl": relation, f"unli_{split}.jsonl": unli}
         return Made(files, CARD)
@@ -121,7 +117,7 @@ def _person(document: Document) -> Person:
     words = Counter(_WORD.findall(document.text.lower()))
     he, she = words["he"] + words["his"], words["she"] + words["her"]
     sex = "male" if he > she else "female" if she > he else ""
-    name = re.sub(r"\s*\([^)]*\)$", "", unquoted(document.topic))
+    name = re.sub(r"\s*\([^)]*\)$", "", document.topic)
     return Person(
         iri="", name=name, title=name, aliases=(), sex=sex, facts={}, continent=None, group="D",
         frequency=0,

@@ -75,19 +75,6 @@ def test_a_topic_stays_in_one_split(build):
     assert not names[0] & names[2]
 
 
-def test_a_topic_in_quotation_marks_stays_with_the_one_without(tmp_path):
-    plain = [document(i) for i in range(40)]
-    quoted = [one.model_copy(update={"topic": f"'{one.topic}'"}) for one in plain]
-    write_jsonl(tmp_path / "in.jsonl", [*plain, *quoted])
-    folder = ClaimPairs(tmp_path / "out", [str(tmp_path / "in.jsonl")]).build().parent
-    names = {
-        split: set(re.findall(r"Ann Lee\d+", (folder / f"relation_{split}.jsonl").read_text()))
-        for split in ("train", "dev", "test")
-    }
-    assert sum(map(len, names.values())) == 40
-    assert not any("'Ann" in path.read_text() for path in folder.glob("*.jsonl"))
-
-
 def test_documents_without_claims_are_the_users_mistake(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"id": "1", "topic": "Ann", "text": "Ann won."}) + "\n")

@@ -237,6 +237,16 @@ def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_p
     assert said["dropped"] == {"s: text without claims": 1}
 
 
+def test_a_halogen_topic_in_quotation_marks_is_the_one_without(tmp_path):
+    names = ("'Ada'", '"Ada O\'Day"', "'the other' Ada", "Ada")
+    atoms = [{"text": "Ada wrote.", "label": "S"}]
+    prompted = [{"prompt": f"Tell me a bio of {name}", "response": "x"} for name in names]
+    rows = [row | {"atoms": atoms} for row in prompted]
+    write_jsonl(tmp_path / "a.jsonl", [*rows, {"topic": "'Ada'", "output": "x", "atoms": atoms}])
+    found = read_records(tmp_path / "a.jsonl", Document)
+    assert [d.topic for d in found] == ["Ada", "Ada O'Day", "'the other' Ada", "Ada", "Ada"]
+
+
 def test_a_halogen_text_of_the_topic_alone_is_that_of_its_atoms(tmp_path):
     atoms = [{"text": "Ada wrote.", "label": "S"}, {"text": "She sang.", "label": "NS"}]
     rows = [

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.etree import ElementTree
 
-from data_builders.topics import unquoted
 from eval.retrieve.knowledge import SEPARATOR
 from records import BadInput, Document, iter_rows, read_records
 from records.abstention import responds
@@ -217,20 +216,16 @@ def labelled(files: Sequence[Path]) -> Iterator[Item]:
     Where no encyclopedia is at hand, texts are judged by what is known to be true of the topic; a
     claim is a passage of its own (``words: null`` of ``SqliteKnowledge``). A text's own supported
     claims are on the page as well, so it is no evidence on whether their labels are right. What a
-    text says that gives up on its topic ("I'm sorry") is true of the text alone. A topic in
-    quotation marks is the one without.
+    text says that gives up on its topic ("I'm sorry") is true of the text alone.
     """
     found: dict[str, dict[str, None]] = {}
     others = []  # behind the pages, so that a limit is of pages
     for path in files:
         for document in read_records(path, Document):
-            topic = unquoted(document.topic)
             if not responds(document):
                 others.append(Item(document.topic, drop="text that does not respond"))
                 continue
-            if topic != document.topic:
-                others.append(Item(document.topic, target=topic))
-            own = found.setdefault(topic, {})
+            own = found.setdefault(document.topic, {})
             own |= {c.text: None for c in document.claims or [] if c.label == "S"}
     for topic, claims in found.items():
         yield Item(
