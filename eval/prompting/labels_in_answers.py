@@ -20,18 +20,55 @@ _LATEX_TEXT = re.compile(r"\\(?:text|math)\w*\{([^{}]*)\}")
 _LATEX_BOX = re.compile(r"\\f?boxed\{([^{}]*)\}")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _CITATION = re.compile(r"\[\d+(?:\s*[,–-]\s*\d+)*\]")
-_QUOTES = re.compile(r"[*`\"“”$]")
+_QUOTES = re.compile(r"[*`\"“”$✅❌✔✓✘✗\ufe0f]")
+# Brackets of Chinese and Japanese; in those with numbers stand citations: 【4:0†source】.
+_WIDE = re.compile(r"[［【「]([^［【「］】」\d†]*)[］】」]")
+_WIDE_MARKS = str.maketrans({"：": ": ", "，": ", ", "。": ". ", "（": " (", "）": ") "})
+# What some models and servers leave around an answer.
+_TAGS = re.compile(r"</?answer>|</s>|<\|\w+\|>", re.IGNORECASE)
 # What leads to a label: "Therefore, the final answer is: …".
-_LEAD = re.compile(r"\b(?:answer|decision|verdict|label|rating|conclusion|judge?ment)\b( is| as)?$")
-_NEGATION = re.compile(
-    r"(?:\b(?:not|cannot|never|neither|nor)|n['’]t)(?: (?:be|fully|entirely|directly|clearly))*$"
+_LEAD = re.compile(
+    r"\b(?:answer|decision|verdict|label|rating|conclusion|judge?ment|assessment|classification"
+    r"|determination)\b( is| as| (?:would|should|must) be)?$"
 )
+_NEGATION = re.compile(
+    r"(?:\b(?:not|cannot|never|neither|nor)|n['’]t)"
+    r"(?: (?:be|been|(?!only)\w+ly|well|considered|deemed|said to be|regarded as))*$"
+)
+# "only partly [Supported]" is another label than those that were asked for.
+_IN_PART = re.compile(
+    r"\b(?:partially|partly|mostly|largely|somewhat|hardly|barely|scarcely|half|nearly|almost)$"
+)
+_IN_PART_BEHIND = re.compile(
+    r"\W*(?:partially|partly|mostly|largely|somewhat|in part)\b", re.IGNORECASE
+)
+# "It is unclear whether it is …", "There is no evidence that it is …", "I don't think it is …".
+_MORE = r"(?:[ \"“]+(?!(?:so|hence|thus|therefore|then)\b)[\w'’-]+)"
+_DOUBT = (
+    rf"\b(?:(?:if|whether|unless|unclear){_MORE}{{0,6}}?"
+    rf"|(?:nothing|none|(?:no|not enough|insufficient) \w+){_MORE}{{0,4}}?"
+    rf" (?:that|to say|makes?|suggests?|shows?|proves?|indicates?|says?){_MORE}{{0,4}}?"
+    rf"|(?:not|cannot|\w+n['’]t) (?:think|believe|say|(?:confirm|verify) that){_MORE}{{0,4}}?)"
+)
+_DOUBTED = re.compile(rf"{_DOUBT}$")
+# "[Supported] if the STATEMENT is …": what a label means, not which one it is.
+_CONDITION = re.compile(r"\W*(?:if|only if|when|otherwise|unless)\b", re.IGNORECASE)
 _FIRST_SENTENCE = re.compile(r".*?[.!](?=\s|$)")
+_CLAUSE_END = re.compile(r"[,;:(–—]|\s-\s")
+_RESERVATION = re.compile(
+    r"\b(?:but|though|although|however|except|unless|if|or|partially|partly|in part|unsure)\b"
+)
 _BETWEEN_CHOICES = re.compile(r"(?:or|and|vs)?", re.ASCII)
-# "True or False?": the question itself, or a choice that is left open.
-_OPEN = re.compile(r"\btrue or false\b|\bneither true nor false\b")
+# "True or False?": the question itself, or a choice that is left open; "partly true".
+_OPEN = re.compile(
+    r"\btrue\s*(?:or|/)\s*false\b|\bneither true nor false\b"
+    r"|\b(?:partially|partly|mostly|largely|somewhat|hardly|barely|half|far from)"
+    r"[ -](?:true|false)\b"
+    rf"|{_DOUBT}[ \"“*]+(?:true|false)\b(?: or (?:false|true|not)\b)?"
+)
+_OPENS_WITH = re.compile(r"\W*(?:(?:output|answer)\W+)?(true|false)\b(?![ -]\w)")
 _TRUTH = re.compile(r"((?:\b(?:can)?not|n['’]t) (?:\w+ )?|\bun|\b)(true|false)\b")
-_FIRST_WORD = re.compile(r"\W*(yes|no)\b")
+_FIRST_WORD = re.compile(r"\W*(yes|no)\b(?!\s*(?:/|or\b|and\b)\s*(?:yes|no)\b)")
 # "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'.
 _NUMBERED = re.compile(
     r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d)\W*?((?:\[|\b[a-z]).*)$", re.IGNORECASE
@@ -40,7 +77,7 @@ _NUMBERED = re.compile(
 _NEXT = re.compile(
     r"[,{]\s*(?=\"\d+\"\s*:|\"?claim\W{1,4}\d+)|(?<=\])[,;]?\s+(?=\d+[.):])", re.IGNORECASE
 )
-_BLOCK = re.compile(r"```(?:\w+\n)?(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"`{3,}(?:[\w+-]+[ \t\r]*\n)?(.*?)`{3,}", re.DOTALL)
 
 
 class _Mention(NamedTuple):
@@ -49,26 +86,35 @@ class _Mention(NamedTuple):
     Attributes:
         label: what it stands for; ``None`` where it is like a label but none.
         led: the words before it announce the answer.
+        alone: it has its line for itself.
     """
 
     start: int
     end: int
     label: str | None
     led: bool
+    alone: bool
 
 
-def read_label(text: str, labels: Mapping[str, str]) -> str | None:
+def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str | None:
     """The label that an answer ends up with; ``None`` where it does not say.
 
     A label is marked by square brackets, by ``###``, by a LaTeX box, or stands alone on a line, if
-    need be after words like "final answer:". The last one decides, unless it is not one of the
-    labels ("[Partly supported]"), another one stands beside it ("[Supported] or [Contradicted]"),
-    or the text breaks off in a later mark.
+    need be after words like "final answer:". At the start of the answer, and after such words, it
+    may also stand before a comma, a colon, a dash or a bracket, unless a reservation or another
+    label follows. The last one decides, unless it is not one of the labels ("[Partly supported]"),
+    another one stands beside it ("[Supported] or [Contradicted]"), the text breaks off in a later
+    mark, or it stands in a sentence behind an answer that is announced or alone on its line. One
+    that says when it would be given ("[Supported] if …") is none.
 
     Args:
         text: the model's answer.
         labels: the labels in small letters, e.g. ``{"not supported": "not_supported"}``.
+        repeated: a text that the model may repeat, such as the claim; a mark in it is no label.
     """
+    if repeated and _MARKED.search(repeated):
+        text = text.replace(repeated, " ")
+    text = _WIDE.sub(r"[\1]", _TAGS.sub("", text)).translate(_WIDE_MARKS)
     text = _LATEX_BOX.sub(r"[\1]", _LATEX_TEXT.sub(r"\1", text))
     text = _QUOTES.sub("", _CITATION.sub("", text)).replace("_", " ")
     text = _BRACKETS.sub(lambda mark: mark.group().replace("\n", " "), text)
@@ -78,7 +124,23 @@ def read_label(text: str, labels: Mapping[str, str]) -> str | None:
     last = mentions[-1]
     rest = text[last.end :]
     broken_off = rest.rfind("[") > rest.rfind("]")
-    return None if broken_off or _is_choice(text, mentions) else last.label
+    if broken_off or _is_choice(text, mentions) or _only_told(mentions):
+        return None
+    return last.label
+
+
+def before_next(text: str, opening: str, read: Callable[[str], object]) -> str:
+    """An answer up to where the model asks itself the next question.
+
+    A model that goes on with a text writes the prompt's pattern again behind its answer.
+
+    Args:
+        text: the model's answer.
+        opening: how a line of the prompt opens a question, e.g. ``Claim:``.
+        read: gives ``None`` for a text that is no answer yet, such as the question repeated.
+    """
+    starts = [match.start() for match in re.finditer(rf"^{opening}", text, re.MULTILINE)]
+    return next((text[:end] for end in starts if read(text[:end]) is not None), text)
 
 
 def read_by_number(text: str, read: Callable[[str], T | None]) -> list[tuple[int, T, str]]:
@@ -107,13 +169,19 @@ def true_or_false(text: str) -> bool | None:
     """What an answer says of a fact; ``None`` where it says neither.
 
     As FActScore's released code reads it (``factscore/factscorer.py``): the word that occurs, or
-    of both the one whose first occurrence is later. It departs from there in three things. Only
+    of both the one whose first occurrence is later. It departs from there in five things. Only
     whole words count, without the question that an answer may repeat ("True or False?"). "Not true"
     and "untrue" say false. And an answer without either word is no answer; the released code
-    takes it for true unless it has one of "not", "cannot", "unknown", "information".
+    takes it for true unless it has one of "not", "cannot", "unknown", "information". What leaves it
+    open ("It cannot be said whether it is true", "partly true") is no such word, and where an
+    answer opens with one ("False. The true year is 1901.") that one counts.
     """
+    text = _OPEN.sub("", text.lower())
+    opening = _OPENS_WITH.match(text)
+    if opening:
+        return opening[1] == "true"
     first: dict[bool, int] = {}
-    for match in _TRUTH.finditer(_OPEN.sub("", text.lower())):
+    for match in _TRUTH.finditer(text):
         said = (match[2] == "true") != bool(match[1])
         first.setdefault(said, match.start())
     return max(first, key=first.__getitem__) if first else None
@@ -135,6 +203,14 @@ def _is_choice(text: str, mentions: Sequence[_Mention]) -> bool:
     return together and other.label != last.label and not last.led
 
 
+def _only_told(mentions: Sequence[_Mention]) -> bool:
+    """Whether the last label stands in a sentence, behind another one that has an answer's form."""
+    *others, last = mentions
+    return not (last.led or last.alone) and any(
+        (one.led or one.alone) and one.label != last.label for one in others
+    )
+
+
 def _mentions(text: str, labels: Mapping[str, str]) -> list[_Mention]:
     found = []
     start = 0
@@ -143,7 +219,8 @@ def _mentions(text: str, labels: Mapping[str, str]) -> list[_Mention]:
         own = [_mention(mark, line, start, labels) for mark in inside]
         # Other words in marks say something only beside a label: "[Partly] [Supported]".
         if any(like for _, like in own):
-            found.extend(mention for mention, _ in own)
+            told = [m for m, _ in own if m.led or not _CONDITION.match(text, m.end)]
+            found.extend(told)
         if not inside:
             found.extend(_alone(line, start, labels))
         start += len(line)
@@ -151,14 +228,24 @@ def _mentions(text: str, labels: Mapping[str, str]) -> list[_Mention]:
 
 
 def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
-    """A label that is a whole line or its first sentence."""
+    """A label that is a whole line, its first sentence, or what an answer opens with."""
     first = _FIRST_SENTENCE.match(line)
-    for piece in (line, first.group() if first else line):
+    pieces = [line, first.group() if first else line]
+    clauses = [line[: end.start()] for end in _CLAUSE_END.finditer(line)]
+    for place, piece in enumerate([*pieces, *clauses]):
         content = _plain(piece)
         label = labels.get(_without_lead(content))
-        if label:
-            led = _without_lead(content) != content
-            return [_Mention(start, start + len(line.rstrip("\n")), label, led)]
+        led = _without_lead(content) != content
+        if not label or (place >= len(pieces) and not (led or start == 0)):
+            continue
+        rest = _plain(line[len(piece) :]) if place >= len(pieces) else ""
+        if _RESERVATION.search(rest) or any(
+            re.search(rf"\b{re.escape(name)}\b", rest)
+            for name, other in labels.items()
+            if other != label
+        ):
+            continue
+        return [_Mention(start, start + len(line.rstrip("\n")), label, led, alone=True)]
     return []
 
 
@@ -168,17 +255,25 @@ def _mention(
     """What a mark says, and whether it is a label or something like one."""
     before = _plain(line[: mark.start()])
     content = _without_lead(_plain(mark.group(1) or mark.group(2) or ""))
+    like = any(label in content for label in labels)
+    clause = re.split(r"[.,;:!?]", line[: mark.start()])[-1]
     if _NEGATION.search(before):
         content = f"not {content}"
+    elif (
+        _IN_PART.search(before)
+        or _IN_PART_BEHIND.match(line, mark.end())
+        or _DOUBTED.search(_plain(clause))
+    ):
+        content = f"perhaps {content}"
     place = (start + mark.start(), start + mark.end())
-    mention = _Mention(*place, labels.get(content), bool(_LEAD.search(before)))
-    return mention, any(label in content for label in labels)
+    alone = not before and not _plain(line[mark.end() :])
+    return _Mention(*place, labels.get(content), bool(_LEAD.search(before)), alone), like
 
 
 def _without_lead(text: str) -> str:
     words = text.split(" ")
     for size in range(len(words) - 1, 0, -1):
-        if _LEAD.search(" ".join(words[max(0, size - 2) : size])):  # it has two words at most
+        if _LEAD.search(" ".join(words[max(0, size - 3) : size])):  # it has three words at most
             return " ".join(words[size:])
     return text
 

@@ -19,7 +19,7 @@ import numpy as np
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from eval.models.chat import NO_TOKENS, Answer, Token, TokenWriter
-from eval.prompting.labels_in_answers import read_label
+from eval.prompting.labels_in_answers import before_next, read_label
 from eval.prompting.prompts import Prompt
 from records import UserError
 
@@ -121,6 +121,10 @@ class PromptedRelations:
         return [p if name == label else rest for name in RELATIONS]
 
 
+def _label(text: str) -> str | None:
+    return read_label(_LEAD.sub("", text), _LABELS)
+
+
 def label_probability(text: str, tokens: Sequence[Token]) -> tuple[str, float] | str:
     """The relation that an answer names and its probability; or why it has none.
 
@@ -128,12 +132,13 @@ def label_probability(text: str, tokens: Sequence[Token]) -> tuple[str, float] |
         text: of the answer.
         tokens: all that the model wrote.
     """
-    label = read_label(_LEAD.sub("", text), _LABELS)
+    answer = before_next(text, "(?i:premise):", _label)
+    label = _label(answer)
     if label is None:
         return "no relation in the answer"
     written = "".join(token.text for token in tokens)
-    # Behind the text stands only what was cut off.
-    end = written.rfind(text) + len(text) if text in written else len(written)
+    # Behind the answer stands what was cut off, and a next pair of the model's own.
+    end = written.rfind(text) + len(answer) if text in written else len(written)
     mentions = [m.start() for m in re.finditer(label, written[:end], re.IGNORECASE)]
     if not mentions:
         return "the answer's tokens do not spell its label"

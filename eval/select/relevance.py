@@ -14,12 +14,13 @@ one: :class:`Relevant`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import read_label
+from eval.prompting.labels_in_answers import before_next, read_label
 from eval.prompting.prompts import Prompt
 from eval.select.core import Relevance
 from eval.stages import Selection, Selector
@@ -79,12 +80,16 @@ class Prompted:
             for document, own in zip(documents, sentences, strict=True)
             for sentence in own
         ]
-        labels = _LABELS[self.question]
-        readings = iter(self.asker.ask(prompts, lambda text: read_label(text, labels)))
+        readings = iter(self.asker.ask(prompts, self._read))
         return [
             [None if (r := next(readings)).value is None else int(r.value) for _ in own]
             for own in sentences
         ]
+
+    def _read(self, text: str) -> str | None:
+        """The label of an answer, before a next text of the model's own."""
+        read = partial(read_label, labels=_LABELS[self.question])
+        return read(before_next(text, "Text:", read))
 
 
 class Relevant:

@@ -114,7 +114,7 @@ class FActScore(ByPrompt):
         topic, claim = one.document.topic, one.claim.text.strip()
         return self.prompt.messages(topic=topic, passages=shown, claim=claim)
 
-    def read(self, text: str) -> VerdictLabel | None:
+    def read(self, text: str, one: Asked) -> VerdictLabel | None:
         """Whether the answer says that the claim is true."""
         said = true_or_false(text)
         return None if said is None else "supported" if said else "not_supported"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from eval.models.chat import Message
 from eval.prompting.asker import Asker
@@ -40,14 +41,15 @@ class ByPrompt(ClaimByClaim):
         """The prompt about a claim."""
 
     @abstractmethod
-    def read(self, text: str) -> VerdictLabel | None:
-        """The label that an answer gives, ``None`` where it gives none."""
+    def read(self, text: str, one: Asked) -> VerdictLabel | None:
+        """The label that an answer about a claim gives, ``None`` where it gives none."""
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
         """What the model says of each claim."""
         known = self.several.judged(asked)
         alone = [place for place in range(len(asked)) if place not in known]
-        readings = self.asker.ask([self.messages(asked[place]) for place in alone], self.read)
+        prompts = [self.messages(asked[place]) for place in alone]
+        readings = self.asker.ask(prompts, [partial(self.read, one=asked[p]) for p in alone])
         for place, said in zip(alone, readings, strict=True):
             known[place] = {
                 "label": said.value or "failed",
@@ -89,6 +91,6 @@ class FromPassages(ByPrompt):
         """The claim with its passages."""
         return self.prompt.messages(claim=one.claim.text, passages=one.passages, **self.fields)
 
-    def read(self, text: str) -> VerdictLabel | None:
+    def read(self, text: str, one: Asked) -> VerdictLabel | None:
         """The label that the answer ends up with."""
-        return read_label(text, self.answers)
+        return read_label(text, self.answers, one.claim.text)

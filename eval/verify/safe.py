@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from eval.models.chat import Writer
@@ -144,7 +145,8 @@ class Safe(ClaimByClaim):
             )
             for case in cases
         ]
-        readings = self.asker.ask(prompts, lambda text: read_label(text, _RELEVANCE))
+        reads = [partial(read_label, labels=_RELEVANCE, repeated=case.claim.text) for case in cases]
+        readings = self.asker.ask(prompts, reads)
         for case, reading in zip(cases, readings, strict=True):
             case.extras["relevance_response"] = reading.text
             if reading.failed:
@@ -193,9 +195,8 @@ class Safe(ClaimByClaim):
             )
             for case in rated
         ]
-        readings = self.asker.ask(
-            prompts, lambda text: read_label(text, _RATING), self.max_searches + 1
-        )
+        reads = [partial(read_label, labels=_RATING, repeated=case.claim.text) for case in rated]
+        readings = self.asker.ask(prompts, reads, self.max_searches + 1)
         for case, reading in zip(rated, readings, strict=True):
             case.extras["response"] = reading.text
             case.settle(reading.value, reading.failed and f"rating: {reading.failed}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
+from eval.prompting.labels_in_answers import before_next
 from eval.prompting.prompts import Prompt
+from eval.verify.claim_by_claim import Asked
 from eval.verify.prompted import FromPassages
 from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
@@ -66,3 +69,8 @@ class VeriScore(FromPassages):
         several = SeveralClaims(claims_per_call, asker, answers, shown, ["with_links"])
         fields = {"labels": labels, "third": third}
         super().__init__("veriscore", Prompt(_PROMPT), answers, asker, several, fields)
+
+    def read(self, text: str, one: Asked) -> VerdictLabel | None:
+        """The label that the answer ends up with, before a next claim of the model's own."""
+        read = partial(super().read, one=one)
+        return read(before_next(text, "Claim:", read))

@@ -7,7 +7,6 @@ everything and labels the claims. (What 2502.18573 asks DeepSeek-v3 is one state
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -28,7 +27,6 @@ _LABELS: dict[str, VerdictLabel] = {
     "not supported": "not_supported",
     "unverifiable": "undecided",
 }
-_WORDS = re.compile(r"\b(not supported|supported|contradicted|unverifiable)\b", re.IGNORECASE)
 
 
 class WholeResponse(ClaimByClaim):
@@ -102,8 +100,8 @@ class WholeResponse(ClaimByClaim):
 def labels_by_number(text: str, count: int) -> list[tuple[VerdictLabel, str]] | None:
     """The label of each claim and the line that gives it; ``None`` where one has none.
 
-    The last line that labels a number decides. A label stands in marks, alone, or first in its
-    line and as its only one. An answer with a label for a number that no claim has is another list.
+    The last line that labels a number decides; :func:`read_label` says how a label stands in it. An
+    answer with a label for a number that no claim has is another list.
 
     Args:
         text: of the answer.
@@ -116,10 +114,5 @@ def labels_by_number(text: str, count: int) -> list[tuple[VerdictLabel, str]] | 
 
 
 def _label(item: str) -> VerdictLabel | None:
-    if "[" in item:
-        return read_label(item, _LABELS)
-    item = item.rstrip(" ,]}")  # of JSON
-    words = [word.lower() for word in _WORDS.findall(item)]
-    first = _WORDS.match(item.lstrip(" *\"'"))
-    only = _LABELS[words[0]] if first and len(set(words)) == 1 else None
-    return read_label(item, _LABELS) or only
+    # The end of a JSON list is none of a mark.
+    return read_label(item if "[" in item else item.rstrip(" ,]}"), _LABELS)

@@ -51,7 +51,15 @@ CLAIMS = [
         ("This is not true.", False),
         ("That isn't entirely true.", False),
         ("It is untrue.", False),
+        ("False. The context has 1901 as the true year.", False),  # published: true
+        ("True\n\nInput: He ran. True or False?\nOutput: False", True),
+        ("Answer (True/False): True", True),
         ("It cannot be said whether it is true or false.", None),
+        ("It cannot be determined whether the statement is true.", None),
+        ("There is not enough information to say that it is true.", None),
+        ("I don't think that it is true.", None),
+        ("There is no mention of it, so the answer is False.", False),
+        ("It is partially true.", None),
         ("It is neither true nor false.", None),
         ("The context does not mention it.", None),  # published: a guess that it is false
         ("Ada was a mathematician.", None),  # published: a guess that it is true
@@ -64,8 +72,8 @@ def test_true_or_false_is_read_or_it_is_no_answer(text: str, said: bool | None) 
 
 
 def test_yes_or_no_is_the_first_word() -> None:
-    texts = ["Yes", '"No".', "Not sure", "I say yes", "no, yes"]
-    assert [yes_or_no(text) for text in texts] == [True, False, None, None, False]
+    texts = ["Yes", '"No".', "Not sure", "I say yes", "no, yes", "Yes or No", "Yes/No"]
+    assert [yes_or_no(text) for text in texts] == [True, False, *[None] * 2, False, *[None] * 2]
 
 
 def _reply(body: dict) -> str:

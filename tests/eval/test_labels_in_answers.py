@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.prompting.labels_in_answers import read_code_block, read_label
+from eval.prompting.labels_in_answers import before_next, read_code_block, read_label
 
 TWO = {"supported": "S", "not supported": "NS", "unsupported": "NS"}
 THREE = {"supported": "S", "contradicted": "C", "inconclusive": "U"}
@@ -48,6 +48,38 @@ ANSWERS = [
     (TWO, "[Supported/Not Supported]", None),
     (THREE, "###Supported###Contradicted###", None),
     (TWO, "The year is [Not Supported], the place is [Supported].", None),
+    # the answer, and what is said of other labels behind it or before it
+    (TWO, "Final answer: [Not Supported]\nNo point makes it [Supported].", None),
+    (TWO, "**[Supported]**\n\nThat it is [Not Supported] would be too strict.", None),
+    (TWO, "Final answer: [Supported]\n\nBut wait, the year differs.\n\n[Not Supported]", "NS"),
+    (TWO, "[Not Supported]. It would be [Supported] if the year were 1902.", "NS"),
+    (FOO, 'End with "[Foo]" if they are, and with "[Not Foo]" otherwise.', None),
+    (THREE, "- [Supported] if it is.\n- [Contradicted] if not.\n- [Inconclusive] if open.", None),
+    # in part, in doubt, denied
+    (TWO, "The STATEMENT is only partially [Supported].", None),
+    (TWO, "[Supported] (in part)", None),
+    (TWO, "It cannot be determined whether the STATEMENT is [Supported].", None),
+    (TWO, "I don't think that it is [Supported].", None),
+    (TWO, "There is no evidence that it is [Supported].", None),
+    (TWO, "There is no evidence, so the STATEMENT is [Not Supported].", "NS"),
+    (TWO, "The KNOWLEDGE does not confirm it and thus it is [Not Supported].", "NS"),
+    (TWO, "It cannot be considered [Supported].", "NS"),
+    (TWO, "The STATEMENT is not sufficiently [Supported].", "NS"),
+    # a label with its reason on one line, announced or at the start
+    (TWO, "Final Answer: Not Supported – the KNOWLEDGE has no year.", "NS"),
+    (TWO, "Final answer: Supported (strongly implied)", "S"),
+    (TWO, "So the answer should be Supported, since it says so.", "S"),
+    (THREE, "Supported: search result 1 says so.", "S"),
+    (THREE, "Supported, but not by a trustworthy source.", None),
+    (THREE, "Supported: 2, contradicted: 1", None),
+    (TWO, "It was asked.\nSupported: the year", None),
+    # other marks, other alphabets' punctuation, what servers leave
+    (TWO, "最终答案：【Not Supported】", "NS"),
+    (TWO, "Final answer：Supported。", "S"),
+    (TWO, "The page says so.【4:0†source】 [Supported]【4:1†source】", "S"),
+    (TWO, "<answer>Not Supported</answer>", "NS"),
+    (TWO, "Answer: Supported<|im_end|>", "S"),
+    (TWO, "Verdict: Not Supported ❌", "NS"),
     # something else than the labels
     (FOO, "The subjects are [Foile] and [Not Foo].", None),
     (FOO, "The subject is not only [Not Foo], but also [Fo].", None),
@@ -72,12 +104,34 @@ def test_labels(labels, text, label):
     assert read_label(text, labels) == label
 
 
+def test_a_mark_in_a_repeated_claim_is_no_label():
+    claim = "Ann Lee is a painter [Supported]."
+    answer = f"The STATEMENT is: {claim} I cannot tell."
+    assert read_label(answer, TWO, claim) is None
+    assert read_label(f"{answer}\n[Not Supported]", TWO, claim) == "NS"
+    assert read_label("[Supported]", TWO, "[Supported]") is None
+    assert read_label("Supported", TWO, "port") == "S"
+
+
+def test_a_next_question_of_the_models_own_is_not_answered():
+    answer = "###Supported###\n\nClaim: Bob ran.\n\nYour decision:\n###Contradicted###"
+
+    def read(text):
+        return read_label(text, THREE)
+
+    assert before_next(answer, "Claim:", read) == "###Supported###\n\n"
+    repeated = f"Claim: Ann sang.\n{answer[:15]}"
+    assert before_next(repeated, "Claim:", read) == repeated
+
+
 @pytest.mark.parametrize(
     ("text", "query"),
     [
         ("I would ask:\n```\nAnn Lee  painter\nborn\n```\nor ```other```", "Ann Lee painter born"),
         ("```text\nAnn Lee?\n```", "Ann Lee?"),
         ("```Ann Lee```", "Ann Lee"),
+        ("```plaintext \r\nAnn Lee\r\n```", "Ann Lee"),
+        ("````\nAnn Lee\n````", "Ann Lee"),
         ("```\n\n```", None),
         ("```\nAnn Lee", None),
         ("`Ann Lee`", None),

@@ -54,6 +54,13 @@ def test_the_labels_own_tokens_give_its_probability(written, expected):
         assert found == (label, pytest.approx(p))
 
 
+def test_a_next_pair_of_the_models_own_is_no_answer():
+    rest = tokens(("\n\nPremise: x\nHypothesis: y\nOutput: ", -9.0), ("neutral", QUARTER))
+    written = [*tokens(("entailment", HALF)), *rest]
+    text = "".join(token.text for token in written)
+    assert label_probability(text, written) == ("entailment", pytest.approx(0.5))
+
+
 def test_tokens_that_do_not_spell_the_label_give_none():
     ids = tokens(("token_id:17", HALF), ("token_id:3", HALF))
     assert label_probability("neutral", ids) == "the answer's tokens do not spell its label"

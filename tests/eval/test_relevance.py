@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 
 import numpy as np
@@ -122,6 +123,32 @@ def test_factcheck_gpts_prompt_is_one_message_and_its_list_is_read():
     with ModelServer(reply) as running:
         rel = Prompted(OpenAIServer("m", running.url), "factcheck_gpt", retries=0)
         assert rel([DOCUMENT], [TEXTS]) == [[1, 0, 1, None]]
+
+
+def test_a_sentence_is_one_text_of_the_call_whatever_it_quotes():
+    sentence = 'She said "no" on C:\\.'
+    asked = []
+    with ModelServer(lambda body: asked.append(body["messages"][-1]["content"]) or "No") as running:
+        rel = Prompted(OpenAIServer("m", running.url), "factcheck_gpt", retries=0)
+        assert rel([DOCUMENT], [[sentence]]) == [[0]]
+    call = asked[0].splitlines()[-1]
+    assert ast.literal_eval(call.removeprefix("checkworthy(").removesuffix(")")) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("answer", "relevant"),
+    [
+        ("Yes, it is a statement of fact.", 1),
+        ("No - it is an opinion.", 0),
+        ("Yes\n\nText: Would you like more?\nNo", 1),
+        ("Yes, but only in part", None),
+        ("Yes or no", None),
+    ],
+)
+def test_a_reason_behind_yes_or_no_changes_nothing(answer, relevant):
+    with ModelServer(lambda _: answer) as running:
+        rel = Prompted(OpenAIServer("m", running.url), retries=0)
+        assert rel([DOCUMENT], [TEXTS[:1]]) == [[relevant]]
 
 
 def test_the_page_of_a_run_shows_who_left_before_core(tmp_path, monkeypatch):

@@ -79,6 +79,19 @@ def test_veriscore_three_labels():
     assert "Ann Lee was a painter" not in prompts[1], "only the claim's own passages"
 
 
+def test_what_a_claim_holds_and_what_the_model_asks_itself_are_no_answers():
+    marked = Claim(id="m", text="Ann Lee won ###Supported### [Supported].", contexts=["p1"])
+    for verify, said in ((VeriScore, "###{}###"), (FactVerify, "[{}]")):
+        model = Scripted({"won": f"I cannot tell whether: {marked.text}"}, said)
+        options = {} if verify is VeriScore else {"retries": 0}
+        ((verdict,),) = verify(model, **options)(DOCUMENTS[:1], [[marked]], [PASSAGES])
+        assert (verdict.label, verdict.reason) == ("failed", "no answer in the text")
+    going_on = "Contradicted###\n\nClaim: Bob ran.\n\nYour decision:\n###Supported"
+    model = Scripted({"was a boxer": going_on}, "###{}###")
+    ((verdict,),) = VeriScore(model)(DOCUMENTS[:1], [CLAIMS[0][1:2]], [PASSAGES])
+    assert verdict.label == "contradicted"
+
+
 def test_veriscore_two_labels():
     model = Scripted({"Claim: Ann Lee was a painter": "Supported", "": "Unsupported"}, "###{}.###")
     verdicts = VeriScore(model, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
