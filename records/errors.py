@@ -11,6 +11,7 @@ import inspect
 import os
 import pkgutil
 import re
+import select
 import sqlite3
 import sys
 from argparse import ArgumentError, ArgumentParser
@@ -54,6 +55,17 @@ _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
 _OF_OPTION = re.compile(
     r"(?:Group '([^']+)'|Subcommand '\w+') does not accept option '([^']+)'|Option '([^']+)' is not"
 )
+_PROTOCOL = re.compile(r"(Import path \S+ does not implement protocol (\w+)).*")
+# What the parser calls the types of values, and what they are to a user.
+_TYPES = {
+    "<class 'int'>": "whole number",
+    "<class 'float'>": "number",
+    "<class 'str'>": "text",
+    "<class 'bool'>": "switch (true or false)",
+    "<class 'list'>": "list, such as '[a, b]'",
+    "<class 'dict'>": "mapping, such as '{a: b}'",
+}
+_CHOICE = re.compile(r"Expected a typing\.Literal\[([^\]]*)\]")
 _UNION = re.compile(r"Does not validate against any of the Union subtypes .*? Errors: - ")
 # What a file system refuses and the user can mend: space, rights, a path that leads below a file.
 REFUSED = {
@@ -87,19 +99,34 @@ def run_door(main: Callable[[], int | None]) -> None:
     A ``UserError``, a parser's complaint about an option or a config key, or what a file system
     refuses, is printed on standard error as one line and becomes exit code 2; a class path that
     moved is answered with the new one. Any other exception is a defect of ours and keeps its
-    traceback. Where nobody looks at a terminal, libraries draw no progress bars into the log.
+    traceback, but where nobody reads the output any longer (``| head``). Where nobody looks at a
+    terminal, libraries draw no progress bars into the log.
     """
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is first imported
     try:
         code = main()
+        sys.stdout.flush()
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            sys.exit(1)
         said = _said(error)
         if said is None:
             raise
         print(f"error: {moved(said) or said}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code or 0)
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader has gone, as ``head`` does; then leave it."""
+    out = sys.stdout.fileno()
+    pipe = select.poll()
+    pipe.register(out, 0)  # errors are told in any case
+    gone = any(event & select.POLLERR for _, event in pipe.poll(0))
+    if gone:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out)
+    return gone
 
 
 def first_line(error: BaseException) -> str:
@@ -173,6 +200,25 @@ def _of_file_system(error: OSError | sqlite3.Error) -> str | None:
 
 def _of_parser(error: ArgumentError) -> str:
     """A parser's complaint in one line: where, what, and what was probably meant."""
+    said = re.sub(r'Parser key "([^"]*)": ', r"\1: ", _in_one_line(error))
+    for name, plain in _TYPES.items():
+        said = said.replace(name, plain)
+    said = _CHOICE.sub(r"Expected one of \1", said)
+    return _PROTOCOL.sub(lambda found: f"{found[1]}{_contract(found[2])}", said)
+
+
+def _contract(protocol: str) -> str:
+    """What a class of the user's lacks that is to be a stage, and where to read it."""
+    homes = [
+        name
+        for name, module in list(sys.modules.items())
+        if getattr(vars(module).get(protocol), "__module__", None) == name
+    ]
+    where = f"{homes[0]}.{protocol}" if homes else protocol
+    return f"; give its methods the names of parameters and all types that {where} has"
+
+
+def _in_one_line(error: ArgumentError) -> str:
     said = " ".join(str(error).split())
     if said.startswith('Parser key "config": File does not exist: '):
         return f"{said.split(chr(39))[1]}: no such file; give the path of a YAML configuration"

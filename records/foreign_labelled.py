@@ -68,6 +68,8 @@ def meant_by(
         return None, None
     if isinstance(word, float) and word.is_integer():
         word = int(word)
+    elif isinstance(word, str) and re.fullmatch(r"-?\d\.0", word):
+        word = word[:-2]  # a number in the CSV of a table with gaps
     said = " ".join(str(word).lower().replace("_", " ").replace("-", " ").split()) or "-"
     known = words.get(str(word), words.get(said))
     if known is None:
@@ -141,10 +143,10 @@ def _pair(
 
 
 def aggrefact(row: dict, number: int) -> dict | None:
-    """LLM-AggreFact (2404.10774): ``doc``, ``claim``, ``label`` 1 or 0, ``dataset``."""
-    if not {"doc", "claim", "label"} <= set(row):
+    """LLM-AggreFact (2404.10774): ``doc``, ``claim``, ``label`` 1 or 0 or empty, ``dataset``."""
+    if not {"doc", "claim"} <= set(row) or "text" in row:
         return None
-    meant = meant_by(row["label"], "label", _YES_NO)
+    meant = meant_by(row.get("label"), "label", _YES_NO)
     doc = _text(row, "doc")
     return _pair(row, number, _text(row, "claim"), doc, meant, _name_of(doc), row.get("dataset"))
 

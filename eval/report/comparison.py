@@ -187,7 +187,7 @@ def _cells_of(changes: Sequence[Change], seed: int) -> list[Cell | str]:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.3f}"
+    return f"{value:+z.3f}"
 
 
 def _p(value: float | None) -> str:

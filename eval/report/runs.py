@@ -138,7 +138,7 @@ def _varies(keys: Sequence[tuple], place: int) -> bool:
 def _difference(a: Result | None, b: Result | None) -> str:
     if a is None or b is None or a.value is None or b.value is None:
         return "–"
-    return f"{a.value - b.value:+.3f}"
+    return f"{a.value - b.value:+z.3f}"
 
 
 def _what_differs(one: ResultFile, other: ResultFile) -> TextTable:

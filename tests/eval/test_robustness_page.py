@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from eval.commands.report import build_comparison, build_report
-from eval.experiments.robustness.figures import read_training
+from eval.experiments.robustness.figures import distributions, read_training
 from eval.experiments.robustness.grid import Judged, Row
 from eval.experiments.robustness.kept import reached
 from eval.experiments.robustness.lookup import lookups_of
@@ -318,6 +318,14 @@ def test_bounds_and_strata_and_agreement_and_labels(tmp_path):
     assert "nli normal 90.0 % [85.0, 95.0] n = 24, 3 not judged 20.0 % [15.0, 25.0]" in found
     assert "normal texts score 0.50 and 20 % of their false claims are called supported" in found
     assert "nli correlation with labelled precision 0.800 [0.750, 0.850]" in found
+
+
+def test_only_metrics_with_a_precision_of_their_texts_have_boxes(tmp_path):
+    by_k = list(rows_of(assessor="nli, F1@10"))
+    folder = write_run(tmp_path / "run", [*rows_of(), *by_k], [text(0), text(1, "info")])
+    own, _ = lookups_of(read_results(folder / "results.json"))
+    drawing = distributions(own, folder / "texts.jsonl")["by_kind"].svg
+    assert (">nli<" in drawing, "F1@10" in drawing) == (True, False)
 
 
 def test_tables_and_figures_are_files_as_well(whole_run):

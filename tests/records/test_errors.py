@@ -61,8 +61,8 @@ def complaint(arguments, monkeypatch, capsys, door="eval"):
         ),
         (
             GIVEN + NLI % "batch_size: many",
-            '{file}:8: eval.models.encoder.Entailment: Parser key "batch_size": Expected a '
-            "<class 'int'>. Got value: many",
+            "{file}:8: eval.models.encoder.Entailment: batch_size: Expected a whole number. Got "
+            "value: many",
         ),
         (
             GIVEN + LABELS + "  gama: 3\n",
@@ -70,8 +70,9 @@ def complaint(arguments, monkeypatch, capsys, door="eval"):
         ),
         (
             GIVEN + LABELS + "  select: {class_path: eval.verify.labels.Labels}\n",
-            '{file}:4: Parser key "pipeline.select": Import path eval.verify.labels.Labels does '
-            "not implement protocol Selector",
+            "{file}:4: pipeline.select: Import path eval.verify.labels.Labels does not implement "
+            "protocol Selector; give its methods the names of parameters and all types that "
+            "eval.stages.Selector has",
         ),
         (
             "  decompose: {class_path: eval.decompose.given.Given\n" + LABELS,
@@ -113,18 +114,17 @@ AS_IT_IS = {
          "'Unly'; did you mean train.unli.Unli?"),
         ({"model": "Unly"}, "2: Unly: no class; give its path, such as package.module.Class"),
         ({"options": "lrr: 1"}, "2: train.unli.Unli has no option 'lrr'; did you mean lr?"),
-        ({"options": "lr: fast"}, "2: train.unli.Unli: Parser key \"lr\": Expected a <class "
-         "'float'>. Got value: fast"),
+        ({"options": "lr: fast"}, "2: train.unli.Unli: lr: Expected a number. Got value: fast"),
         ({"options": "optimizer: {class_path: torch.optim.SGDD}"}, "2: torch.optim.SGDD: module "
          "'torch.optim' has no attribute 'SGDD'; did you mean torch.optim.SGD?"),
         ({"options": "optimizer: {class_path: torch.optim.SGD, init_args: {momentun: 1}}"},
          "2: torch.optim.SGD has no option 'momentun'; did you mean momentum?"),
-        ({"data": "batch_size: many"}, "5: train.data.RecordData: Parser key \"batch_size\": Not "
+        ({"data": "batch_size: many"}, "5: train.data.RecordData: batch_size: Not "
          "of type PositiveInt: invalid literal for int() with base 10: 'many'"),
         ({"trainer": "max_step: 3"}, "6: no option 'trainer.max_step'; did you mean "
          "trainer.max_steps?"),
-        ({"trainer": "max_steps: many"}, "6: Parser key \"trainer.max_steps\": Expected a <class "
-         "'int'>. Got value: many"),
+        ({"trainer": "max_steps: many"}, "6: trainer.max_steps: Expected a whole number. "
+         "Got value: many"),
         ({"trainer": "callbacks: [{class_path: lightning.pytorch.callbacks.Timmer}]"},
          "6: lightning.pytorch.callbacks.Timmer: module 'lightning.pytorch.callbacks' has no "
          "attribute 'Timmer'; did you mean lightning.pytorch.callbacks.Timer?"),
@@ -145,10 +145,8 @@ def test_a_mistake_in_a_config_of_a_training_is_told_with_its_line(
     ("text", "said"),
     [
         ("probabilty: 0.7", "3: no option 'probabilty'; did you mean probability?"),
-        ("probability: often", "3: Parser key \"probability\": Expected a <class 'float'>. Got "
-         "value: often"),
-        ("appended: [0, five]", "3: Parser key \"appended\": Expected a <class 'int'>. Got value: "
-         "five"),
+        ("probability: often", "3: probability: Expected a number. Got value: often"),
+        ("appended: [0, five]", "3: appended: Expected a whole number. Got value: five"),
         ("corrupter: {class_path: data_builders.written.corruption.swap.ValueSwop}",
          "3: data_builders.written.corruption.swap.ValueSwop: module "
          "'data_builders.written.corruption.swap' has no attribute 'ValueSwop'; did you mean "
@@ -173,8 +171,8 @@ def test_of_several_keys_of_one_name_the_one_with_the_value_is_told(tmp_path, mo
     file.write_text(f"output: data/x\ntarget: unli\nsources:{sources}")
     line = complaint(["pairs", "--config", str(file)], monkeypatch, capsys, "data_builders")
     assert line == (
-        f'error: {file}:5: data_builders.published.pairs.pairs.Source: Parser key "weight": '
-        "Expected a <class 'float'>. Got value: heavy"
+        f"error: {file}:5: data_builders.published.pairs.pairs.Source: weight: Expected a number. "
+        "Got value: heavy"
     )
 
 
@@ -303,3 +301,11 @@ def test_libraries_draw_no_bars_into_a_log():
     assert "3/3" in drawn.stderr
     door = subprocess.run([*call, run.format("run_door(main)")], **own)
     assert (door.returncode, door.stderr) == (0, "")
+
+
+def test_a_reader_that_has_read_enough_is_no_defect():
+    door = [sys.executable, "-m", "eval", "--help"]
+    with subprocess.Popen(door, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 1

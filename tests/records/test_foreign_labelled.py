@@ -114,6 +114,17 @@ def test_unli_has_the_probability_beside_its_class(tmp_path):
     assert (labels([found]), found.claims[0].share) == ([("NS", "refuted")], 0.25)
 
 
+def test_a_table_with_gaps_has_its_labels_as_decimals(tmp_path):
+    table = pandas.DataFrame(
+        {"doc": [DOC] * 3, "claim": [CLAIM] * 3, "label": [1, float("nan"), 0]}
+    )
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    table.to_parquet(tmp_path / "gaps.parquet")
+    for name in ("gaps.csv", "gaps.parquet"):
+        found = [label for label, _ in labels(read_records(tmp_path / name, Document))]
+        assert found == ["S", None, "NS"]
+
+
 def test_a_probability_of_the_hubs_u_snli_is_no_class(tmp_path):
     rows = [
         {"premise": DOC, "hypothesis": CLAIM, "label": p, "snli-label": 2} for p in (0.0, 0.4, 1.0)

@@ -15,7 +15,7 @@ def shown(row: Result | None, as_: str = "") -> Cell:
     """A result in a cell.
 
     Args:
-        as_: a format, e.g. ``+.3f`` for a difference; without it that of the metric.
+        as_: a format, e.g. ``+z.3f`` for a difference; without it that of the metric.
     """
     if row is None:
         return Cell("–")

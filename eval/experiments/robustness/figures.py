@@ -53,7 +53,7 @@ def curve_drawings(own: Lookup) -> dict[str, Drawing]:
 def _score(own: Lookup) -> str:
     """What a curve's points are."""
     by_k = any(row.metric == SCORES[1] for row in own.rows)
-    return "factual precision, or F1@K" if by_k else "factual precision"
+    return "score" if by_k else "precision"  # short: the panels are low
 
 
 def _curve(own: Lookup, place: tuple[str, str], name: str) -> tuple[Curve, list[dict]]:
@@ -215,6 +215,7 @@ def _panels(
             for defence in own.defences
         }
         for metric in own.metrics
+        if any(boxes.get((metric, defence)) for defence in own.defences)  # F1@K has no boxes
     }
 
 

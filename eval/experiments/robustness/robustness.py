@@ -211,7 +211,8 @@ class Robustness(Experiment):
             known = run.done(part)
             todo += [document for document in texts if document.id not in known]
             done += sum(document.id in known for document in texts)
-        told.append(f"done        {done:,} of {done + len(todo):,} texts, by a run that was cut")
+        cut = ", by a run that was cut" * bool(done)
+        told.append(f"done        {done:,} of {done + len(todo):,} texts{cut}")
         return Plan(told, self.metrics, self.defences, todo, grid.key)
 
     def _texts(self) -> tuple[list[Document], dict[str, list[Document]]]:

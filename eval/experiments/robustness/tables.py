@@ -41,8 +41,8 @@ _NOTE = (
     "that it was made of; gamed: its interval is above 0. Rise: the same of texts that are better. "
     "Cost: score of honest texts without the defence minus that with it. Break-even: the least k "
     "at which corrupted texts with k adversarial sentences behind are above their clean twins in "
-    "the mean. In the drawing: bands are 95 % intervals, dashed lines the clean twins, a star the "
-    "break-even."
+    "the mean; at 0, without any, the metric does not see that they are corrupted. In the drawing: "
+    "bands are 95 % intervals, dashed lines the clean twins, a star the break-even."
 )
 
 
@@ -84,18 +84,18 @@ def _short(row: Result | None) -> Cell:
 
 
 def _short_signed(row: Result | None) -> Cell:
-    return shown(row, "+.2f")
+    return shown(row, "+z.2f")
 
 
 def _short_gain(row: Result | None) -> Cell:
-    return gain_cell(row, "+.2f")
+    return gain_cell(row, "+z.2f")
 
 
 def _heads(own: Lookup) -> list[str]:
     return [NO_DEFENCE if defence == NONE else defence for defence in own.defences]
 
 
-def gain_cell(row: Result | None, as_: str = "+.3f") -> Cell:
+def gain_cell(row: Result | None, as_: str = "+z.3f") -> Cell:
     """A gain with its mark: gamed where its interval is above 0."""
     if row is None:
         return Cell("–")
@@ -138,7 +138,7 @@ def terminal_table(own: Lookup) -> str:
 def _controls(controls: Lookup) -> TextTable:
     title = "Untrained controls"
     if not controls.rows:
-        return TextTable(title, "Left out: the run has no control (option `controls`).")
+        return TextTable(title, "Left out: the run has no control (option controls).")
     note = (
         "The same of metrics and defences with untrained components. What they pass as well shows "
         "nothing: a defence that keeps little stops a gain, and shows it in its cost."
@@ -199,7 +199,7 @@ def _curve_cell(own: Lookup, place: tuple[str, str], curve: str, variant: str | 
     gain = own.get("gain", place, curve, variant)
     if variant == CLEAN or gain is None or gain.value is None:
         return found
-    more = shown(gain, "+.3f")
+    more = shown(gain, "+z.3f")
     mark = f"{more.value} {more.interval}".strip()
     return Cell(found.value, found.interval, found.note, mark, False if above_0(gain) else None)
 

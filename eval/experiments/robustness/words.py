@@ -133,7 +133,7 @@ def _with(own: Lookup, place: tuple[str, str], gamed: list[str]) -> str:
     """What a defence makes of the attacks that game a metric, or that game it only with it."""
     rows = [(a, own.get("gain", place, a)) for a in own.attacks]
     known = [(a, row) for a, row in rows if row is not None and row.value is not None]
-    told = {a: (f"{a} ({r.value:+.2f})", own.gamed(place, a)) for a, r in known}
+    told = {a: (f"{a} ({r.value:+z.2f})", own.gamed(place, a)) for a, r in known}
     verbs = {False: "stops", True: "does not stop", None: "cannot be told of"}
     parts = []
     for said, verb in verbs.items():
@@ -156,7 +156,7 @@ def _honest(own: Lookup, metric: str) -> str:
     if false is not None and false.value is not None:
         text += f" and {100 * false.value:.0f} % of their false claims are called supported"
     costs = [(d, own.get("cost", (metric, d), own.against)) for d in own.defences[1:]]
-    told = [f"{d} {r.value:+.2f}" for d, r in costs if r is not None and r.value is not None]
+    told = [f"{d} {r.value:+z.2f}" for d, r in costs if r is not None and r.value is not None]
     return text + (f", cost of {_list(told)}" if told else "")
 
 
@@ -230,8 +230,8 @@ def _cost(found: Lookup, defence: str) -> float:
 
 def signed(row: Result) -> str:
     """A value with its sign and interval."""
-    ends = "" if row.ci95 is None else f" [{row.ci95[0]:+.2f}, {row.ci95[1]:+.2f}]"
-    return f"{row.value:+.2f}{ends}"
+    ends = "" if row.ci95 is None else f" [{row.ci95[0]:+z.2f}, {row.ci95[1]:+z.2f}]"
+    return f"{row.value:+z.2f}{ends}"
 
 
 def _list(parts: list[str]) -> str:
