@@ -34,8 +34,9 @@ _LABEL = (
     r"(?:facts?|(?:sub-?)?claims?|propositions?|statements?|sentences?)"
 )
 _MARK = re.compile(
-    rf"(?:\d{{1,2}}[.):]\s+(?:[-•]\s+)?|[-*•–—·‣◦▪●+]\s+|[•‣◦▪●]|[-–—](?=[\"“A-Z])"
-    rf"|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|{_LABEL}\s*#?\d{{1,2}}\s*[.):-]\s*)",
+    rf"(?:\d{{1,2}}\\?[.):]\s+(?:[-•]\s+)?|\d{{1,2}}[、．]\s*|[-*•–—−·‣⁃◦▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
+    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|(?-i:[a-z])\.\s+"
+    rf"|{_LABEL}\s*#?\d{{1,2}}\s*[.):-]\s*)",
     re.IGNORECASE,
 )
 _INLINE_BULLET = re.compile(r"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*)(?=[\"“A-Z])")
@@ -45,25 +46,46 @@ _INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,2})[.)]\s+(?=[\"“A-Z])")
 _LEAD = re.compile(
     rf"(?:{_LABEL}|a|answer|output|response|decomposition|breakdown)\s*:\s*", re.IGNORECASE
 )
-_NAMED = re.compile(r"(?:\*\*[^*]{1,40}:\*\*|\*\*[^*]{1,40}\*\*\s*:)\s*")
-_NAME = re.compile(rf"{_LABEL}\s*:\s+", re.IGNORECASE)
+_NAMED = re.compile(r"^(?:\*\*[^*]{1,40}:\*\*|\*\*[^*]{1,40}\*\*\s*:)\s*")
+_NAME = re.compile(rf"^{_LABEL}\s*:\s+", re.IGNORECASE)
+# What stands under such a heading are the model's thoughts.
+_ASIDE = re.compile(
+    r"[#*\s]*(?:explanations?|notes?|reasoning|rationale|analysis|justification|thoughts?)[:*\s]*$",
+    re.IGNORECASE,
+)
 _TALK = re.compile(
     r"(?:sure|certainly|of course|okay|absolutely)[,!.:]|here(?:['’]s| is| are)\b.*"
     r"(?::$|facts|claims|sentence|list|breakdown)|(?:i hope|let me know|please note|note that)\b"
     r"|note:|the (?:following|above) (?:is|are|facts|claims|sentences?)\b"
     r"|(?:the|this) sentence (?:is about|says|states|describes|mentions|provides)\b"
-    r"|(?:please\s)?(?:break ?down|decompose|split|segment)\sthe\s(?:following|sentence)",
+    r"|(?:please\s)?(?:break ?down|decompose|split|segment)\sthe\s(?:following|sentence)"
+    r"|understood\b|let['’]s (?:break|list|split|identify|extract|start|begin|analy[sz]e)\b"
+    r"|please (?:provide|share|give|supply|specify|clarify)\b|i need (?:more|the|a|some)\b"
+    r"|i(?:['’]d| would) (?:be happy|need)\b"
+    r"|you (?:have not|haven['’]t|did not|didn['’]t) (?:provide|give|include)"
+    r"|(?:it (?:seems|looks like|appears)(?: that)? )?(?:(?:the|this) (?:sentence|input)|your \w+)"
+    r"(?: (?:you )?(?:provided|given|gave))? (?:is|was|seems|appears)(?: to be)? "
+    r"(?:incomplete|empty|missing|unclear|cut off|too short)\b",
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(
     r"(?:i['’]m|i am) (?:sorry|unable|not able|afraid)\b|sorry,|i apologi[sz]e|as an ai\b"
     r"|(?:unfortunately, )?i (?:cannot|can['’]t|can not|do not|don['’]t|could not|couldn['’]t) "
-    r"(?:provide|help|assist|find|break|decompose|answer|complete|fulfil|have|see|extract|do)",
+    r"(?:provide|help|assist|find|break|decompose|answer|complete|fulfil|have|see|extract|do|comply"
+    r"|process|identify|list)"
+    r"|i (?:must|have to) decline\b|i (?:won['’]t|will not) (?:be able|help|do|provide|assist)\b",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"(?:there (?:is|are) )?(?:no|not any) (?:\w+ ){0,2}(?:claims?|facts?)\b|none\b\W*$|n/a\b\W*$"
-    r"|(?:this|the) (?:sentence|text) (?:does not|doesn['’]t|makes? no|contains? no)\b",
+    r"(?:(?:there (?:is|are) )?(?:no|not any)|there (?:is|are)n['’]t any) (?:\w+ ){0,2}"
+    r"(?:claims?|facts?)(?=\W*$|[.,;:] | (?:in (?:this|the)|to (?:extract|verify|list|check|be)"
+    r"|(?:that )?(?:can|could) be|here|found|present)\b)"
+    r"|none\b\W*$|n/a\b\W*$|nothing in (?:this|the) (?:\w+ )?(?:sentence|text)\b"
+    r"|(?:this|the) (?:sentence|text) (?:makes?|contains?|has) no\b"
+    r"|(?:this|the) (?:sentence|text) (?:does not|doesn['’]t) (?:contain|make|have|include|present"
+    r"|provide|state|mention|express|give|list|say)\b"
+    r"|(?:this|the) (?:sentence|text)\b.*\bno (?:\w+ ){0,2}(?:claims?|facts?)\W*$"
+    r"|.*[:,.] no verifiable claims?\W*$",
     re.IGNORECASE,
 )
 _ENDED = re.compile(r"[.!?…][\"'”’)\]]*$")
@@ -167,9 +189,16 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
     """The lines up to where the prompt's pattern starts again, without their marks."""
     lines: list[_Line] = []
     after_blank = True
+    aside = False
     for raw in text.splitlines():
         line = re.sub(r"^\*\*(\d{1,2}[.)])\*\*", r"\1", raw.strip())
         mark = _MARK.match(line)
+        if _ASIDE.match(line):
+            aside = True
+        elif _LEAD.fullmatch(line.strip("#* ").rstrip(":") + ":") and not mark:
+            aside = False
+        if aside:
+            continue
         listed = any(before.marked for before in lines)
         if not mark and (_head_of(line, pattern) or _LEAD.fullmatch(line)):
             if listed or (_asks_of_another(line, sentence) and _has_claims(lines, sentence)):
@@ -275,10 +304,11 @@ def _texts(value: object) -> list[str] | None:
 
 def _clean(item: str) -> str:
     """An item without its name, its emphasis and the quotation marks around it."""
-    item = _NAME.sub("", _NAMED.sub("", item.strip(), count=1), count=1)
+    item = _NAME.sub("", _NAMED.sub("", item.strip()))
     item = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m.group(1) or m.group(2), item).strip("` ")
     if re.fullmatch(r"\*[^*]+\*|_[^_]+_", item):
         item = item[1:-1]
+    item = re.sub(r"^[\[(]([^\[\]()]+)[\])]$", r"\1", item)
     quoted = re.fullmatch(r"[\"“]([^\"“”]+)[\"”]([.,;]?)", item)
     if quoted:
         item = quoted.group(1) + quoted.group(2).strip(",;")

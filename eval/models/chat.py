@@ -29,7 +29,8 @@ WhenCut = Literal["trim", "fail"]
 
 _LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
 # What reasoning models say to themselves, where the server does not take it away.
-_THOUGHT = re.compile(r"^\s*(<think>)?.*</think>", re.DOTALL)
+_THOUGHT = re.compile(r"^.*(?:</think(?:ing)?>|\[/THINK\])", re.DOTALL)
+_THINKING = re.compile(r"<think(?:ing)?>|\[THINK\]")
 # Why an answer fails whose tokens' probabilities were asked for.
 NO_TOKENS = "the server gives no token probabilities"
 # English text has about so many characters a token in the vocabularies of today's models.
@@ -358,7 +359,7 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
     # Half a character, where a server cuts one, could not be written to any file.
     text = (text or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _THOUGHT.sub("", text, count=1).strip()
-    if text.startswith("<think>"):
+    if _THINKING.match(text):
         return Answer("", "cut while it was thinking")
     if not text:
         return Answer("", "empty")

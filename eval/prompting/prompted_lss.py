@@ -22,8 +22,23 @@ from eval.prompting.asker import Asker, Reading
 from eval.prompting.prompts import Prompt
 
 _PROMPT = Path(__file__).with_suffix(".jinja")
-_LABEL = re.compile(r"^\s*(?:\*\*)?output(?:\*\*)?\s*:(?:\*\*)?", re.IGNORECASE | re.MULTILINE)
-_QUOTES = {'"': '"', "“": "”", "«": "»", "`": "`"}
+_LABEL = re.compile(
+    r"^[#\s]*(?:\*\*)?(?:output|answer)(?:\*\*)?\s*(?::(?:\*\*)?|$)", re.IGNORECASE | re.MULTILINE
+)
+# What a model writes behind its answer: the next example, its reasons.
+_BEHIND = re.compile(
+    r"\n\s*\**(?:reference|claim|explanation|reason(?:ing)?|rationale|note)\**\s*:", re.IGNORECASE
+)
+_ECHO = re.compile(r"\s*\**(?:reference|claim)\**\s*:", re.IGNORECASE)
+_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
+_QUOTES = {'"': '"', "“": "”", "«": "»", "`": "`", "**": "**"}
+# With a remark behind it, as "NONE (the reference is about something else)".
+_NONE = re.compile(r"none(?:\W*$|\s*[(:;,.–—-])", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"(?:i['’]m|i am) (?:sorry|unable)\b|i (?:cannot|can['’]t) (?:help|assist|provide|determine)\b"
+    r"|as an ai\b|please provide\b",
+    re.IGNORECASE,
+)
 
 
 class PromptedLss:
@@ -112,19 +127,34 @@ class PromptedLss:
 
 
 def read_answer(text: str, claim: str) -> str | None:
-    """The LSS in a model's answer: the paragraph after the label, or the first, without quotes.
+    """The LSS in a model's answer: the paragraph after the label, or the first, without its marks.
 
-    A first paragraph that ends with a colon only announces it. ``NONE`` is the empty text, unless
-    the claim itself is that word; an answer without any word is ``None``.
+    A first line or paragraph that ends with a colon only announces it, and what stands behind it (a
+    next example of the model's own, reasons) does not belong to it. ``NONE`` is the empty text,
+    unless the claim itself begins with that word; a refusal, or an answer without any word, is
+    ``None``.
     """
-    label = _LABEL.search(text)
-    paragraphs = re.split(r"\n\s*\n", (text[label.end() :] if label else text).strip())
+    fence = _FENCE.search(text)
+    text = (fence[1] if fence else text).strip()
+    # Where the model repeats the question, its answer stands behind that.
+    behind = None if _ECHO.match(text) else _BEHIND.search(text)
+    label = _LABEL.search(text, 0, behind.start() if behind else len(text))
+    body = text[label.end() :] if label else text
+    further = _BEHIND.search(body)
+    paragraphs = re.split(r"\n\s*\n", (body[: further.start()] if further else body).strip())
     if not label and len(paragraphs) > 1 and paragraphs[0].endswith(":"):
         del paragraphs[0]
-    body = " ".join(paragraphs[0].split())
-    if len(body) > 1 and body[-1] == _QUOTES.get(body[0]) and claim.strip()[:1] != body[0]:
-        body = body[1:-1].strip()
+    first, _, rest = paragraphs[0].partition("\n")
+    body = " ".join((rest if rest and first.rstrip(" *").endswith(":") else paragraphs[0]).split())
+    for mark, end in _QUOTES.items():
+        quoted = len(body) > 2 * len(mark) and body.startswith(mark) and body.endswith(end)
+        if quoted and not claim.strip().startswith(mark):
+            body = body.removeprefix(mark).removesuffix(end).strip()
     bare = body.strip(".* ")
     if not any(map(str.isalnum, bare)):
         return None
-    return "" if bare == "NONE" and claim.strip(".* ") != bare else body
+    if _REFUSAL.match(bare) and not _REFUSAL.match(claim):
+        return None
+    own = claim.strip(".* ")
+    nothing = bare == "NONE" != own or (_NONE.match(bare) and not own.upper().startswith("NONE"))
+    return "" if nothing else body

@@ -21,7 +21,8 @@ from eval.prompting.prompts import Prompt
 from records import Claim, Document
 
 _PROMPTS = Path(__file__).parent / "prompts"
-_MARKED = re.compile(r"####(.+?)####", re.DOTALL)
+# Marks stand at the text itself, or on its line; those before a line of their own are headings.
+_MARKED = re.compile(r"####((?:(?!####).)+?)(?<!\s)####|####((?:(?!####|\n).)+)####", re.DOTALL)
 
 
 class Rewrite:
@@ -76,9 +77,13 @@ class Rewrite:
 
 
 def read_between_marks(text: str) -> str | None:
-    """What stands between the first two ``####``, on one line; ``None`` where nothing does."""
+    """The first text between two ``####``, on one line; ``None`` where there is none.
+
+    The angle brackets in which the prompt shows its place do not belong to it.
+    """
     found = _MARKED.search(text)
-    return " ".join(found[1].split()) or None if found else None
+    marked = " ".join((found[1] or found[2]).split()).strip("#") if found else ""
+    return re.sub(r"^<([^<>]+)>$", r"\1", marked.strip()) or None
 
 
 def _revised(claim: Claim, text: str | None, failed: str | None) -> Claim:

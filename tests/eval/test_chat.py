@@ -259,6 +259,9 @@ def test_texts_become_answers():
     assert as_answer("<think>Hm.\nAda?</think>\n\nAda is.", False, "trim") == Answer("Ada is.")
     assert as_answer("Hm.</think> Ada is.", False, "trim") == Answer("Ada is.")
     assert as_answer("<think>Hm. Well", True, "trim").failed == "cut while it was thinking"
+    for start, end in (("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")):
+        assert as_answer(f"{start}Bob?{end}\nAda is.", False, "trim") == Answer("Ada is.")
+        assert as_answer(f"{start}Bob?", True, "trim").failed == "cut while it was thinking"
     assert as_answer("Ada \ud83d is \U0001f600.", False, "trim").text == "Ada \ufffd is \U0001f600."
 
 

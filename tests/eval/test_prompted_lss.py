@@ -113,6 +113,16 @@ def test_lss_star_is_free_and_asked_for_as_such() -> None:
         ("**Output:** NONE", ""),
         ("Output:", None),
         ("...", None),
+        ("Ada wrote\n\nReference: Bob ran.\nClaim: Bob sat.\nOutput: Bob", "Ada wrote"),
+        ("Reference: Ada.\nClaim: Ada wrote it.\nOutput: Ada wrote", "Ada wrote"),
+        ("Ada wrote\nExplanation: Paris is not named.", "Ada wrote"),
+        ("Here is the substring:\nAda wrote", "Ada wrote"),
+        ("### Output\n**Ada wrote**", "Ada wrote"),
+        ("```\nAda wrote\n```", "Ada wrote"),
+        ("None.", ""),
+        ("NONE (the reference is about something else)", ""),
+        ("None of her letters", "None of her letters"),
+        ("I'm sorry, but I cannot help with that.", None),
     ],
 )
 def test_what_is_read_of_an_answer(answer: str, read: str | None) -> None:
@@ -120,7 +130,12 @@ def test_what_is_read_of_an_answer(answer: str, read: str | None) -> None:
 
 
 def test_no_answer_is_no_lss_of_nothing() -> None:
-    for answer, counted in (("Output:", "failed"), ("I cannot help in this.", "not_subsequence")):
+    answers = {
+        "Output:": "failed",
+        "I'm sorry, I cannot help in this.": "failed",
+        "This is about a ship.": "not_subsequence",
+    }
+    for answer, counted in answers.items():
         engine = PromptedLss(Model(lambda *_, said=answer: said))
         assert engine.subsequences([(CLAIM, REFERENCE)]) == [None]
         assert engine.counts[counted] == 1

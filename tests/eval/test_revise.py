@@ -6,7 +6,7 @@ import pytest
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
-from eval.revise.rewrite import Rewrite
+from eval.revise.rewrite import Rewrite, read_between_marks
 from eval.select.core import Core
 from eval.select.relevance import Prompted
 from eval.verify.labels import Labels
@@ -59,6 +59,21 @@ def test_claims_are_rewritten_and_keep_their_former_text(method):
     assert (first[1].text, first[1].original) == ("Ann Lee lives in Oslo.", "lives in Oslo")
     assert (first[2].text, first[2].failed) == ("She sings.", "revision: no answer in the text")
     assert (other.id, other.text, other.original) == ("a", "Bob Ray boxes.", "He boxes.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("#### Standalone\n####Ann Lee paints.####", "Ann Lee paints."),
+        ("#### Example 5:\nStatement: She paints.\nStandalone: ####Ann paints.####", "Ann paints."),
+        ("#### Ann Lee paints. ####", "Ann Lee paints."),
+        ("**####<Ann Lee paints.>####**", "Ann Lee paints."),
+        ("#### Statement\nAnn Lee paints.\n#### Reason\nShe is named.", None),
+        ("####Ann Lee paints.", None),
+    ],
+)
+def test_headings_and_the_prompts_brackets_are_no_part_of_a_marked_statement(answer, text):
+    assert read_between_marks(answer) == text
 
 
 def test_the_published_reviser_answers_between_marks():

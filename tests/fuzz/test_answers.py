@@ -219,10 +219,10 @@ def test_files_of_trees_and_networks(folder, content, read):
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_the_answers_are_read_by_someone(answer):
+def test_the_answers_are_read_by_someone_unless_the_model_refused(answer):
     readings = (
         *(read_label(answer, labels) for labels in LABELS),
         *(true_or_false(answer), yes_or_no(answer), labels_by_number(answer, 3)),
         *(read_groups(answer, FACTS), read_between_marks(answer), read_answer(answer, SENTENCE)),
     )
-    assert any(reading is not None for reading in readings)
+    assert any(reading is not None for reading in readings) != answer.startswith("I'm sorry")
