@@ -1,7 +1,7 @@
 """``python -m eval report``: a folder of ``score`` or of an experiment as one page.
 
 The page, ``report.html``, works offline; what it shows is read from the run folder. With another
-run's folder as ``--against``, ``comparison/report.html`` says which texts changed.
+run's folder as ``--against``, ``comparison/report.html`` says which texts, or topics, changed.
 """
 
 from __future__ import annotations
@@ -48,8 +48,11 @@ def _results(folder: Path) -> ResultFile:
     return file
 
 
-def build_comparison(run_folder: str | Path, against: str | Path) -> Path:
+def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path, list[str]]:
     """Write ``comparison/`` into a run folder: its texts' scores against those of another run.
+
+    Returns:
+        The page's path, and what was compared and found, a line each.
 
     Raises:
         UserError: one of the folders has no results or no texts, or they are of two experiments, or
@@ -107,10 +110,12 @@ def main(argv: list[str]) -> int:
         "--against",
         type=str | None,
         default=None,
-        help="another run of the same texts, which this one is compared with text by text",
+        help="another run, which this one is compared with: text by text where the texts are the "
+        "same, else (two models on the same topics) topic by topic",
     )
     arguments = parser.parse_args(argv)
     print(build_report(arguments.run, arguments.document))
     if arguments.against is not None:
-        print(build_comparison(arguments.run, arguments.against))
+        path, told = build_comparison(arguments.run, arguments.against)
+        print("\n".join([*told, str(path)]))
     return 0

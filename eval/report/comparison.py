@@ -1,4 +1,4 @@
-"""Two runs on the same texts, text by text."""
+"""Two runs text by text, or, where they are of other texts, topic by topic."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class Comparison:
         changed: texts whose score changed, those that moved most first.
         counts: texts in both, of one alone, and of one id with other words.
         lost: scores of one run alone.
+        unit: what is paired: ``text``, or ``topic`` with the mean of its texts.
     """
 
     places: list[Place] = field(default_factory=list)
@@ -62,10 +63,41 @@ class Comparison:
     changed: list[Change] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     lost: list[Place] = field(default_factory=list)
+    unit: str = "text"
 
 
 def compare(here: Iterable[TextScores], there: Iterable[TextScores]) -> Comparison:
-    """Pair the texts of two runs by their ids."""
+    """Pair the texts of two runs by their ids; where no text is in both, pair their topics.
+
+    The texts of two models on the same topics are such.
+    """
+    one, other = list(here), list(there)
+    found = _paired(one, other)
+    if not found.counts["both"]:
+        of_topics = _paired(_topics(one), _topics(other))
+        if of_topics.counts["both"]:
+            of_topics.unit = "topic"
+            return of_topics
+    return found
+
+
+def _topics(texts: Sequence[TextScores]) -> list[TextScores]:
+    """A topic and a kind as one text, with the means of the scores that its texts have."""
+    own: dict[tuple[str, str], list[TextScores]] = defaultdict(list)
+    for text in texts:
+        own[text.topic, text.kind].append(text)
+    found = []
+    for (topic, kind), some in own.items():
+        scores = {}
+        for place in dict.fromkeys(place for text in some for place in text.scores):
+            known = [v for text in some if (v := text.scores.get(place)) is not None]
+            scores[place] = float(np.mean(known)) if known else None
+        generators = ", ".join(dict.fromkeys(text.generator for text in some))
+        found.append(TextScores(f"{kind}: {topic}", topic, kind, generators, "", scores))
+    return found
+
+
+def _paired(here: Sequence[TextScores], there: Sequence[TextScores]) -> Comparison:
     others = {text.id: text for text in there}
     found = Comparison()
     cells: dict[tuple[Place, str], list[Change]] = defaultdict(list)
@@ -107,12 +139,14 @@ def comparison_tables(found: Comparison, seed: int = 0) -> list[TextTable]:
             found.cells.items(), tests, corrected, strict=True
         )
     ]
-    head = ["Metric", "Defence", "Kind", "Texts", "Here", "There", "Difference"]
+    units = f"{found.unit}s"
+    head = ["Metric", "Defence", "Kind", units.capitalize(), "Here", "There", "Difference"]
     head += ["Up", "Down", "p", "p, Holm"]
     note = (
-        "Mean precision of the texts that have one in both runs, and the difference here minus "
-        "there with its 95 % interval over topics. p: Student’s paired t-test over texts, two-"
-        "sided; beside it Holm’s correction for all rows of this table. Up and down count texts."
+        f"Mean precision of the {units} that have one in both runs, and the difference here minus "
+        f"there with its 95 % interval over topics. p: Student’s paired t-test over {units}, two-"
+        "sided; beside it Holm’s correction for all rows of this table. Up and down count "
+        f"{units}."
     )
     shown = found.changed[:MAX_CHANGED]
     said = f"{len(found.changed):,} scores changed."
@@ -121,7 +155,7 @@ def comparison_tables(found: Comparison, seed: int = 0) -> list[TextTable]:
     return [
         TextTable("Difference of two runs", note, head, rows),
         TextTable(
-            "Texts whose score changed",
+            f"{units.capitalize()} whose score changed",
             said,
             ["Topic", "Kind", "Generator", "Id", "Metric", "Defence", "Here", "There"],
             [[*_names(c), number(c.here), number(c.there)] for c in shown],
@@ -141,11 +175,14 @@ def changed_rows(found: Comparison) -> list[dict[str, object]]:
 def summary(found: Comparison) -> list[str]:
     """What was compared, and which differences are no chance."""
     counts = found.counts
-    lines = [
-        f"{counts['both']:,} texts are in both runs; {counts['here']:,} only here, "
-        f"{counts['there']:,} only there, {counts['other']:,} have the same id and other words and "
-        "are not compared."
-    ]
+    sides = f"are in both runs; {counts['here']:,} only here, {counts['there']:,} only there"
+    if found.unit == "topic":
+        lines = [f"No text is in both runs, so topics are compared: {counts['both']:,} {sides}."]
+    else:
+        lines = [
+            f"{counts['both']:,} texts {sides}, {counts['other']:,} have the same id and other "
+            "words and are not compared."
+        ]
     if found.lost:
         names = ", ".join(f"{metric} under {defence}" for metric, defence in found.lost)
         lines.append(f"Only one of the runs has: {names}.")

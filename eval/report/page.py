@@ -164,18 +164,21 @@ def write_page(
     return folder / "report.html"
 
 
-def write_comparison(page: Page, file: ResultFile, folder: Path, other: Path) -> Path:
+def write_comparison(
+    page: Page, file: ResultFile, folder: Path, other: Path
+) -> tuple[Path, list[str]]:
     """Write ``comparison/`` into a run folder: its texts' scores against those of another run.
 
     Holds ``report.html``, ``tables.md``, ``tables/`` and ``changed.csv``, each text whose score is
     another one.
 
     Returns:
-        The page's path.
+        The page's path, and what was compared and found, a line each.
     """
     found = compare(page.compared(folder), page.compared(other))
     tables = comparison_tables(found)
     told = {"here": str(folder), "there": str(other), "summary": summary(found)}
+    told |= {"unit": found.unit}
     place = folder / "comparison"
     write_text(place / "tables.md", markdown(tables, " ".join(told["summary"])))
     _write_all(place / "tables", table_files(tables))
@@ -184,7 +187,7 @@ def write_comparison(page: Page, file: ResultFile, folder: Path, other: Path) ->
     context = shown | {"others": [], "script": None} | _origin(file) | told
     template = _environment().get_template("report/comparison.html.j2")
     write_text(place / "report.html", template.render(context))
-    return place / "report.html"
+    return place / "report.html", told["summary"]
 
 
 def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTable]) -> None:

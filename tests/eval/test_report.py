@@ -11,7 +11,13 @@ from eval.decompose.given import Given
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
 from eval.pipeline import Pipeline, Scored
-from eval.report.comparison import TextScores, compare, comparison_tables, summary
+from eval.report.comparison import (
+    TextScores,
+    changed_rows,
+    compare,
+    comparison_tables,
+    summary,
+)
 from eval.report.score import ScorePage
 from eval.report.table_files import latex_table, named_apart, table_csv
 from eval.report.tables import Cell, TextTable, as_csv, plain_table
@@ -157,7 +163,9 @@ def test_command_prints_where_the_pages_are(tmp_path, capsys):
     one, two = run_of(tmp_path / "one", 0, 1, 2), run_of(tmp_path / "two", 1, 2, 3)
     assert main(["--run", str(one), "--against", str(two)]) == 0
     pages = [one / "report.html", one / "comparison/report.html"]
-    assert capsys.readouterr().out.splitlines() == [str(page) for page in pages]
+    page, *told, comparison = capsys.readouterr().out.splitlines()
+    assert [page, comparison] == [str(one) for one in pages]
+    assert told[0].startswith("2 texts are in both runs")
     text = Page(pages[1].read_text(encoding="utf-8")).text
     assert "2 texts are in both runs; 1 only here, 1 only there, 0 have the same id" in text
     assert "0 scores changed; 0 of 2 differences" in text
@@ -173,7 +181,7 @@ def test_a_changed_text_is_named_and_hostile_text_stays_text(tmp_path):
     for name, other in (("one", changed), ("two", failed)):
         (tmp_path / name).mkdir()
         scored_run(tmp_path / name, [same, other])
-    path = build_comparison(tmp_path / "one", tmp_path / "two")
+    path, _ = build_comparison(tmp_path / "one", tmp_path / "two")
     html = path.read_text(encoding="utf-8")
     assert "<script>alert" not in html
     page = Page(html)
@@ -256,6 +264,22 @@ def test_texts_of_other_words_are_not_compared():
     found = compare(texts(0.1, metric="m"), texts(0.1, metric="n"))
     assert not found.cells
     assert "Only one of the runs has: m under none, n under none." in summary(found)
+
+
+def test_runs_without_a_common_text_are_compared_by_topic():
+    here = [t._replace(text="here", generator="m") for t in texts(0.4, 0.7, None)]
+    here.append(here[0]._replace(id="again", scores={("m", "none"): 0.6}))
+    there = [t._replace(id=f"x{t.id}", text="there") for t in texts(0.2, 0.7, 0.5, 0.1)]
+    found = compare(here, there)
+    (row,) = comparison_tables(found)[0].rows
+    # The first topic has 0.5, the mean of two texts, against 0.2; the third has no score here.
+    assert row[3:6] == ["2 of 3", "0.600", "0.450"]
+    assert row[7:9] == ["1", "0"]
+    assert summary(found)[0] == (
+        "No text is in both runs, so topics are compared: 3 are in both runs; 0 only here, 1 only "
+        "there."
+    )
+    assert [change["topic"] for change in changed_rows(found)] == ["topic 2", "topic 0"]
 
 
 # Tables as files

@@ -542,7 +542,7 @@ def test_two_runs_are_compared_text_by_text(tmp_path):
     scores = [s.model_copy(update={"precision": 0.25}) for s in moved.metrics["nli"].scores]
     moved.metrics["nli"] = moved.metrics["nli"].model_copy(update={"scores": scores})
     two = write_run(tmp_path / "two", rows_of(), [text(0), moved, text(2, words="Other.")])
-    found = Page(build_comparison(one, two).read_text(encoding="utf-8")).text
+    found = Page(build_comparison(one, two)[0].read_text(encoding="utf-8")).text
     assert "2 texts are in both runs; 0 only here, 0 only there, 1 have the same id" in found
     assert "nli none normal 2 of 2 0.500 0.375 +0.125" in found
     assert "Ann Lee was a painter. normal kb d1 nli core 1.000 0.250" in found
