@@ -61,7 +61,8 @@ def _factreasoner_row(row: Judged, own: bool) -> dict:
                 "text": claim.text,
                 "original": claim.original or claim.text,
                 "label": claim.label,
-                "contexts": claim.contexts or [],
+                # Its readers refuse a context that the file does not hold.
+                "contexts": [passage.id for passage in row.evidence(claim)],
             }
             for claim, _ in row.claims
         ],

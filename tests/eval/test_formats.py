@@ -234,6 +234,16 @@ def test_factreasoner_there_and_back(scored, tmp_path):
     assert second.claims == []
 
 
+def test_factreasoners_file_names_no_passage_that_it_does_not_hold(tmp_path):
+    claims = [Claim(id="a", text="Ann ran.", contexts=["p", "gone"])]
+    passages = [Passage(id="p", text="She ran.")]
+    document = Document(id="1", topic="Ann", text="Ann ran.", claims=claims, passages=passages)
+    scored = Pipeline(Given(), [Known()], GivenPassages()).score([document])
+    (path,) = write_formats(scored, ["factreasoner"], tmp_path, 2)
+    (read,) = read_records(path, Document)
+    assert read.claims[0].contexts == ["p"]
+
+
 def test_core_keeps_the_selected(scored, tmp_path):
     _, path = write_formats(scored, ["veriscore"], tmp_path, k=2)
     found = json.loads(path.read_text().splitlines()[0])
