@@ -155,7 +155,8 @@ def statement_in(answer: str) -> str | None:
     """The statement that an answer to ``Input: … Output:`` is, on one line, as it was written.
 
     Nothing is asked of it but that it is there: fragments and structures that came back unchanged
-    are statements, whose worth is for a judge to say.
+    are statements, whose worth is for a judge to say. What announces it, and remarks behind it, do
+    not belong to it.
 
     Returns:
         The statement; ``None`` where there is none, or a refusal.
@@ -164,13 +165,17 @@ def statement_in(answer: str) -> str | None:
     reading = True
     for line in answer.splitlines():
         head = _head(line)
-        if head in {"input", "output"}:
-            if said:  # an example of the model's own making
+        if head in {"input", "output", "note", "explanation"}:
+            if said:  # an example of the model's own making, or a remark
                 break
             reading = head == "output"
             line = line.partition(":")[2]
         if reading and line.strip():
             said.append(line.strip())
+        elif said and not said[-1].endswith(":"):
+            break
+        else:
+            said.clear()
     text = _clean(" ".join(said))
     return None if not text or _REFUSAL.match(text) else text
 
