@@ -157,6 +157,17 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
         yield number, row
 
 
+def check_there(path: str | Path) -> None:
+    """See that a data file is there.
+
+    Raises:
+        UserError: nothing is there, or a folder.
+    """
+    if not Path(path).is_file():
+        what = "a folder" if Path(path).is_dir() else "no such file"
+        raise UserError(f"{path}: {what}; give the path of a JSONL, CSV or Parquet file")
+
+
 def _suffix(path: Path) -> str:
     """What a file's name says of its format, behind a ``.gz`` the suffix before it."""
     return next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
@@ -164,8 +175,7 @@ def _suffix(path: Path) -> str:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     """The rows of a file by the format that its name tells, or what is wrong with one."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
+    check_there(path)
     suffix = _suffix(path)
     readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
     whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows

@@ -19,7 +19,10 @@ from records import Document, UserError, read_records, write_jsonl
 def build_parser() -> ArgumentParser:
     """The command's options; Core's come from its own signature."""
     parser = ArgumentParser(
-        prog="python -m eval core", description=__doc__.splitlines()[0], exit_on_error=False
+        prog="python -m eval core",
+        description="Say which claims of each document Core selects, and why: each claim with its "
+        "weight, its document entailment and whether it was selected.",
+        exit_on_error=False,
     )
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--claims", type=str, required=True, help="documents with `claims`")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from records import UserError
+from records.reading import check_there
 
 
 def check_file(argv: Sequence[str], option: str) -> None:
@@ -19,15 +19,15 @@ def check_file(argv: Sequence[str], option: str) -> None:
         option: without dashes; a configuration may name the file, too.
 
     Raises:
-        UserError: there is no such file.
+        UserError: there is no such file (:func:`check_there`).
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument(f"--{option}", dest="path")
     parser.add_argument("--config", action="append", default=[])
     given, _ = parser.parse_known_args(argv)
     path = given.path or next(filter(None, (_said(c, option) for c in given.config[::-1])), None)
-    if path and not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSONL, CSV or Parquet file")
+    if path:
+        check_there(path)
 
 
 def _said(config: str, option: str) -> str | None:

@@ -97,14 +97,17 @@ def build_report(run_folder: str | Path, document: str | None = None) -> Path:
 def main(argv: list[str]) -> int:
     """``python -m eval report --run FOLDER``; returns the exit code."""
     parser = ArgumentParser(
-        prog="python -m eval report", description=__doc__.splitlines()[0], exit_on_error=False
+        prog="python -m eval report",
+        description="Write a folder of `score` or of an experiment as one page, report.html.",
+        exit_on_error=False,
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
     parser.add_argument(
         "--document",
         type=str | None,
         default=None,
-        help="whose graph the page of factreasoner draws",
+        help="id of the document whose graph the page of factreasoner draws; the first one "
+        "without it",
     )
     parser.add_argument(
         "--against",

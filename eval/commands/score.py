@@ -25,8 +25,8 @@ from eval.run.run import CHUNK, Run
 from records import Document, Result, ResultFile, UserError, read_records, write_jsonl
 
 _DOCUMENTS = (
-    "file of documents or generations (JSONL, CSV, Parquet): ours, or as FActScore, SAFE, "
-    "VeriScore and FactReasoner write them"
+    "file of documents or generations (JSONL, CSV, Parquet): ours, with topic and text, or as "
+    "FActScore, D-FActScore, SAFE, VeriScore and FactReasoner write them"
 )
 
 
@@ -86,6 +86,7 @@ def main(argv: list[str]) -> int:
     if arguments.limit is None:
         del shown["limit"]
     documents = read_records(arguments.documents, Document)[: arguments.limit]
+    _check_ids(documents, arguments.documents)
     made = parser.instantiate(arguments)
     pipeline, files = made.pipeline, [arguments.documents]
     run = Run(
@@ -98,6 +99,7 @@ def main(argv: list[str]) -> int:
         return 0
     with run:
         file = run.finished("scored.jsonl") or _score(run, pipeline, documents, arguments)
+    print(_HEAD)
     for row in file.results:
         if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
             print(_line(row))
@@ -117,6 +119,22 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _check_ids(documents: list[Document], path: str) -> None:
+    """See that no two documents have the same id.
+
+    Raises:
+        UserError: two have it.
+    """
+    seen: dict[str, int] = {}
+    for number, document in enumerate(documents, 1):
+        first = seen.setdefault(document.id, number)
+        if first != number:
+            raise UserError(
+                f"{path}: documents {first} and {number}: id: both have {document.id!r}; give each "
+                "its own, or leave the field out"
+            )
+
+
 def _score(
     run: Run, pipeline: Pipeline, documents: list[Document], arguments: Namespace
 ) -> ResultFile:
@@ -132,7 +150,11 @@ def _read_scored(path: Path) -> list[Scored]:
         return [Scored.model_validate_json(line) for line in file]
 
 
+_COLUMNS = "{:14} {:20} {:5} {:22}"
+_HEAD = _COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip()
+
+
 def _line(row: Result) -> str:
     """A result for the terminal."""
-    name = f"{row.kind:14} {row.generator:20} {row.selection:5} {row.assessor or '':22}"
+    name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
     return f"{name} precision {terminal.value(row)}"

@@ -36,7 +36,8 @@ TABLES = (
     (
         "Factual precision",
         "Supported / judged claims: as a mean over texts (macro), over all claims of all "
-        "texts (micro), and as a mean with FActScore’s length penalty.",
+        "texts (micro), and as a mean with FActScore’s length penalty. Texts that name no kind "
+        "are normal; their generator is given where they name none.",
         {
             "factual_precision": "Precision, macro",
             "factual_precision_micro": "Precision, micro",

@@ -77,6 +77,29 @@ def provenance(config: dict, digests: dict[str, str]) -> dict:
     }
 
 
+def differing(told: dict, config: object, digests: dict[str, str]) -> list[str]:
+    """Options and files in which a run's provenance is not that of another run.
+
+    Args:
+        told: the provenance of a results file.
+        config: the other run's configuration.
+        digests: its :func:`inputs`.
+    """
+    names = list(_others(_deciding(told.get("config")), _deciding(json.loads(json.dumps(config)))))
+    known = dict(told.get("data") or {})
+    known |= {name: own["sha256"] for name, own in (told.get("checkpoints") or {}).items()}
+    return names + [n for n in sorted({*known, *digests}) if known.get(n) != digests.get(n)]
+
+
+def _others(one: object, other: object, where: str = "") -> Iterator[str]:
+    """Where two nested values are not the same."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys([*one, *other]):
+            yield from _others(one.get(key), other.get(key), f"{where}.{key}".lstrip("."))
+    elif one != other:
+        yield where
+
+
 def _deciding(value: object, arguments: bool = False) -> object:
     """Without what costs, among the ``arguments`` of a class; users may call a metric ``cache``."""
     if isinstance(value, dict):

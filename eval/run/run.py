@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from eval.run.held import identities, keep_answers, prompts, writers
 from eval.run.on_ray import OnRay
-from eval.run.provenance import config_hash, inputs, provenance
+from eval.run.provenance import config_hash, differing, inputs, provenance
 from records import (
     JsonlAppender,
     Result,
@@ -40,6 +40,7 @@ R = TypeVar("R", bound=BaseModel)
 
 # Documents that are done and kept together: what a kill loses.
 CHUNK = 128
+_NAMED = 3  # options and files in which another configuration differs that a message names
 _USAGE = "usage of the documents from "
 
 
@@ -251,9 +252,12 @@ class Run:
             return
         file = read_results(path)
         if (file.experiment, file.provenance.get("config_hash")) != (self.name, self.key):
+            others = differing(file.provenance, self.config, self.inputs)
+            named = ", ".join(others[:_NAMED]) + ", …" * (len(others) > _NAMED)
             raise UserError(
-                f"{self.output}: holds the results of another configuration or other documents; "
-                f"give another --output, or delete {path}"
+                f"{self.output}: holds the results of another configuration or other documents"
+                + f" (differing: {named})" * bool(named)
+                + f"; give another --output, or delete {path}"
             )
 
     def _tidy(self) -> None:

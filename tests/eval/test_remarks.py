@@ -92,7 +92,7 @@ def test_why_claims_failed_is_told_with_counts(score):
 def test_claims_of_which_none_could_be_judged_are_no_success(score):
     code, told, said = score([document("B", None), document("C", None)])
     assert code == 1
-    assert told[1:] == [
+    assert told[2:] == [
         "failed 2 x labels: no label given",
         "out/scored.jsonl",
         "out/results.json",

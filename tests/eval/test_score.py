@@ -194,6 +194,18 @@ def test_a_dry_run_writes_no_graphs_and_takes_the_given_passages(relation, tmp_p
     assert stage.uai is not None, "the run itself writes them"
 
 
+def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = document("x. y.")
+    write_jsonl("documents.jsonl", [one, one.model_copy(update={"id": "other"}), one])
+    arguments = ["--pipeline.decompose", "eval.decompose.given.Given", "--output", "out"]
+    arguments += ["--pipeline.verify+", "eval.verify.labels.Labels"]
+    with pytest.raises(UserError, match=r"^documents\.jsonl: documents 1 and 3: id: both have"):
+        score_main(["--documents", "documents.jsonl", *arguments])
+    with pytest.raises(UserError, match=r": a folder; give the path of a JSONL"):
+        score_main(["--documents", str(tmp_path), *arguments])
+
+
 def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     claims = [Claim(id="a", text="x", label="S")]
@@ -206,13 +218,15 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     assert score_main(arguments) == 0
     before = (tmp_path / "out/results.json").read_bytes()
     said = capsys.readouterr().out
+    assert said.split()[:6] == ["kind", "of", "text", "generator", "Core", "assessor"]
     assert score_main([*arguments, "--chunk", "1"]) == 0, "done already, however it is cut"
     assert capsys.readouterr().out == said
     assert score_main([*arguments, "--formats", "[safe, factscore]"]) == 0
     assert capsys.readouterr().out.endswith(
         "out/safe.labels.default.json\nout/factscore.labels.default.json\n"
     )
-    with pytest.raises(UserError, match=r"results of another configuration.*delete out/results"):
+    other = r"results of another configuration.*\(differing: pipeline.gamma\).*delete out/results"
+    with pytest.raises(UserError, match=other):
         score_main([*arguments, "--pipeline.gamma", "0"])
     with pytest.raises(UserError, match="at least 1"):
         score_main([*arguments, "--chunk", "0"])
