@@ -24,6 +24,16 @@ _PROMPTS = Path(__file__).parent / "prompts"
 # Marks stand at the text itself, or on its line; those before a line of their own are headings.
 _MARKED = re.compile(r"####((?:(?!####).)+?)(?<!\s)####|####((?:(?!####|\n).)+)####", re.DOTALL)
 
+# "Revised STATEMENT: …" in the code block, or that there is nothing to revise.
+_LABEL = re.compile(
+    r"^(?:(?:revised|standalone|decontextuali[sz]ed|final)\s+)?(?:statement|unit)\s*:\s*", re.IGNORECASE
+)
+_NO_STATEMENT = re.compile(
+    r"(?:n/?a|none|unchanged|no (?:changes?|revisions?)(?: (?:is|are))?(?: (?:needed|required"
+    r"|necessary|made))?)\W*$",
+    re.IGNORECASE,
+)
+
 
 class Rewrite:
     """The reviser stage.
@@ -57,7 +67,7 @@ class Rewrite:
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or _PROMPTS / f"{method}.jinja")
         marked = prompt is None and method == "factreasoner_table29"
-        self.read = read_between_marks if marked else read_code_block
+        self.read = read_between_marks if marked else read_in_block
 
     def holds(self) -> list[object]:
         """The language model and its prompt."""
@@ -74,6 +84,12 @@ class Rewrite:
         ]
         readings = iter(self.asker.ask(prompts, self.read))
         return [[_revised(claim, *next(readings)[1:]) for claim in own] for own in claims]
+
+
+def read_in_block(text: str) -> str | None:
+    """The statement in the first code block, without its label; ``None`` where there is none."""
+    found = _LABEL.sub("", read_code_block(text) or "")
+    return None if not found or _NO_STATEMENT.match(found) else found
 
 
 def read_between_marks(text: str) -> str | None:

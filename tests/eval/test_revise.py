@@ -6,7 +6,7 @@ import pytest
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
-from eval.revise.rewrite import Rewrite, read_between_marks
+from eval.revise.rewrite import Rewrite, read_between_marks, read_in_block
 from eval.select.core import Core
 from eval.select.relevance import Prompted
 from eval.verify.labels import Labels
@@ -74,6 +74,20 @@ def test_claims_are_rewritten_and_keep_their_former_text(method):
 )
 def test_headings_and_the_prompts_brackets_are_no_part_of_a_marked_statement(answer, text):
     assert read_between_marks(answer) == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("```\nRevised STATEMENT: Ann Lee paints.\n```", "Ann Lee paints."),
+        ("```\nNo units were sold.\n```", "No units were sold."),
+        ("```\nN/A\n```", None),
+        ("```\nNo changes needed.\n```", None),
+        ("```\nSTATEMENT:\n```", None),
+    ],
+)
+def test_a_code_block_holds_a_statement_or_it_is_no_answer(answer, text):
+    assert read_in_block(answer) == text
 
 
 def test_the_published_reviser_answers_between_marks():
