@@ -26,7 +26,8 @@ _MARKED = re.compile(r"####((?:(?!####).)+?)(?<!\s)####|####((?:(?!####|\n).)+)#
 
 # "Revised STATEMENT: …" in the code block, or that there is nothing to revise.
 _LABEL = re.compile(
-    r"^(?:(?:revised|standalone|decontextuali[sz]ed|final)\s+)?(?:statement|unit)\s*:\s*", re.IGNORECASE
+    r"^(?:(?:revised|standalone|decontextuali[sz]ed|final)\s+)?(?:statement|unit)\s*:\s*",
+    re.IGNORECASE,
 )
 _NO_STATEMENT = re.compile(
     r"(?:n/?a|none|unchanged|no (?:changes?|revisions?)(?: (?:is|are))?(?: (?:needed|required"
