@@ -37,6 +37,7 @@ from records import UserError, sha256_text
 from records.writing import alone_in
 
 C = TypeVar("C", bound=PoliteClient)
+_REASONS = 3  # to leave rows out that the terminal tells
 # Decide nothing in the records; they differ by machine, or stand in the manifest by themselves.
 UNSAID = frozenset({"output", "seed", "user_agent", "cache_dir"})
 
@@ -340,12 +341,20 @@ def show_plan(name: str, steps: Sequence[Step]) -> str:
 
 
 def show_built(name: str, manifest: Path) -> str:
-    """What a build wrote, in one line for the terminal."""
+    """What a build wrote, for the terminal: what is empty and why rows were left out behind it."""
     told = json.loads(manifest.read_text(encoding="utf-8"))
-    left_out = sum(told["dropped"].values())
-    return (
-        f"{name}: {told['kept']:,} record(s) in {len(told['files'])} file(s) of {manifest.parent} "
-        f"({left_out:,} left out); card: {manifest.parent / 'README.md'}"
+    reasons = Counter(told["dropped"]).most_common()
+    empty = [file for file, own in told["files"].items() if not own["rows"]]
+    other = sum(times for _, times in reasons[_REASONS:])
+    return "\n".join(
+        [
+            f"{name}: {told['kept']:,} record(s) in {len(told['files'])} file(s) of "
+            f"{manifest.parent} ({sum(told['dropped'].values()):,} left out); card: "
+            f"{manifest.parent / 'README.md'}",
+            *[f"left out {times:,} x {why}" for why, times in reasons[:_REASONS]],
+            *[f"left out {other:,} x for other reasons, told in {manifest}"] * bool(other),
+            *[f"empty: {', '.join(empty)}"] * bool(empty),
+        ]
     )
 
 

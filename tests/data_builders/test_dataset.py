@@ -12,7 +12,7 @@ import yaml
 from huggingface_hub import DatasetCard
 
 from data_builders.__main__ import BUILDERS, main
-from data_builders.builder import Builder, Made
+from data_builders.builder import Builder, Made, show_built
 from data_builders.dataset import Card, _size_category, write_dataset
 from data_builders.kb.server import open_client
 from records import UnliPair, UserError, read_records, sha256_file
@@ -182,10 +182,23 @@ def test_door_builds_from_a_config_with_overrides_and_says_what(tmp_path, capsys
     assert json.loads(written.read_text()) == {"number": 4}
     assert capsys.readouterr().out == (
         f"tiny: 1 record(s) in 1 file(s) of {tmp_path}/out (2 left out); card: "
-        f"{tmp_path}/out/README.md\n"
+        f"{tmp_path}/out/README.md\nleft out 2 x odd\n"
     )
     assert main(["tiny", "--config", str(config), "--number", "5"]) == 0
     assert json.loads(written.read_text()) == {"number": 5}
+
+
+def test_empty_files_and_the_usual_reasons_are_told(tmp_path):
+    told = {"kept": 1, "files": {"a.jsonl": {"rows": 1}, "b.jsonl": {"rows": 0}}}
+    told["dropped"] = {"rare": 1, "odd": 5, "even": 3, "late": 2, "early": 1}
+    (tmp_path / "manifest.json").write_text(json.dumps(told))
+    assert show_built("x", tmp_path / "manifest.json").splitlines()[1:] == [
+        "left out 5 x odd",
+        "left out 3 x even",
+        "left out 2 x late",
+        f"left out 2 x for other reasons, told in {tmp_path}/manifest.json",
+        "empty: b.jsonl",
+    ]
 
 
 @pytest.mark.usefixtures("tiny")
