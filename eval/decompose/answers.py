@@ -35,7 +35,7 @@ _LABEL = (
 )
 _MARK = re.compile(
     rf"(?:\d{{1,2}}\\?[.):]\s+(?:[-•]\s+)?|\d{{1,2}}[、．]\s*|[-*•–—−·‣⁃◦▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
-    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|(?-i:[a-z])\.\s+"
+    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|(?-i:[a-z]\.\s+(?=[\"“A-Z]))"
     rf"|{_LABEL}\s*#?\d{{1,2}}\s*[.):-]\s*)",
     re.IGNORECASE,
 )
@@ -65,7 +65,7 @@ _TALK = re.compile(
     r"|you (?:have not|haven['’]t|did not|didn['’]t) (?:provide|give|include)"
     r"|(?:it (?:seems|looks like|appears)(?: that)? )?(?:(?:the|this) (?:sentence|input)|your \w+)"
     r"(?: (?:you )?(?:provided|given|gave))? (?:is|was|seems|appears)(?: to be)? "
-    r"(?:incomplete|empty|missing|unclear|cut off|too short)\b",
+    r"(?:incomplete|empty|missing|unclear|cut off|too short)\b(?! (?:to|for|in|from|by)\b)",
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(

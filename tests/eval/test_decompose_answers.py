@@ -151,6 +151,22 @@ def test_answers_of_every_shape(answer, claims):
     assert claims_in(answer, SENTENCE, PATTERN) == claims
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "e. e. cummings was a poet.",
+        "The sentence is unclear to historians.",
+        "Your Name is a film of 2016.",
+        "Let's Dance is an album.",
+        "No claims were filed by the firm.",
+        "The text contains 20 chapters.",
+    ],
+)
+def test_a_claim_that_opens_as_talk_does_is_one(claim):
+    assert claims_in(claim, claim, PATTERN) == [claim]
+    assert claims_in(f"- {A}\n- {claim}", claim, PATTERN) == [A, claim]
+
+
 def test_a_sentence_about_saying_sorry_is_no_refusal():
     said = "I'm sorry was what she said."
     assert claims_in(f"- {said}", said) == [said]
