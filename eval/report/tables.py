@@ -229,17 +229,20 @@ def plain_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> st
 
 
 def terminal(rows: Sequence[Result]) -> str:
-    """Results one a line; what is the same of all of them is left out."""
+    """Results one a line under their fields; what is the same of all of them is left out."""
+    if not rows:
+        return ""
     kept = [
         name
         for name in ("metric", *_PLACES, *_NAMES[1:])
         if name == "metric" or len({getattr(row, name) for row in rows}) > 1
     ]
     names = [["" if (v := getattr(row, n)) is None else str(v) for n in kept] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*names, strict=True)]
+    values = [f"{number(r.value)} {interval(r)}".strip() for r in rows]
+    ends = [f"{v} n={r.n} failed={r.failed}" for v, r in zip(values, rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(kept, *names, strict=True)]
     lines = []
-    for row, own in zip(rows, names, strict=True):
+    for own, end in zip([kept, *names], ["value", *ends], strict=True):
         place = " ".join(name.ljust(width) for name, width in zip(own, widths, strict=True))
-        value = f"{number(row.value)} {interval(row)}".strip()
-        lines.append(f"{place} {value} n={row.n} failed={row.failed}")
+        lines.append(f"{place} {end}")
     return "\n".join(lines)

@@ -11,6 +11,7 @@ import pytest
 
 from components.overlap import covered_share, stem_weights
 from components.statistics import auroc, best_threshold, bootstrap
+from eval.commands.dry_run import dry_run_of
 from eval.commands.report import build_report
 from eval.experiments import experiment
 from eval.experiments.agreement import agreement_values
@@ -406,12 +407,14 @@ def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs():
     assert "<img src=x" not in page
     assert page.count("<svg ") == len(list(Path("run/figures").glob("*.svg"))) == 1
     assert "beyond word overlap" in page
+    assert "with 11 labelled claims, 6 supported" in page
     assert "has an AUROC of" in page
     tables = Path("run/tables.md").read_text()
     assert "failures count as wrong" in tables
     assert "<img" not in tables
     assert "mean over sources" in tables
     told = given.page.told(file)
+    assert told.split()[:4] == ["metric", "group", "assessor", "against"]
     assert re.search(r"balanced_accuracy .*overlap", told)
     assert "called_supported" not in told
 
@@ -441,6 +444,19 @@ def test_a_part_of_the_units_is_drawn(quick):
     file = run([row("0.9", n % 2, f"doc {n // 2}") for n in range(20)], units=3)
     assert value_of(file, "coverage")[1] == 3
     assert len(claims()) == 6
+
+
+def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
+    write_jsonl("set.jsonl", [row("0.9", n % 2, f"doc {n // 2}") for n in range(20)])
+    sets, nli = {"set": "set.jsonl"}, NLI(Entailment(relation))
+    told = Agreement(sets, {"nli": nli}, units=3)
+    plan = told.plan(Run("agreement", told, {"sets": sets}, "run"))
+    assert plan.told[:2] == [
+        "set         set: 6 labelled claims, 3 supported, of 3 units",
+        "reads       set.jsonl",
+    ]
+    assert re.search(r"nli: NLI +\S+ +3 +0\n", dry_run_of(plan)), "of equal claims one"
+    assert not Path("run").exists()
 
 
 @pytest.mark.parametrize(

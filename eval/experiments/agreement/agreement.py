@@ -45,9 +45,9 @@ from eval.experiments.agreement.sets import (
     share_of,
     unit_of,
 )
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.experiment import Experiment, Found, Plan, at_least_one, drawn, natural
 from eval.experiments.named import Named
-from eval.pipeline import check_names
+from eval.pipeline import Pipeline, check_names
 from eval.retrieve.given import Given as GivenPassages
 from eval.run.run import Run
 from eval.stages import Retriever, Verifier
@@ -127,9 +127,32 @@ class Agreement(Experiment):
                 values += [{"kind": one.name} | v for v in values_of(table, judges, self.seed)]
         return Found(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
 
-    def _judged(self, run: Run, one: LabelledSet) -> list[JudgedClaim]:
+    def plan(self, run: Run) -> Plan:
+        """The sets, and what verifiers would be asked about evidence that the sets bring."""
+        told, todo = [], []
+        for name, files in self.sets.items():
+            paths = [files] if isinstance(files, str) else files
+            for one in read_sets(name, paths, self.levels, Counter()):
+                documents = self._drawn(one)
+                known = run.done(f"{one.name}\nverdicts")
+                todo += [d for d in documents if d.id not in known]
+                labels = Counter(c.label for d in documents for c in d.claims or [])
+                told.append(
+                    f"set         {one.name}: {labels['S'] + labels['NS']:,} labelled claims, "
+                    f"{labels['S']:,} supported, of {len(set(map(unit_of, documents))):,} units"
+                )
+        plan = super().plan(run)
+        if self.retrieve is not None:
+            return plan._replace(told=[*told, *plan.told])
+        judged = {name: Pipeline(Given(), [one]) for name, one in self.assessors.items()}
+        return Plan([*told, *plan.told[:-1]], judged, documents=todo)
+
+    def _drawn(self, one: LabelledSet) -> list[Document]:
         chosen = drawn(map(unit_of, one.documents), self.units, random.Random(self.seed))
-        documents = [d for d in one.documents if unit_of(d) in chosen]
+        return [d for d in one.documents if unit_of(d) in chosen]
+
+    def _judged(self, run: Run, one: LabelledSet) -> list[JudgedClaim]:
+        documents = self._drawn(one)
         alone = [d for d in documents if not d.passages]
         if self.retrieve is not None and alone:
             found = run.documents(f"{one.name}\nevidence", self._with_evidence, alone, Document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -56,22 +57,28 @@ _PEOPLE = (
 )
 
 
-def tables_of(results: Sequence[Result], drawn: Sequence[str]) -> list[TextTable]:
+def tables_of(
+    results: Sequence[Result], drawn: Sequence[str], claims: Sequence[JudgedClaim] = ()
+) -> list[TextTable]:
     """The tables of every set, in the order of the results.
 
     Args:
         drawn: the sets that have a calibration plot.
+        claims: what was judged, to be counted.
     """
     found = []
     for place, kind in enumerate(dict.fromkeys(row.kind for row in results), 1):
         own = [row for row in results if row.kind == kind]
         figures = [figure_name(place)] if kind in drawn else []
-        found += [_whole(kind, own, figures), _beyond(kind, own)]
+        labels = Counter(claim.label for claim in claims if claim.set == kind)
+        found += [_whole(kind, own, figures, labels), _beyond(kind, own)]
         found += [*_by_source(kind, own), *_by_word(kind, own)]
     return [table for table in found if table.rows]
 
 
-def _whole(kind: str, rows: Sequence[Result], figures: Sequence[str]) -> TextTable:
+def _whole(
+    kind: str, rows: Sequence[Result], figures: Sequence[str], labels: Counter[str | None]
+) -> TextTable:
     own = [row for row in rows if row.group == ALL and row.against is None]
     heads, lines_ = pivot(own, ["assessor"], ["metric", "variant"], _COLUMNS)
     failed = by([row for row in own if row.metric == "coverage"], "assessor")
@@ -80,7 +87,10 @@ def _whole(kind: str, rows: Sequence[Result], figures: Sequence[str]) -> TextTab
         for (name,), cells in lines_
     ]
     head = ["assessor", *heads, "claims failed"]
-    note = f"{own[0].n if own else 0} units. {_NOTE}"
+    sizes = f"{own[0].n if own else 0} units"
+    if labels:
+        sizes += f" with {labels['S'] + labels['NS']:,} labelled claims, {labels['S']:,} supported"
+    note = f"{sizes}. {_NOTE}"
     note += _PEOPLE if any(row.variant == BUT_ONE for row in own) else ""
     return TextTable(kind, note, head, body, figures)
 
@@ -214,7 +224,8 @@ class AgreementPage(Page):
 
     def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
         """Measures, differences to overlap, sources, and words, set by set."""
-        return tables_of(file.results, list(figures_of(_claims(folder))))
+        claims = _claims(folder)
+        return tables_of(file.results, list(figures_of(claims)), claims)
 
     def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
         """The calibration plots."""
