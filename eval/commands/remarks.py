@@ -59,6 +59,17 @@ def reasons(scored: Sequence[Scored]) -> list[str]:
     return lines[:MOST_REASONS] + ([f"failed {left:,} x for other reasons"] if left else [])
 
 
+def unanswered(scored: Sequence[Scored]) -> list[str]:
+    """How many documents do not respond, where some do not; they have no precision."""
+    silent = sum(any(not score.responded for score in one.scores) for one in scored)
+    if not silent:
+        return []
+    return [
+        f"{silent:,} of {len(scored):,} documents do not respond (empty, or a refusal) and have no "
+        "precision; respond_ratio and F1@K count them"
+    ]
+
+
 def nothing_judged(scored: Sequence[Scored]) -> bool:
     """Whether there were claims to judge, and not one could be."""
     scores = [score for one in scored for score in one.scores]

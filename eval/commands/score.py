@@ -15,7 +15,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from eval.commands.early import check_file
-from eval.commands.remarks import doubts, nothing_judged, reasons
+from eval.commands.remarks import doubts, nothing_judged, reasons, unanswered
 from eval.formats import Format, write_formats
 from eval.metrics.corpus import ALL, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
-    print("\n".join([*reasons(rows), *map(str, paths)]))
+    print("\n".join([*unanswered(rows), *reasons(rows), *map(str, paths)]))
     for line in doubts(pipeline, rows):
         print(f"warning: {line}", file=sys.stderr)
     if nothing_judged(rows):

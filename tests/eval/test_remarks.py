@@ -100,7 +100,13 @@ def test_claims_of_which_none_could_be_judged_are_no_success(score):
     assert said == ["error: no claim could be judged; the lines `failed` say why"]
     assert score([document("D", "IR")], output="irrelevant")[0] == 0
     refusal = Document(id="r", topic="R", text="I'm sorry, I don't know who that is.", claims=[])
-    assert score([refusal], output="refusal")[0] == 0
+    code, told, _ = score([refusal, document("Ann Lee")], output="refusal")
+    assert (code, told[2]) == (
+        0,
+        "1 of 2 documents do not respond (empty, or a refusal) and have no precision; "
+        "respond_ratio and F1@K count them",
+    )
+    assert score([refusal], output="refusals")[0] == 0
 
 
 def test_a_wrong_path_is_told_before_torch_is_loaded(tmp_path):
