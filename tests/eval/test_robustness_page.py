@@ -163,7 +163,7 @@ def test_the_first_screen_says_who_is_gamed_by_what_and_what_a_defence_does(whol
     assert (
         "nli : gamed by info texts (+0.30 [+0.25, +0.35]) without a defence, core stops info "
         "(-0.02); normal texts score 0.50, cost of core +0.02; corrupted texts overtake clean ones "
-        "(appended, k up to 4) at k = 4 without a defence and never with core."
+        "(appended, k up to 4, n = 24) at k = 4 without a defence and never with core."
     ) in found
     assert "nli gain of info texts +0.30 [+0.25, +0.35] gamed -0.02 [-0.07, +0.03] not gamed" in (
         found

@@ -161,7 +161,7 @@ def _honest(own: Lookup, metric: str) -> str:
 
 
 def _of_curve(own: Lookup, metric: str, name: str) -> str:
-    told = []
+    told, sizes = [], []
     for defence in own.defences:
         row = own.get("break_even", (metric, defence), name)
         clean = own.score((metric, defence), name, CLEAN)
@@ -170,10 +170,12 @@ def _of_curve(own: Lookup, metric: str, name: str) -> str:
         how = "without a defence" if defence == NONE else f"with {defence}"
         when = "never" if row.value is None else f"at k = {row.value:g}"
         told.append(f"{when} {how}")
+        sizes.append(row.n)
     if not told:
         return ""
     most = max(own.curves[name], default=0)
-    return f"corrupted texts overtake clean ones ({name}, k up to {most}) {_list(told)}"
+    least = f"n = {min(sizes)}" + " or more" * (len(set(sizes)) > 1)
+    return f"corrupted texts overtake clean ones ({name}, k up to {most}, {least}) {_list(told)}"
 
 
 # Controls
