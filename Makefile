@@ -158,5 +158,5 @@ format: $(READY) ## let ruff mend what it can
 	$(PY) -m ruff format .
 
 clean: ## remove what the commands made, but not .venv
-	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/preferences data/preferences_core data/generations_steps $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/preferences data/preferences_core data/generations_steps data/attacks data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
