@@ -272,6 +272,8 @@ class TrainCLI(LightningCLI):
                 f"a .ckpt file of a fit (best and last are looked for in {self.folder})"
             )
         read_state(Path(path))
+        if self.subcommand != "validate":  # which fits them anew
+            print(f"{path}: as trained, without the calibration that the checkpoint folder has")
         self.config_init[self.subcommand].ckpt_path = str(path)
 
     def after_fit(self) -> None:

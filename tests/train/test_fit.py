@@ -239,10 +239,14 @@ def test_what_is_not_given_comes_from_module_and_machine(
     assert list(sizes.values()) == [(32, 64), (32, 64), (16, 32), (16, 32), (8, 8), (4, 4)]
 
 
-def test_validate_and_predict_read_the_best_weights(arguments: Callable, tmp_path: Path) -> None:
+def test_validate_and_predict_read_the_best_weights(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     main(arguments("unli"))
     main(arguments("unli", "--ckpt_path", "best", command="validate"))
+    assert "as trained, without the calibration" not in capsys.readouterr().out
     main(arguments("unli", "--ckpt_path", "best", command="predict"))
+    assert "best.ckpt: as trained, without the calibration" in capsys.readouterr().out
 
     lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
