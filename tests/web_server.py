@@ -18,8 +18,8 @@ class Handler(BaseHTTPRequestHandler):
         with server.lock:
             server.asked.append(self.path)
             server.headers.append(self.headers)
-            server.busy += 1
-            server.most = max(server.most, server.busy)
+            server.busy.add(self)
+            server.most = max(server.most, len(server.busy))
         try:
             time.sleep(0.005)
             faults = server.faults.get(self.path)
@@ -27,8 +27,11 @@ class Handler(BaseHTTPRequestHandler):
             with suppress(OSError):  # whoever has enough hangs up
                 page(self) if callable(page) else self.answer(*page)
         finally:
-            with server.lock:
-                server.busy -= 1
+            self.leave()
+
+    def leave(self):
+        with self.server.lock:
+            self.server.busy.discard(self)
 
     def answer(self, status, body, kind="text/html", **headers):
         raw = body.encode() if isinstance(body, str) else body
@@ -37,6 +40,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), text)
         if kind:
             self.send_header("Content-Type", kind)
+        self.leave()  # before the client can know that it has all, and ask again
         self.end_headers()
         self.wfile.write(raw)
 
@@ -55,7 +59,7 @@ class WebServer(ThreadingHTTPServer):
     def __init__(self, pages):
         super().__init__(("127.0.0.1", 0), Handler)
         self.pages, self.faults = pages, {}
-        self.asked, self.headers, self.busy, self.most = [], [], 0, 0
+        self.asked, self.headers, self.busy, self.most = [], [], set(), 0
         self.lock = threading.Lock()
         self.url = f"http://127.0.0.1:{self.server_port}"
 
