@@ -45,7 +45,8 @@ from records import UserError, write_json, write_jsonl
 from records.errors import run_door
 from train.cli import default_precision, quieten
 from train.data import RecordData
-from train.module import ComponentModule, Item
+from train.items import Item
+from train.module import ComponentModule
 from train.options import TRAINER_DEFAULTS
 
 

@@ -27,7 +27,8 @@ from records import Generation, UserError, write_json
 from records.errors import first_line
 from train.checks import at_row, check_numbers
 from train.distributed import plain_name
-from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
+from train.items import Item, Loss, rows_of, to_numpy
+from train.module import ComponentModule
 
 _IGNORE = -100
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from components.encoding import batches_by_length
-from train.module import ComponentModule, Item
+from train.items import Item
+from train.module import ComponentModule
 
 # Batches are made of similar lengths within a window of so many, so that they stay mixed: a quarter
 # of the epoch between these bounds. Wider windows pad less and repeat the same batches every epoch.

@@ -18,6 +18,7 @@ from records import UserError, read_records
 from records.types import Record
 from train.batches import FixedBatches, TrainBatches, run_seed, seen_an_epoch
 from train.checks import BadRow, check_labels
+from train.items import Item
 from train.mixture import (
     Dev,
     Part,
@@ -31,7 +32,7 @@ from train.mixture import (
     source_names,
     weights_of,
 )
-from train.module import ComponentModule, Item
+from train.module import ComponentModule
 
 
 class RecordData(LightningDataModule):

@@ -28,7 +28,8 @@ from components.words import join_words, keep_targets
 from records import LssExample, UserError
 from train.batches import run_seed
 from train.checks import BadRow
-from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
+from train.items import Item, Loss, rows_of, to_numpy
+from train.module import ComponentModule
 
 Balance = Literal["none", "drop", "repeat"]
 TEMPLATE = "Reference: {reference}\n Claim: {claim}\n Output:"

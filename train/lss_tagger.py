@@ -21,7 +21,8 @@ from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
 from train.checks import BadRow, check_numbers
-from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
+from train.items import Item, Loss, rows_of, to_numpy
+from train.module import ComponentModule
 
 LABELS = ["keep"]
 THRESHOLDS = [round(0.3 + 0.05 * step, 2) for step in range(9)]

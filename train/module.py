@@ -6,12 +6,11 @@ the measures, and the fields of ``component.json``. Data modules only read files
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -37,48 +36,9 @@ from train.checks import (
     check_numbers,
 )
 from train.distributed import clip_by_norm, gather, plain_name
+from train.items import Item, Loss, places_of
 
 _UNDECAYED = re.compile(r"bias$|(norm|\bln_\w+)\.weight$", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Item:
-    """One encoded input.
-
-    Attributes:
-        row: index of its record; a long premise makes several items of one row.
-        inputs: token ids and token types, without padding.
-        target: what the loss needs; each module says what it is.
-        weight: the row's weight in the loss.
-    """
-
-    row: int
-    inputs: dict[str, list[int]]
-    target: object
-    weight: float = 1.0
-
-    @property
-    def length(self) -> int:
-        """Tokens of the input, special tokens included."""
-        return len(self.inputs["input_ids"])
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A loss that is a mean, before it is divided: over all processes only together is it one.
-
-    Attributes:
-        total: the sum over units, in nats, of shape ().
-        count: how many units there are (pairs, items or tokens, some with weights).
-    """
-
-    total: Tensor
-    count: Tensor | int
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean over these units alone, of shape (); 0 where there is none."""
-        return self.total / max(float(self.count), 1e-6)
 
 
 class ComponentModule(LightningModule):
@@ -461,24 +421,3 @@ def decays(name: str) -> bool:
     By name, since a sharded weight matrix is a flat vector.
     """
     return not _UNDECAYED.search(plain_name(name))
-
-
-def places_of(names: Sequence[str], name: str) -> list[int]:
-    """Where a name stands among the names."""
-    return [place for place, other in enumerate(names) if other == name]
-
-
-def rows_of(records: Sequence, items: Sequence[Item]) -> list:
-    """The record of each item."""
-    return [records[item.row] for item in items]
-
-
-def relabelled(record: Record, label: object) -> dict:
-    """A row with another label. What else it has stays: by its group and documents it is split."""
-    row = json.loads(record.model_dump_json(exclude={"label", "soft"}, exclude_none=True))
-    return row | {"label": label}
-
-
-def to_numpy(tensor: Tensor) -> np.ndarray:
-    """A tensor of any shape, detached, in fp32, on the CPU."""
-    return tensor.detach().float().cpu().numpy()

@@ -29,7 +29,7 @@ from records import UserError
 from records.errors import first_line
 from train.adversary import CausalLora
 from train.checks import at_row
-from train.module import Item, Loss, rows_of, to_numpy
+from train.items import Item, Loss, rows_of, to_numpy
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
 from records import RelationPair, UnjudgedRelationPair
 from train.checks import check_numbers, judged_by
-from train.module import ComponentModule, Item, Loss, relabelled, rows_of, to_numpy
+from train.items import Item, Loss, relabelled, rows_of, to_numpy
+from train.module import ComponentModule
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}

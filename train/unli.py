@@ -20,7 +20,8 @@ from components.encoding import encode_pairs, row_features
 from components.measures import Measures, unli_measures
 from components.windows import windows_of
 from records import UnjudgedUnliPair, UnliPair
-from train.module import ComponentModule, Item, Loss, relabelled, rows_of, to_numpy
+from train.items import Item, Loss, relabelled, rows_of, to_numpy
+from train.module import ComponentModule
 
 LABELS = ["probability"]
 

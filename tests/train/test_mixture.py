@@ -20,8 +20,9 @@ from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
 from train.data import RecordData
+from train.items import Item
 from train.mixture import Part, hold_back, row_sources, shared_rows, source_names
-from train.module import ComponentModule, Item
+from train.module import ComponentModule
 from train.resume import read_state
 
 

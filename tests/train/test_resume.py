@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from records import UserError
 from train.__main__ import main
 from train.batches import TrainBatches
-from train.module import Item
+from train.items import Item
 from train.resume import Patience, Resume, curves_logger, read_state
 
 
