@@ -148,8 +148,8 @@ class FitMarks(Callback):
         pl_module.collate = CLOCK.collator(pl_module.collate)
         CLOCK.begin()
 
-    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        CLOCK.end()
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        CLOCK.end()  # a fit validates once more behind its last step
 
 
 class TrainerMarks(TrainerCallback):
@@ -187,7 +187,7 @@ def run_fit(job: dict, folder: Path) -> float | None:
         "--trainer.enable_progress_bar": "false",
         "--trainer.enable_model_summary": "false",
         "--trainer.max_steps": job["steps"],
-        # Never during the fit; the export judges dev after it.
+        # Behind the last step alone
         "--trainer.val_check_interval": job["steps"] + 1,
         "--trainer.check_val_every_n_epoch": "null",
         "--trainer.callbacks": '[{"class_path": "__main__.FitMarks"}]',

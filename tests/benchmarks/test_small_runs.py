@@ -174,3 +174,30 @@ def test_prompts_with_true_answers(run: Runner, tmp_path: Path) -> None:
     assert len(rows) == 9 * 4 + 7
     false = next(row["topic"] for row in rows if row["text"] == "False")
     assert "born in Paris. True or False?" in false
+
+
+@pytest.mark.slow
+def test_training(
+    run: Runner,
+    tmp_path: Path,
+    relation: Path,  # noqa: F811 (the fixture)
+) -> None:
+    """Every method is timed over the same examples: what a fit judges behind them is not."""
+    labels = ("entailment", "neutral", "contradiction")
+    pairs = [
+        {
+            "premise": f"{SENTENCES[n % 4]} {n}",
+            "hypothesis": SENTENCES[n % 3],
+            "label": labels[n % 3],
+        }
+        for n in range(60)
+    ]
+    write_jsonl(tmp_path / "train.jsonl", pairs[:24])
+    write_jsonl(tmp_path / "dev.jsonl", pairs[24:])
+    files = ("--data", tmp_path / "train.jsonl", "--dev", tmp_path / "dev.jsonl")
+    sizes = ("--steps", 4, "--warm_up", 1, "--batch_size", 4, "--max_length", 64)
+    options = (*files, *sizes, "--base", relation, "--precision", "32-true")
+    run("training", *options, "--json", tmp_path / "found.json")
+    rows = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert [row["method"] for row in rows] == ["fit", "plain", "grouped"]
+    assert {row["examples"] for row in rows} == {16}
