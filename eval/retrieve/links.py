@@ -108,8 +108,9 @@ def unread(passages: Iterable[Passage]) -> list[str]:
     )
     if not why:
         return []
-    told = [f"{reason} ({n:,})" for reason, n in why.most_common(MOST_REASONS)]
-    others = why.total() - sum(n for _, n in why.most_common(MOST_REASONS))
+    commonest = why.most_common(MOST_REASONS)
+    told = [f"{reason} ({n:,})" for reason, n in commonest]
+    others = why.total() - sum(n for _, n in commonest)
     told += [f"other reasons ({others:,})"] if others else []
     return [
         f"{why.total():,} of {len(every):,} passages are snippets, since their pages could not be "

@@ -314,11 +314,11 @@ def _but_one(
     people, others = table.people[own], table.people[own] - 1
     yes = np.rint(table.share[own] * people)
     found: dict[str, np.ndarray] = {name: np.zeros((2, 2)) for name in [*judges, PERSON]}
-    for voted, voters, agreeing in ((1, yes, yes - 1), (0, people - yes, yes)):
+    said = {name: judge.said[own] for name, judge in judges.items()}
+    for voted, voters, agreeing in ((1.0, yes, yes - 1), (0.0, people - yes, yes)):
         decided = (voters > 0) & (2 * agreeing != others)
         most = (2 * agreeing > others).astype(int)
-        said = {name: judge.said[own] for name, judge in judges.items()}
-        for name, each in (said | {PERSON: np.full(len(own), float(voted))}).items():
+        for name, each in {**said, PERSON: np.full(len(own), voted)}.items():
             there = decided & ~np.isnan(each)
             place = most[there], each[there].astype(int)
             np.add.at(found[name], place, voters[there] / people[there])
