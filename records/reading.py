@@ -32,6 +32,7 @@ MAX_FAULTS = 10
 _BLANK = re.compile(r"\s*")
 _TABLES = {".csv", ".tsv"}  # and a .txt with tabs
 _JSON = {".json", ".score"}  # ALCE's scores are JSON
+_PLAIN_TEXT = 'json: plain text; give an object a line, {"topic": "…", "text": "…"} for a document'
 _DAMAGED = (OSError, EOFError, UnicodeDecodeError, zlib.error)  # files and their .gz
 
 
@@ -84,6 +85,9 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
                 try:
                     row = json.loads(line)
                 except _NOT_JSON as error:
+                    if _suffix(path) == ".txt" and line.lstrip()[0] not in "{[":
+                        yield number, _PLAIN_TEXT
+                        return
                     yield number, _not_json(error, "line")
                     continue
                 if not isinstance(row, dict):

@@ -89,6 +89,13 @@ def test_a_text_with_tabs_is_a_table_whose_quotation_marks_are_text(tmp_path):
     assert read_records(tmp_path / "lines.txt", Document)[0].text == "A text."
 
 
+def test_plain_text_is_told_once(tmp_path):
+    (tmp_path / "life.txt").write_text("Ada Lovelace was a mathematician.\nShe was English.\n")
+    with pytest.raises(BadInput, match=r"life\.txt:1: json: plain text; give an object") as e:
+        read_records(tmp_path / "life.txt", Document)
+    assert "life.txt:2" not in str(e.value)
+
+
 @pytest.mark.parametrize("name", ["empty.jsonl", "empty.csv", "absent.jsonl"])
 def test_empty_and_absent_files_are_errors(tmp_path, name):
     if name.startswith("empty"):
