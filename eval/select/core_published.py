@@ -9,7 +9,9 @@ The settings that the paper leaves open, read out of that code:
   paper names DeBERTa-v3-base-mnli-fever-anli for both);
 - Rel is asked of every sentence first.
 
-There the optimum among equals is the solver's, here it does not depend on the order of claims.
+There the optimum among equals is the solver's, here it does not depend on the order of claims. Its
+scores have FActScore's length penalty by the claims that Core keeps (two supported ones that are
+left of a text give e⁻⁴, not 1), for SAFE too; ours, where it is asked for, is by those before Core.
 """
 
 from __future__ import annotations
