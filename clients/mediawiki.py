@@ -179,15 +179,16 @@ class MediaWiki(PoliteClient):
             raise UserError(f"{self.endpoint}: no such page; give the URL of a wiki's api.php")
         with whole_json(body) as reply:
             error = reply.get("error")
+            busy = error is not None and error["code"].startswith(BUSY_CODES)
         if error is None:
             if _stands_still(text, reply):
                 raise Transient("the wiki continues where it was")
             return reply
-        code, info = error.get("code", ""), one_line(error.get("info", ""))
-        if code.startswith(BUSY_CODES):
+        said = f"{error['code']}: {one_line(error.get('info', ''))}"
+        if busy:
             asked = headers.get("Retry-After")
-            raise Transient(f"{code}: {info}", retry_after(asked) if asked else None)
-        raise RefusedError(f"{self.endpoint} refuses the request: {code}: {info}")
+            raise Transient(said, retry_after(asked) if asked else None)
+        raise RefusedError(f"{self.endpoint} refuses the request: {said}")
 
 
 def _rows(reply: Mapping) -> int:

@@ -204,7 +204,10 @@ class PoliteClient:
     def _read(self, kept: Path | None) -> dict | None:
         if kept is None or not kept.is_file():
             return None
-        entry = json.loads(kept.read_text(encoding="utf-8"))
+        try:
+            entry = json.loads(kept.read_text(encoding="utf-8"))
+        except ValueError:  # a machine that went down, or a disk that was copied in part
+            return None
         age = datetime.now(UTC) - datetime.strptime(entry["time"], _TIME).replace(tzinfo=UTC)
         return entry if age <= timedelta(days=self.keep_days) else None
 
@@ -283,6 +286,8 @@ class PoliteClient:
         # A body that is cut short of its Content-Length ends in urllib3's own errors.
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise Transient(f"{type(error).__name__}: {one_line(error)}") from None
+        if response.request.method != method:  # as browsers do at 301 and 302: the body is lost
+            raise UserError(f"{self.endpoint}: moved to {response.url}; give that address")
         status = response.status_code
         body = body.replace(secret.encode(), b"***") if secret else body
         if status in TRANSIENT_STATUS:

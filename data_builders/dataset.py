@@ -60,8 +60,8 @@ def write_dataset(
     and those come from the client's cache when the builder is started again.
 
     Args:
-        folder: where it goes; files of an earlier dataset with the names of ``configs`` are
-            replaced, or removed where this one has no such rows.
+        folder: where it goes; files of an earlier dataset, those that its manifest names and those
+            with the names of ``configs``, are replaced, or removed where this one has none such.
         files: path in the folder (``unli/train.jsonl``) to its records; generators are written
             as they come, so a dataset may be larger than the memory.
         builder: who made it, as the command line names it.
@@ -82,6 +82,7 @@ def write_dataset(
 
     Raises:
         ValueError: a file that is in no config.
+        UserError: not one record.
     """
     folder = Path(folder)
     named = {path for splits in configs.values() for path in splits.values()}
@@ -92,10 +93,13 @@ def write_dataset(
         {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
         for p in inputs
     ]
-    (folder / "manifest.json").unlink(missing_ok=True)
-    for path in (folder / name for name in named - set(files)):
+    # An earlier build may have had another split, whose rows are in this one's train. While the
+    # manifest that names them is there, a build that is killed here finds them again.
+    gone = (named | _of_manifest(folder)) - {*files, *(pages or {})}
+    for path in (folder / name for name in gone):
         if path.resolve() not in {Path(p).resolve() for p in inputs}:
             path.unlink(missing_ok=True)
+    (folder / "manifest.json").unlink(missing_ok=True)
     written = {}
     for name in sorted(files):
         rows = write_jsonl(folder / name, files[name])
@@ -103,6 +107,9 @@ def write_dataset(
     for name, text in sorted((pages or {}).items()):
         write_text(folder / name, text)
     total = sum(entry["rows"] for entry in written.values())
+    if not total:
+        why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
+        raise UserError(f"{folder}: no record is left ({why or 'the files are empty'})")
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
@@ -134,19 +141,32 @@ def require_own(folder: Path, builder: str) -> None:
     Raises:
         UserError: it holds another builder's dataset.
     """
-    path = folder / "manifest.json"
-    if not path.is_file():
-        return
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
+    found = _manifest(folder)
     there = found.get("builder", builder) if isinstance(found, dict) else "something else"
     if there != builder:
         raise UserError(
             f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "
             "overwrite; give another --output, or delete the folder"
         )
+
+
+def _manifest(folder: Path) -> object:
+    """What a folder's manifest says: nothing where there is none, ``None`` where it is no JSON."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+
+
+def _of_manifest(folder: Path) -> set[str]:
+    """The files in a folder that its manifest says it wrote."""
+    found = _manifest(folder)
+    told = (found.get("files"), found.get("pages")) if isinstance(found, dict) else ()
+    names = {name for part in told if isinstance(part, dict) for name in part}
+    return {n for n in names if (folder / n).resolve().is_relative_to(folder.resolve())}
 
 
 def sweep(folder: Path, names: Sequence[str]) -> None:

@@ -34,8 +34,8 @@ from records import RelationPair, UserError, group_of, read_records
 
 Edit = Literal["number", "value", "role", "negation"]
 
-# Neither a range (2003–04) nor a score (3–2).
-_NUMBER = re.compile(r"(?<![\w.,/–-])(?:\d[\d,.]*\d|\d)(?![\w/–-])")
+# Neither a range (2003–04), nor a score (3–2), nor a citation ([3]).
+_NUMBER = re.compile(r"(?<![\w.,/–\[-])(?:\d[\d,.]*\d|\d)(?![\w/–\]-])")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 # Behind these another number may be as true: who has won 12 has won more than 9.
 _BOUND = re.compile(

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from clients.mediawiki import MediaWiki
+from clients.polite import EndpointError
 
 COMPOSED = "Beyoncé"
 DECOMPOSED = normalize("NFD", COMPOSED)
@@ -22,6 +23,7 @@ class Handler(BaseHTTPRequestHandler):
     """Lags first, with headers in small letters; then has one page."""
 
     lagged = False
+    refusal: object = None
 
     def do_GET(self) -> None:
         titles = parse_qs(urlsplit(self.path).query)["titles"][0].split("|")
@@ -34,6 +36,8 @@ class Handler(BaseHTTPRequestHandler):
         ]
         if not Handler.lagged:
             reply = {"error": {"code": "maxlag", "info": "Waiting: 9 seconds lagged"}}
+        if Handler.refusal is not None:
+            reply = {"error": Handler.refusal}
         self.send_response(200)
         if not Handler.lagged:
             self.send_header("retry-after", "7")
@@ -48,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Handler.lagged = False
+        Handler.lagged, Handler.refusal = False, None
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/w/api.php"
         server.shutdown()
@@ -62,3 +66,11 @@ def test_a_decomposed_title_has_its_page_and_a_wait_is_read_in_any_letter_case(e
     assert [(title, page["pageid"]) for title, page in found] == [(COMPOSED, 1), (DECOMPOSED, 1)]
     assert waits == [7.0]
     assert not +dropped
+
+
+@pytest.mark.parametrize("refusal", ["too many requests", {"code": None}, {"message": "no"}, [1]])
+def test_what_a_gateway_says_in_json_is_no_refusal_of_a_title(endpoint, refusal) -> None:
+    Handler.refusal = refusal
+    client = MediaWiki(endpoint, retries=1, sleep=lambda _: None)
+    with pytest.raises(EndpointError, match="2 attempts"):
+        list(client.pages([COMPOSED], {"prop": "info"}, "pages"))

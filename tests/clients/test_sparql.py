@@ -213,6 +213,26 @@ def test_kept_answers_outlive_the_server_and_its_port(server, tmp_path):
         second.select("SELECT ?another {}")
 
 
+def test_an_answer_that_was_cut_on_disk_is_asked_for_again(server, tmp_path):
+    server.answers = [(200, {}, GOOD)]
+    client, _ = _client(server, cache_dir=tmp_path)
+    client.select("SELECT * {}")
+    (kept,) = tmp_path.rglob("*.json")
+    kept.write_bytes(kept.read_bytes()[:40])
+    assert client.select("SELECT * {}") == ROWS
+    assert len(server.seen) == 2
+
+
+def test_an_endpoint_that_moved_is_named(server):
+    """The query would be lost on the way: http://query.wikidata.org moves to https."""
+    server.answers = [(301, {"Location": "/sparql"}, "")]
+    client, waits = _client(server)
+    with pytest.raises(UserError, match=r"moved to http://.*/sparql; give that address"):
+        client.select("SELECT * {}")
+    assert len(server.seen) == 1
+    assert not waits
+
+
 def test_remote_endpoints_need_a_user_agent():
     with pytest.raises(UserError, match="user_agent"):
         SparqlClient("https://query.wikidata.org/sparql")

@@ -90,6 +90,25 @@ def test_what_an_earlier_build_wrote_and_this_one_does_not_goes(tmp_path):
         (tmp_path / "unli/dev.jsonl").write_text("{}\n")
 
 
+def test_a_split_that_another_configuration_had_goes(tmp_path):
+    """Its rows may be in train now; what no manifest names is the user's."""
+    _write(tmp_path)
+    (tmp_path / "mine.jsonl").write_text("{}\n")
+    other = {"unli": {"train": "unli/train.jsonl"}}
+    write_dataset(
+        tmp_path, {"unli/train.jsonl": PAIRS},
+        builder="pairs", configs=other, card=CARD, clients=[], dropped={}, config={}, seed=7,
+    )  # fmt: skip
+    assert (tmp_path / "mine.jsonl").exists()
+    assert not (tmp_path / "unli/dev.jsonl").exists()
+
+
+def test_a_dataset_without_a_record_is_none(tmp_path):
+    with pytest.raises(UserError, match=r"no record is left \(2 x too vague\)"):
+        _write(tmp_path, pairs=[])
+    assert not (tmp_path / "manifest.json").exists()
+
+
 def test_an_input_that_the_build_replaces_is_named_as_it_was_read(tmp_path):
     _write(tmp_path)
     path = tmp_path / "unli/train.jsonl"

@@ -53,6 +53,7 @@ def test_a_number_gives_way_to_one_of_its_kind():
         "She moved before 1921.",
         "They won 9–7 and 9-7.",
         "She moved in 1921–22.",
+        "She moved [15], as others did [3, 15].",  # notes, of which the claim says nothing
     ],
 )
 def test_a_number_that_may_be_another_as_well_stays(claim):

@@ -142,6 +142,29 @@ def test_bleached_claims_entail_no_fact(rows):
     assert all(len(r.facts) == 1 and r.label == "neutral" for r in found)
 
 
+def test_what_a_pronoun_tells_is_not_open(rows, people):
+    """ "Anna Mani was in Pune when she died" tells that Anna Mani is female."""
+    stated = re.compile(r"\b(?:fe)?male\b|\b(?:wo)?man\b")
+    told = re.compile(r"(?i)\b(?:he|his|him|she|her)\b")
+    neutral = [
+        row.premise
+        for kind in ("relation", "articles")
+        for row in rows[kind, "dev"]
+        if row.label == "neutral" and stated.search(row.hypothesis)
+    ]
+    shares = [row for row in rows["unli", "dev"] if "asked" in row.model_extra]
+    asked = [row.premise for row in shares if row.asked.startswith("P21")]
+    assert neutral
+    assert asked
+    assert not [p for p in [*neutral, *asked] if told.search(p) and not stated.search(p)]
+    sex = {person.iri: person.sex for person in people}
+    own = {"male": "a man by sex|a male individual", "female": "a woman by sex|a female individual"}
+    for row in rows["lss", "dev"]:
+        clause = re.search(own[sex[row.person]], row.claim)
+        if clause and told.search(row.reference) and not stated.search(row.reference):
+            assert clause[0] in row.annotations[0].lss, row
+
+
 def test_articles_have_all_labels_and_facts_behind_contradictions(rows):
     for split in SPLITS:
         found = rows["articles", split]

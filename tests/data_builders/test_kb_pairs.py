@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pytest
 
@@ -119,6 +120,7 @@ def test_every_person_has_a_page_with_their_facts(dataset, people):
         for prop in ("P106", "P569", "P20", "P166", "P69"):
             for value in person.facts.get(prop, ()):
                 assert value.label.removeprefix("The ") in text
+        assert not re.search(r" on \d+\b(?! [A-Z])", text)  # of a date, the year alone
 
 
 def test_a_page_without_occupation_still_names_its_person(curie):

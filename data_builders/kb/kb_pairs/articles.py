@@ -27,6 +27,7 @@ from data_builders.kb.language.wording import (
     fillers,
     slots_of,
     speak,
+    tells_sex,
     unlisted,
 )
 from records import RelationPair
@@ -151,6 +152,8 @@ class Writer:
         fact = self.world.own_value(self.rng, person)
         facts = [s.fact for s in article.told if s.fact]
         if not all(independent(told, fact) for told in facts):
+            return None
+        if fact.prop == "P21" and tells_sex(article.text):
             return None
         return article.text, self._claim(article, person, self._fact(fact))
 

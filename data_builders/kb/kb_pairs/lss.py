@@ -14,7 +14,7 @@ from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.teller import TRIES, Teller
 from data_builders.kb.kb_pairs.world import World, paragraph
 from data_builders.kb.language.statements import Fact, implies
-from data_builders.kb.language.wording import PRONOUNS, Voice, bank, slots_of, speak
+from data_builders.kb.language.wording import PRONOUNS, Voice, bank, slots_of, speak, tells_sex
 from records import Annotation, LssExample
 
 SUPPORTED, MISSING, WRONG, UNLISTED = "supported", "missing", "wrong", "unlisted"
@@ -64,6 +64,8 @@ def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
     if not clauses:
         return None
     reference = _reference(teller, person, told)
+    if tells_sex(reference) and any(f.prop == "P21" and str(f) in used for f in missing):
+        return None  # the reference's pronouns support the clause
     claim, lss = _join(teller, person, clauses)
     kept = sum(state == SUPPORTED for _, state in clauses)
     rating = round(1 + 4 * kept / len(clauses), 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from data_builders.kb.facts import Person
+from data_builders.kb.facts import DATES, Person
 from data_builders.kb.language.statements import facts_of
 from data_builders.kb.language.wording import Voice, bank, capital, speak, with_article
 from records import Passage
@@ -42,6 +42,8 @@ def page(person: Person, rng: random.Random) -> str:
         if not values:
             continue
         template = rng.choice(templates)
+        if prop in DATES and all(value.isdecimal() for value in values):
+            template = template.replace(" on {list}", " in {list}")  # of a date, the year alone
         if not sentences:
             # The first sentence needs the name, whichever property it is about.
             for pronoun, named in (("{his}", "{X's}"), ("{he}", "{X}")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
@@ -18,11 +19,14 @@ from data_builders.kb.language.wording import (
     frame,
     slots_of,
     speak,
+    tells_sex,
     unlisted,
 )
 
 # How often a kind is tried for each pair that it should give, before it is given up.
 TRIES = 30
+# How the sex of somebody is stated.
+_SEX = re.compile(r"\b(?:(?:fe)?male|(?:wo)?man)\b")
 # How often a bleached statement stands in an empty frame ("Of course, …").
 FRAMED = 0.08
 
@@ -183,7 +187,15 @@ def distinct_pairs(
             found = makers[kind](teller, person)
             if found is None or found[:2] in seen or found[0] == found[1]:
                 continue
+            if _sex_is_told(teller.told, found[0]):
+                continue
             seen.add(found[:2])
             made += 1
             yield kind, person, found
         dropped[f"{what} pair not found: {kind}"] += quota - made
+
+
+def _sex_is_told(told: list[Fact], premise: str) -> bool:
+    """Whether a hypothesis states a sex that the premise does not, though its pronouns tell it."""
+    stated = any(fact.prop == "P21" for fact in told) and not _SEX.search(premise)
+    return stated and tells_sex(premise)

@@ -42,6 +42,7 @@ _SLOT = re.compile(r"\{([^{}]+)\}")
 # A verb in the third person that does not change with the tense: no "they" before it.
 _FIXED_VERB = re.compile(r"\{X\} (has|is|was|bears|features|attracts|appears)\b")
 _UNLISTED = re.compile(r"^(\w+) \(([\d.]+)\): (.+)$")
+_OF_ONE_SEX = re.compile(r"\b(?:he|his|him|himself|she|her|herself)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,11 @@ def allows_pronoun(template: str) -> bool:
         if before and before[-1] != "," and before.split()[-1] not in BEFORE_SUBJECT:
             return False
     return True
+
+
+def tells_sex(text: str) -> bool:
+    """Whether a pronoun of the text tells the sex of whom it is about: "when she died"."""
+    return bool(_OF_ONE_SEX.search(text))
 
 
 def slots_of(template: str) -> set[str]:
