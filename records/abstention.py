@@ -20,13 +20,16 @@ _REFUSAL_MAX_WORDS = 80
 def responds(document: Document) -> bool:
     """Whether the text says anything about its topic (FActScore's abstention, by phrases).
 
-    A document may say so itself, in a field ``responds``: true or false. An empty text never does.
+    A document may say so itself, in a field ``responds``: true or false (in a table a text, in any
+    case). An empty text never does.
 
     Raises:
         UserError: something else stands in that field.
     """
     text = document.text.strip()
     said = (document.model_extra or {}).get("responds")
+    if isinstance(said, str):
+        said = {"true": True, "false": False}.get(said.strip().lower(), said)
     if not isinstance(said, bool | None):
         raise UserError(f"document {document.id}: responds: {said!r}; give true or false")
     if not text or said is not None:

@@ -47,8 +47,7 @@ def _response(row: dict, number: int) -> dict | None:
         if isinstance(row.get(field), str):
             return document_of(row, number, row[field])
     if isinstance(row.get("text"), str):  # ours, but for the id or the topic
-        own = {name: row[name] for name in ("claims", "passages") if row.get(name) is not None}
-        return document_of(row, number, row["text"], **own)
+        return row | document_of(row, number, row["text"])
     text = sampled(row)
     return None if text is None else document_of(row, number, text)
 
@@ -69,6 +68,7 @@ def _veriscore(row: dict, number: int) -> dict | None:
     ``claim_list`` holds the claims sentence by sentence, ``claim_search_results`` what was found
     for each; both have other names in some releases. A sentence without any has a line that says
     so, or null. A search result without any text is left out. ``answer`` keeps the verdict's word.
+    A text that ``abstained`` does not respond.
     """
     lists = next((row[name] for name in _CLAIM_LISTS if isinstance(row.get(name), list)), None)
     if lists is None and row.get("abstained") is not True:
@@ -94,6 +94,8 @@ def _veriscore(row: dict, number: int) -> dict | None:
                     more["contexts"] = names[text]
                 claims.append(claim | more)
     more = {"passages": passages} if hits else {}
+    if row.get("abstained") is True:
+        more["responds"] = False
     return document_of(row, number, row["response"], claims=claims, **more)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 # VeriScore's `question` tells its extraction whether a text is an answer to one; `adversary` and
-# `step` say of which training a text is, and how far that had come.
+# `step` say of which training a text is, and how far that had come; `responds`, whether it says
+# anything at all (``abstention.py``).
 KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source", "adversary", "step")
+KEPT += ("responds",)
 # The bins of FActScore's ``cat``, as it and FactReasoner spell them.
 _FREQUENCIES = {"very rare", "rare", "medium", "frequent", "very frequent", "freq", "very freq"}
 # FActScore's prompt, which is a sentence, and HALoGEN's, which is not.
@@ -46,15 +48,16 @@ def document_of(row: dict, number: int, text: str, **more: object) -> dict:
     Raises:
         ValueError: nothing says what the text is about.
     """
+    name = f"d{number}" if row.get("id") is None else str(row["id"])
     topic = topic_of(row)
     if not topic and "prompt_source" in row:  # VeriScore's texts that answer no question
-        topic = str(row.get("id", f"d{number}"))
+        topic = name
     if not topic:
         raise ValueError("topic: field required; prompt, question or input would do")
     kept = kept_of(row)
     if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
         kept.setdefault("generator", row["model"])
-    return {"id": str(row.get("id", f"d{number}")), "topic": topic, "text": text, **kept, **more}
+    return {"id": name, "topic": topic, "text": text, **kept, **more}
 
 
 def sampled(row: dict) -> str | None:

@@ -34,6 +34,10 @@ _TABLES = {".csv", ".tsv"}  # and a .txt with tabs
 _JSON = {".json", ".score"}  # ALCE's scores are JSON
 _PLAIN_TEXT = 'json: plain text; give an object a line, {"topic": "…", "text": "…"} for a document'
 _DAMAGED = (OSError, EOFError, UnicodeDecodeError, zlib.error)  # files and their .gz
+# What an empty cell of a table says something of: a text, which may be empty, and the atoms that
+# HALoGEN found none of.
+_TEXTS = ("text", "output", "response")
+_ATOMS = "hallucinated atoms"
 
 
 # What JSON's reader raises: of what is none, of a number of thousands of digits, of deep nesting.
@@ -327,7 +331,10 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
         if tabled or parquet:
             row = {name: cell for name, cell in row.items() if _there(cell)}
         if tabled:  # where an empty cell is none; Parquet has a word for none
-            row = {name: _plain(cell) for name, cell in row.items() if cell != ""}
+            empty = next((name for name in _TEXTS if row.get(name) == ""), None)
+            row = {n: _plain(cell) for n, cell in row.items() if cell != "" or n == _ATOMS}
+            if empty and not any(name in row for name in _TEXTS):
+                row[empty] = ""  # a text that says nothing, which is an abstention
         try:
             records.extend(kind.model_validate(found) for found in adapt(row, kind, number))
         except ValidationError as error:

@@ -34,9 +34,11 @@ def writing(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in REFUSED:
             raise
+        # Of a file that could not take its place: not the one beside it, which nobody knows of.
+        name = error.filename2 or error.filename or path
         raise UserError(
-            f"{error.filename or path}: cannot be written ({error.strerror}); free some space, or "
-            "give a folder that you may write to"
+            f"{name}: cannot be written ({error.strerror}); free some space, or give a folder that "
+            "you may write to"
         ) from None
 
 
@@ -124,7 +126,8 @@ def atomic_bytes(path: str | Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        with writing(path):
+            os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -63,6 +63,8 @@ def main(argv: list[str]) -> int:
     check_file(argv, "claims")
     parser = build_parser()
     arguments = parser.parse_args(argv)
+    if Path(arguments.output).is_dir():
+        raise UserError(f"output: {arguments.output} is a folder; give a file's name")
     documents = read_records(arguments.claims, Document)
     found = find_checkpoints(arguments.checkpoints)
     if "relation" not in found:

@@ -224,7 +224,7 @@ def read_documents(path: Path) -> tuple[list[DocumentView], int]:
     ranked: list[tuple[int, int, dict]] = []
     total = 0
     for line, row in iter_rows(path):
-        document = row.get("document") or {}
+        document = row["document"] if isinstance(row.get("document"), dict) else {}
         cell = (str(document.get("kind")), str(document.get("generator")))
         ranked.append((seen[cell], line, row))
         seen[cell] += 1

@@ -59,6 +59,9 @@ class Run:
         described: the options of ``held``, of which each worker makes another one; by default
             ``config``.
 
+    Raises:
+        UserError: a negative seed, which no generator of random numbers takes.
+
     Attributes:
         inputs: SHA-256 of the files and checkpoints that decide the results.
         key: hash of all that decides the results: configuration, prompts, checkpoints, data.
@@ -74,6 +77,8 @@ class Run:
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
         described: dict | None = None,
     ):
+        if isinstance(seed := config.get("seed"), int) and seed < 0:
+            raise UserError(f"seed: {seed}; give 0 or more")
         self.name = name
         self.held = held
         self.config = config

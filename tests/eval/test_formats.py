@@ -132,7 +132,7 @@ def test_veriscore_there_and_back(scored, tmp_path):
     assert first.passages[0].url == "http://x.example"
     assert first.claims[0].contexts == [first.passages[0].id]
     assert (first.topic, first.generator) == ("Who is Ann Lee?", "m")
-    assert second.claims == []
+    assert (second.claims, second.model_extra["responds"]) == ([], False)
 
 
 def test_veriscore_knows_claims_by_their_text(tmp_path):

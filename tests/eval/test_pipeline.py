@@ -243,6 +243,11 @@ def test_abstentions_are_not_scored_and_not_empty_selections():
         assert (found.precision, found.responded, found.empty_selection) == (None, False, False)
     for text in ("He said: I'm sorry.", "As an aide to the president he rose.", "No info."):
         assert responds(document(text))
+    for said in (True, "TRUE", False, "False"):  # a table has texts alone
+        told = Document(id="d", topic="Ann", text="Sorry, no.", responds=said)
+        assert responds(told) == (str(said).lower() == "true")
+    with pytest.raises(UserError, match="responds: 'yes'; give true or false"):
+        responds(Document(id="d", topic="Ann", text="Sorry, no.", responds="yes"))
 
 
 def test_texts_without_claims_or_labels_go_to_others():

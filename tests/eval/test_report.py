@@ -135,8 +135,19 @@ def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
     write_jsonl(tmp_path / "scored.jsonl", [documents[1], {"document": {}}])
     with pytest.raises(UserError, match=r"scored\.jsonl:2: document\.id"):
         build_report(tmp_path)
+    write_jsonl(tmp_path / "scored.jsonl", [{"document": 5}])
+    with pytest.raises(UserError, match=r"scored\.jsonl:1: document: Input should be"):
+        build_report(tmp_path)
     (tmp_path / "scored.jsonl").unlink()
     assert "the run folder has no scored.jsonl" in page_of(tmp_path).text
+
+
+def test_a_mark_of_direction_turns_no_number_beside_it_round(tmp_path):
+    turned = "\N{RIGHT-TO-LEFT OVERRIDE}Ann Lee"
+    html = build_report(scored_run(tmp_path, [scored_document(text=turned)])).read_text("utf-8")
+    assert "b, i, code, span { unicode-bidi: isolate; }" in html
+    assert f"<summary><b>{turned}</b> <span" in html
+    assert f"of <bdi>“{turned}”</bdi> weight +1.25" in html
 
 
 def test_a_run_without_results_is_the_users_mistake(tmp_path):

@@ -416,6 +416,8 @@ def test_core_command_keeps_every_claim(tmp_path, relation, unli):
         core_command.main([*arguments, str(relation), "--bleached", '["{topic} is."]'])
     with pytest.raises(UserError, match="no relation checkpoint"):
         core_command.main([*arguments, str(unli), "--weighting", "uniform"])
+    with pytest.raises(UserError, match=f"output: {tmp_path} is a folder; give a file's name"):
+        core_command.main([*arguments, str(relation), "--output", str(tmp_path)])
 
 
 @pytest.mark.parametrize(

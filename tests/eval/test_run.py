@@ -119,6 +119,11 @@ def test_all_that_decides_the_results_is_in_the_key(tmp_path):
     assert not (tmp_path / "out").exists(), "a run that is not entered writes nothing"
 
 
+def test_a_negative_seed_is_refused_before_anything_is_judged(tmp_path):
+    with pytest.raises(UserError, match="seed: -1; give 0 or more"):
+        Run("score", Pipeline(Given(), [Labels()]), {"seed": -1}, tmp_path)
+
+
 def test_a_text_that_can_be_no_files_name_is_no_input(tmp_path):
     texts = ["word " * 90, "a" * 300, str(tmp_path / ("b" * 300)), "two\nlines", "nul\0", ""]
     assert inputs({"template": texts, "more": "c" * 5000}) == {}

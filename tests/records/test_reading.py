@@ -79,6 +79,19 @@ def test_a_hypothesis_spelled_NA_in_a_csv_is_text(tmp_path):
     assert read_records(path, UnliPair)[0].premise == "NA"
 
 
+def test_an_empty_text_in_a_csv_is_one_that_says_nothing(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("topic,output,text\nAnn,,\nBob,,Bob sings.\n")
+    assert [d.text for d in read_records(path, Document)] == ["", "Bob sings."]
+    assert [t.text for t in read_records(path, Generation)] == ["", "Bob sings."]
+    # HALoGEN's tables of a text without atoms are there, and empty.
+    path.write_text("topic,output,atoms,hallucinated atoms\nAnn,,,\nBob,I cannot.,,\n")
+    assert [(d.text, d.claims) for d in read_records(path, Document)] == [
+        ("", []),
+        ("I cannot.", []),
+    ]
+
+
 def test_a_text_with_tabs_is_a_table_whose_quotation_marks_are_text(tmp_path):
     rows = 'sentence_A\tsentence_B\tentailment_label\n"Go\tThey "go\tNEUTRAL\n'
     (tmp_path / "pairs.txt").write_text(rows)
@@ -378,7 +391,7 @@ def test_a_json_file_is_read_row_by_row_as_a_list_or_as_objects(tmp_path):
         list(iter_rows(tmp_path / "torn.json"))
 
 
-def test_a_document_without_an_id_keeps_its_claims_and_passages(tmp_path):
+def test_a_document_without_an_id_keeps_its_fields(tmp_path):
     row = {
         "topic": "Ann",
         "text": "Ann was born. She wrote.",
@@ -390,6 +403,11 @@ def test_a_document_without_an_id_keeps_its_claims_and_passages(tmp_path):
     assert found.id == "d1"
     assert [claim.text for claim in found.claims] == ["Ann was born."]
     assert [passage.title for passage in found.passages] == ["Ann"]
+    own = {"responds": False, "domain": "films", "mine": 5}
+    lines(tmp_path / "texts.jsonl", row | own, {"id": None, "topic": "Bo", "output": "Bo."} | own)
+    ours, theirs = read_records(tmp_path / "texts.jsonl", Document)
+    assert ours.model_extra == own
+    assert (theirs.id, theirs.model_extra) == ("d2", {"responds": False})
 
 
 def test_a_category_that_is_no_list_is_one_name(tmp_path):

@@ -44,7 +44,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_json(path, {"a": float("nan")})
     with pytest.raises(TypeError):
         write_jsonl(tmp_path / "b.jsonl", [{"a": object()}])
-    assert os.listdir(tmp_path) == ["a.json"]
+    (tmp_path / "c").mkdir()
+    with pytest.raises(UserError, match=rf"^{tmp_path}/c: cannot be written \(Is a directory\)"):
+        write_json(tmp_path / "c", {})
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "c"]
     assert json.loads(path.read_text()) == {"a": 1}
 
 
