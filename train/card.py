@@ -80,6 +80,7 @@ class Training:
         intended, limits: of the module.
         command: the arguments of ``python -m train`` as they were typed.
         monitor: dev measure by which the best weights were chosen.
+        weights: which of the training's weights these are.
         curves: ``metrics.csv`` of the run; ``None`` where no step was taken.
         measures: on the dev split.
         rows: dev rows of each source.
@@ -91,6 +92,7 @@ class Training:
     limits: str
     command: Sequence[str]
     monitor: str
+    weights: str
     curves: Path | None
     measures: Measures
     rows: Mapping[str, int]
@@ -192,8 +194,8 @@ def _training(component: Component, training: Training) -> str:
     at = f" at revision `{revision}`" if revision else ""
     command = shlex.join(portable(argument) for argument in training.command)
     return (
-        f"Base model: `{portable(base)}`{at}. Seed {component.seed}. The weights are those with "
-        f"the best `{training.monitor}`.\n\n```\npython -m train {command}\n```"
+        f"Base model: `{portable(base)}`{at}. Seed {component.seed}. The weights are "
+        f"{training.weights}.\n\n```\npython -m train {command}\n```"
     )
 
 

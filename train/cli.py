@@ -106,6 +106,7 @@ class TrainCLI(LightningCLI):
             self._obey_checkpoint()
         if self.subcommand == "fit":
             self._name_sweep_run()
+            self._name_trial()
             if self.options.push_to_hub is not None:
                 check_push(self.options.push_to_hub)
             if is_first():
@@ -133,6 +134,14 @@ class TrainCLI(LightningCLI):
             self.options.export_to = f"{self.export_to}-{run}"
             self.options.name = f"{self.options.name}-{run}"
             self.options.trainer.default_root_dir = str(self.folder)
+
+    def _name_trial(self) -> None:
+        """What ``fast_dev_run`` makes of a few batches does not replace what a fit made of all."""
+        if self.options.trainer.fast_dev_run:
+            self.options.export_to = f"{self.export_to}_fast_dev_run"
+            self.options.name = f"{self.options.name}_fast_dev_run"
+            self.options.trainer.default_root_dir = str(self.folder)
+            self.options.push_to_hub = None
 
     def instantiate_classes(self) -> None:
         try:

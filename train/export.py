@@ -84,9 +84,11 @@ class Export(Callback):
 
     def _export(self, trainer: Trainer, module: ComponentModule) -> None:
         unshard(trainer, module, self.best)
+        weights = _of_step(trainer.global_step)
         if self.best.is_file():
             load_weights(module, self.best)
-        found = self._judge_and_write(trainer, module, self.to)
+            weights = f"those with the best `{module.monitor}`"
+        found = self._judge_and_write(trainer, module, self.to, weights)
         _summarise(trainer, found)
         print(f"dev: {shown(found)}\ncheckpoint: {self.to}")
         self._export_steps(trainer, module)
@@ -95,7 +97,7 @@ class Export(Callback):
         kept = self.steps.kept()
         for step, path in kept.items():
             load_weights(module, path)
-            found = self._judge_and_write(trainer, module, self._place(step))
+            found = self._judge_and_write(trainer, module, self._place(step), _of_step(step))
             print(f"step {step}, dev: {shown(found)}\ncheckpoint: {self._place(step)}")
         late = [step for step in self.steps.steps if step not in kept]
         for step in late:
@@ -110,8 +112,14 @@ class Export(Callback):
     def _place(self, step: int) -> Path:
         return self.to.with_name(f"{self.to.name}_step_{step}")
 
-    def _judge_and_write(self, trainer: Trainer, module: ComponentModule, to: Path) -> Measures:
-        """Judge the module's weights on dev, fit what dev fits, and write the folder."""
+    def _judge_and_write(
+        self, trainer: Trainer, module: ComponentModule, to: Path, weights: str
+    ) -> Measures:
+        """Judge the module's weights on dev, fit what dev fits, and write the folder.
+
+        Args:
+            weights: which they are, for the card.
+        """
         data = trainer.datamodule
         if module.strict_loading:  # all that is exported; an adapter's base may be too large
             module.float()  # as whoever loads the folder judges, also after bf16-true
@@ -127,6 +135,7 @@ class Export(Callback):
             limits=module.limits,
             command=self.arguments,
             monitor=module.monitor,
+            weights=weights,
             curves=_curves(trainer),
             measures=found,
             rows=Counter(data.sources["dev"]),
@@ -139,6 +148,10 @@ class Export(Callback):
             module.tokenizer.save_pretrained(folder)
             write_component(folder, component, write_card(folder, to, component, training))
         return found
+
+
+def _of_step(step: int) -> str:
+    return f"those of step {step}" if step else "those before the first step"
 
 
 def load_weights(module: ComponentModule, path: Path) -> None:

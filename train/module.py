@@ -320,15 +320,16 @@ class ComponentModule(LightningModule):
         """
         by_norm = gradient_clip_algorithm in (None, "norm")
         # A gradient scaler skips such steps by itself, and DeepSpeed keeps its gradients.
-        by_others = self.trainer.precision == "16-mixed" or "deepspeed" in str(
-            type(self.trainer.strategy)
-        )
-        if not by_norm or by_others:
+        if self.trainer.precision == "16-mixed" or "deepspeed" in str(type(self.trainer.strategy)):
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
             return
-        norm = float(clip_by_norm(self.trainer, optimizer, gradient_clip_val))
+        limit = max(gradient_clip_val or 0, 0)  # one that is not positive is none, as Lightning's
+        norm = float(clip_by_norm(self.trainer, optimizer, limit if by_norm else None))
         if not math.isfinite(norm):
             raise self._broken(norm, self._last_rows)
+        if limit and not by_norm:
+            # `clip_gradients` refuses a fused optimizer under autocast, whatever is to be clipped.
+            self.trainer.precision_plugin.clip_grad_by_value(optimizer, limit)
 
     def _broken(self, value: float, rows: Sequence[int]) -> UserError:
         places = self.trainer.datamodule.places("train", rows)

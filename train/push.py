@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import huggingface_hub
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub import constants  # no attribute of the package before somebody imports it
+from huggingface_hub.errors import HFValidationError, HTTPError
 from huggingface_hub.utils import validate_repo_id
 from jsonargparse import ArgumentParser
 
@@ -37,7 +38,7 @@ def check_push(repo_id: str) -> None:
         repo_id = ""
     if repo_id.count("/") != 1:
         raise UserError("--push_to_hub and --repo_id take ORG/NAME, such as my-lab/unli-minilm")
-    if huggingface_hub.constants.is_offline_mode():
+    if constants.is_offline_mode():
         raise UserError("cannot push: HF_HUB_OFFLINE is set; unset it, or leave the push out")
     if huggingface_hub.get_token() is None:
         raise UserError("cannot push: no token; run `hf auth login` or set HF_TOKEN")
@@ -55,7 +56,7 @@ def push(folder: Path, repo_id: str, private: bool = False) -> str:
         The address of the repository.
 
     Raises:
-        UserError: not a checkpoint, or the Hub refuses.
+        UserError: not a checkpoint, or the Hub refuses or cannot be reached.
     """
     check_push(repo_id)
     component = read_component(folder)
@@ -71,9 +72,10 @@ def push(folder: Path, repo_id: str, private: bool = False) -> str:
             allow_patterns=FILES,
             commit_message=f"{component.component} checkpoint",
         )
-    except (HfHubHTTPError, OSError) as error:
+    except (HTTPError, OSError) as error:  # what the Hub answers, or that nobody does
+        said = str(error).strip() or type(error).__name__
         # A server may repeat what it was sent.
-        reason = str(error).strip().splitlines()[-1].replace(huggingface_hub.get_token(), "***")
+        reason = said.splitlines()[-1].replace(huggingface_hub.get_token(), "***")
         raise UserError(f"push to {repo_id} failed: {reason}") from None
     return str(found)
 

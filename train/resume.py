@@ -64,6 +64,10 @@ class Patience(EarlyStopping):
         """Take what was counted so far, but not the patience."""
         super().load_state_dict(state_dict | {"patience": self.patience})
 
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End at once where patience was over already: the run was killed before its export."""
+        trainer.should_stop = trainer.should_stop or self.wait_count >= self.patience
+
 
 class Best(ModelCheckpoint):
     """Keeps the best weights, also of a run that goes on in another folder, or whose folder moved.
@@ -152,8 +156,10 @@ class Resume(Checkpoint):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: dict, idx: int
     ) -> None:
-        # Accumulated gradients are not in a checkpoint: save only where there are none.
-        self._gradients_left = (idx + 1) % trainer.accumulate_grad_batches != 0
+        # Accumulated gradients are not in a checkpoint: save only where there are none. An epoch's
+        # last batch is a step, however many are before it.
+        between = (idx + 1) % trainer.accumulate_grad_batches != 0
+        self._gradients_left = between and not trainer.is_last_batch
         due = trainer.global_step % self.every_n_steps == 0
         if due and not self._gradients_left and not _validation_follows(trainer, idx):
             self._save(trainer)

@@ -49,6 +49,7 @@ def training(**changes: object) -> Training:
         "limits": "Knows little.",
         "command": ["fit", "--model.lr", "1e-4"],
         "monitor": "dev/pearson",
+        "weights": "those with the best `dev/pearson`",
         "curves": None,
         "measures": {"pearson": value, "sick/pearson": {"value": 0.6, "ci95": [0.55, 0.65]}},
         "rows": {"sick": 30, "anli": 10},

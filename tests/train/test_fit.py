@@ -172,6 +172,15 @@ def test_no_step_exports_the_untrained_control(
     assert all(torch.equal(exported[name], base[name]) for name in base)
 
 
+def test_a_trial_of_a_few_batches_replaces_nothing(arguments: Callable, tmp_path: Path) -> None:
+    main(arguments("unli"))
+    made = {path: path.read_bytes() for path in tmp_path.glob("*/run/*") if path.is_file()}
+    main(arguments("unli", "--trainer.fast_dev_run", "true", "--push_to_hub", "lab/unli"))
+    assert (tmp_path / "checkpoints/run_fast_dev_run/component.json").is_file()
+    assert {path: path.read_bytes() for path in tmp_path.glob("*/run/*") if path.is_file()} == made
+    assert {path.name for path in made} >= {"last.ckpt", "best.ckpt", "component.json"}
+
+
 def test_the_best_weights_are_exported_not_the_last(arguments: Callable, tmp_path: Path) -> None:
     # A learning rate that soon destroys the model: the best dev value is not the last.
     main(arguments("unli", "--model.lr", "0.3", "--trainer.max_steps", "12", "--model.monitor",

@@ -61,13 +61,15 @@ def test_the_gradient_is_clipped_to_its_norm(steps: Callable) -> None:
     for step in steps("--trainer.gradient_clip_val", "0.01"):
         assert step["whole"] > 0.02
         assert step["clipped"] == pytest.approx(0.01, rel=1e-3)
-    for step in steps("--trainer.gradient_clip_val", "null"):
-        assert step["clipped"] == step["whole"]
+    for none in ("null", "0", "-1"):  # scaled by a negative one, it would be climbed
+        for step in steps("--trainer.gradient_clip_val", none):
+            assert step["clipped"] == step["whole"]
 
 
-def test_clipping_by_value_is_lightnings_own(steps: Callable) -> None:
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_the_gradient_is_clipped_by_value(steps: Callable, precision: str) -> None:
     options = ["--trainer.gradient_clip_val", "1e-5", "--trainer.gradient_clip_algorithm", "value"]
-    for step in steps(*options):
+    for step in steps(*options, "--trainer.precision", precision):
         assert step["largest"] == pytest.approx(1e-5)
         assert 1e-4 < step["clipped"] < step["whole"] / 10
 

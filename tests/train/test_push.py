@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +19,7 @@ import pytest
 
 from records import UserError
 from train.__main__ import main
-from train.push import check_push
+from train.push import check_push, push
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,14 @@ def test_a_push_that_cannot_succeed_is_refused_before_training(
     assert not (tmp_path / "runs").exists()
     with pytest.raises(UserError, match=said):
         check_push(repo_id)
+
+
+def test_the_command_needs_nothing_that_another_has_imported() -> None:
+    command = [sys.executable, "-m", "train", "push", "--checkpoint", "none", "--repo_id", "lab/x"]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env=offline)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("error: cannot push: HF_HUB_OFFLINE is set")
 
 
 class _Hub(BaseHTTPRequestHandler):
@@ -126,3 +138,15 @@ def test_a_push_uploads_the_files_of_the_contract(
     assert "hf_x" not in str(refused.value)
     with pytest.raises(UserError, match=r"no component\.json"):
         main(["push", "--checkpoint", str(tmp_path), "--repo_id", "lab/unli"])
+
+
+def test_a_hub_that_cannot_be_reached_is_told_in_one_line(
+    arguments: Callable, tmp_path: Path, hub: type[_Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(arguments("unli", "--trainer.max_steps", "0"))
+    with socket.socket() as nobody:  # bound, but nobody listens
+        nobody.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
+        with pytest.raises(UserError, match=r"push to lab/unli failed: .*refused"):
+            push(tmp_path / "checkpoints/run", "lab/unli")

@@ -182,6 +182,34 @@ def test_accumulated_gradients_are_never_lost(arguments: Callable, tmp_path: Pat
     assert all(torch.equal(whole[name], broken[name]) for name in whole)
 
 
+def test_the_end_of_an_epoch_is_kept_where_its_last_step_has_fewer_batches(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    # Three batches an epoch and two a step; nothing but the validations writes last.ckpt.
+    options = ["--trainer.accumulate_grad_batches", "2", *IN_EPOCHS]
+    main(arguments("unli", *options, run="whole"))
+    crash = ["--trainer.callbacks", f"[{crash_at(2, validating=False)}]"]
+    with pytest.raises(RuntimeError, match="crash"):
+        main(arguments("unli", *options, *crash, run="broken"))
+    last = tmp_path / "runs/broken/last.ckpt"
+    assert read_state(last)["step"] == 2
+    main(arguments("unli", *options, "--ckpt_path", str(last), run="broken"))
+    whole, broken = weights(tmp_path, "whole"), weights(tmp_path, "broken")
+    assert all(torch.equal(whole[name], broken[name]) for name in whole)
+
+
+def test_a_run_whose_patience_was_over_does_not_train_on(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    # As if it had been killed in its export: last.ckpt is of the validation that ended it.
+    options = ["--model.lr", "0", "--patience", "1", "--trainer.val_check_interval", "1"]
+    main(arguments("unli", *options))
+    curve = (tmp_path / "runs/run/metrics.csv").read_bytes()
+    main(arguments("unli", *options, "--ckpt_path", "last"))
+    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2
+    assert (tmp_path / "runs/run/metrics.csv").read_bytes() == curve
+
+
 def test_a_run_that_goes_on_has_the_patience_that_is_given() -> None:
     monitored = {"monitor": "dev/mse", "mode": "min"}
     stopped, given = (Patience(**monitored, patience=patience) for patience in (1, 7))

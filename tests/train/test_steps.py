@@ -44,7 +44,12 @@ def test_each_step_is_a_checkpoint_of_its_own(arguments: Callable, tmp_path: Pat
     assert weights["0"] == (tmp_path / "checkpoints/none/model.safetensors").read_bytes()
     metrics = [read_component(tmp_path / f"checkpoints/run_step_{s}").metrics for s in (0, 6)]
     assert metrics[0] != metrics[1] == read_component(tmp_path / "checkpoints/run").metrics
-    assert "# run_step_2" in (tmp_path / "checkpoints/run_step_2/README.md").read_text("utf-8")
+    said = {"none": "before the first step", "run": "with the best `dev/pearson`"}
+    said |= {"run_step_0": "before the first step", "run_step_2": "of step 2"}
+    for name, which in said.items():
+        card = (tmp_path / f"checkpoints/{name}/README.md").read_text("utf-8")
+        assert f"# {name}\n" in card
+        assert f"The weights are those {which}." in card
 
 
 @pytest.mark.parametrize(("step", "validating"), [(2, False), (3, True)])
