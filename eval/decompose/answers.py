@@ -34,13 +34,14 @@ _LABEL = (
     r"(?:facts?|(?:sub-?)?claims?|propositions?|statements?|sentences?)"
 )
 _MARK = re.compile(
-    rf"(?:\d{{1,2}}\\?[.):]\s+(?:[-•]\s+)?|\d{{1,2}}[、．]\s*|[-*•–—−·‣⁃◦▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
-    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,2}}[\])]\s+|\(?[a-z]\)\s+|(?-i:[a-z]\.\s+(?=[\"“A-Z]))"
-    rf"|{_LABEL}\s*#?\d{{1,2}}\s*[.):-]\s*)",
+    rf"(?:(?:\d{{1,3}}\\?[.)]|\d{{1,2}}:)\s+(?:[-•]\s+)?|\d{{1,3}}[、．]\s*|\d{{1,3}}[.)](?=[\"“A-Z])"
+    rf"|[-*•–—−·‣⁃◦▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
+    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,3}}[\])]\s+|\(?[a-z]\)\s+|(?-i:[a-z]\.\s+(?=[\"“A-Z]))"
+    rf"|{_LABEL}\s*#?\d{{1,3}}\s*[.):-]\s*)",
     re.IGNORECASE,
 )
 _INLINE_BULLET = re.compile(r"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*)(?=[\"“A-Z])")
-_INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,2})[.)]\s+(?=[\"“A-Z])")
+_INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,3})[.)]\s+(?=[\"“A-Z])")
 
 # "Facts:" before the list, with or without its first words behind it.
 _LEAD = re.compile(
@@ -92,7 +93,9 @@ _ENDED = re.compile(r"[.!?…][\"'”’)\]]*$")
 # No claim ends so; the answer was cut there, or a longer text was cut at a full stop.
 _OPEN = re.compile(
     r"(?:[,;(–-]|\b(?:a|an|the|of|in|on|at|to|for|from|by|with|as|and|or|but|that|which|who|was|were"
-    r"|is|are|his|her|its|their)|\b(?:Dr|Mr|Mrs|Ms|St|Prof|Gen|Col|Lt|Rev|No|vs)\.)$"
+    r"|is|are|his|her|its|their)|\b(?:Dr|Mr|Mrs|Ms|Prof|Gen|Col|Lt|Rev|vs)\."
+    # "She was born in St." is cut; "Dr. No." and "Wall St." are whole.
+    r"|\b[a-z]+ (?:St|No)\.)$"
 )
 
 
@@ -196,7 +199,7 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
     after_blank = True
     aside = False
     for raw in text.splitlines():
-        line = re.sub(r"^\*\*(\d{1,2}[.)])\*\*", r"\1", raw.strip())
+        line = re.sub(r"^\*\*(\d{1,3}[.)])\*\*", r"\1", raw.strip())
         mark = _MARK.match(line)
         if _ASIDE.match(line):
             aside = True

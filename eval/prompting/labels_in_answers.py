@@ -33,7 +33,8 @@ _LEAD = re.compile(
 )
 _NEGATION = re.compile(
     r"(?:\b(?:not|cannot|never|neither|nor)|n['’]t)"
-    r"(?: (?:be|been|(?!only)\w+ly|well|considered|deemed|said to be|regarded as))*$"
+    r"(?: (?:be|been|(?!only)\w+ly|well|at all|yet|considered|deemed|said to be|regarded as"
+    r"|(?:marked|rated|labell?ed)(?: as)?|\w+ed or))*$"
 )
 # "only partly [Supported]" is another label than those that were asked for.
 _IN_PART = re.compile(
@@ -42,15 +43,24 @@ _IN_PART = re.compile(
 _IN_PART_BEHIND = re.compile(
     r"\W*(?:partially|partly|mostly|largely|somewhat|in part)\b", re.IGNORECASE
 )
-# "It is unclear whether it is …", "There is no evidence that it is …", "I don't think it is …".
-_MORE = r"(?:[ \"“]+(?!(?:so|hence|thus|therefore|then)\b)[\w'’-]+)"
+# "It is unclear whether it is …", "There is no evidence that it is …", "I don't think it is …",
+# "It cannot be verified as …", "This does not mean that it is …", "It would be wrong to call it …".
+_MORE = r"(?:[ \"“]+(?!(?:so|hence|thus|therefore|then|but)\b)[\w'’-]+)"
+_NOT = r"(?:not|cannot|\w+n['’]t)"
 _DOUBT = (
     rf"\b(?:(?:if|whether|unless|unclear){_MORE}{{0,6}}?"
-    rf"|(?:nothing|none|(?:no|not enough|insufficient) \w+){_MORE}{{0,4}}?"
-    rf" (?:that|to say|makes?|suggests?|shows?|proves?|indicates?|says?){_MORE}{{0,4}}?"
-    rf"|(?:not|cannot|\w+n['’]t) (?:think|believe|say|(?:confirm|verify) that){_MORE}{{0,4}}?)"
+    rf"|(?:nothing|none|(?:no|{_NOT} (?:\w+ )?enough|insufficient) \w+){_MORE}{{0,4}}?"
+    rf" (?:that|to (?:say|call|deem|mark)|makes?|suggests?|shows?|proves?|indicates?|says?)"
+    rf"{_MORE}{{0,4}}?"
+    rf"|{_NOT} (?:think|believe|say|(?:confirm|verify) that){_MORE}{{0,4}}?"
+    rf"|{_NOT} (?:be |been )?(?:proven|(?:\w+ed|known|shown|proven) (?:as|to be))"
+    rf"|{_NOT} (?:know|state|show|prove|mean|imply) (?:that )?(?:it|this|the \w+) is"
+    rf"|(?:hard|impossible|wrong|incorrect|unlikely|doubtful|{_NOT} (?:accurate|possible|correct"
+    rf"|sure|certain)) (?:that|to){_MORE}{{0,5}}?|far from)"
 )
 _DOUBTED = re.compile(rf"{_DOUBT}$")
+# "Supported: No", "Is it [Supported]? No.", {"supported": false}
+_DENIED = re.compile(r"\W*\b(?:no|false)\b\s*(?:[^\w\s'’-]|$)", re.IGNORECASE)
 # "[Supported] if the STATEMENT is …": what a label means, not which one it is.
 _CONDITION = re.compile(r"\W*(?:if|only if|when|otherwise|unless)\b", re.IGNORECASE)
 _FIRST_SENTENCE = re.compile(r".*?[.!](?=\s|$)")
@@ -62,16 +72,18 @@ _BETWEEN_CHOICES = re.compile(r"(?:or|and|vs)?", re.ASCII)
 # "True or False?": the question itself, or a choice that is left open; "partly true".
 _OPEN = re.compile(
     r"\btrue\s*(?:or|/)\s*false\b|\bneither true nor false\b"
-    r"|\b(?:partially|partly|mostly|largely|somewhat|hardly|barely|half|far from)"
+    r"|\b(?:partially|partly|mostly|largely|somewhat|hardly|barely|half)"
     r"[ -](?:true|false)\b"
     rf"|{_DOUBT}[ \"“*]+(?:true|false)\b(?: or (?:false|true|not)\b)?"
 )
 _OPENS_WITH = re.compile(r"\W*(?:(?:output|answer)\W+)?(true|false)\b(?![ -]\w)")
-_TRUTH = re.compile(r"((?:\b(?:can)?not|n['’]t) (?:\w+ )?|\bun|\b)(true|false)\b")
+_TRUTH = re.compile(r"((?:\b(?:can)?not|n['’]t) (?:be )?(?:\w+ )?|\bun|\b)(true|false)\b")
 _FIRST_WORD = re.compile(r"\W*(yes|no)\b(?!\s*(?:/|or\b|and\b)\s*(?:yes|no)\b)")
-# "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'.
+# "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'; a sum such as
+# "2 of 5 claims are [Supported]" is of no claim.
 _NUMBERED = re.compile(
-    r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d)\W*?((?:\[|\b[a-z]).*)$", re.IGNORECASE
+    r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d| +(?:(?:out )?of|claims?)\b)\W*?((?:\[|\b[a-z]).*)$",
+    re.IGNORECASE,
 )
 # Where a list in one line, as of JSON, has its next item.
 _NEXT = re.compile(
@@ -239,7 +251,9 @@ def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
         if not label or (place >= len(pieces) and not (led or start == 0)):
             continue
         rest = _plain(line[len(piece) :]) if place >= len(pieces) else ""
-        if _RESERVATION.search(rest) or any(
+        if rest and (_RESERVATION.search(rest) or _DENIED.match(line, len(piece))):
+            continue
+        if any(
             re.search(rf"\b{re.escape(name)}\b", rest)
             for name, other in labels.items()
             if other != label
@@ -263,6 +277,7 @@ def _mention(
         _IN_PART.search(before)
         or _IN_PART_BEHIND.match(line, mark.end())
         or _DOUBTED.search(_plain(clause))
+        or _DENIED.match(line, mark.end())
     ):
         content = f"perhaps {content}"
     place = (start + mark.start(), start + mark.end())

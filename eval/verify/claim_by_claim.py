@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     """A claim that is to be judged.
 
     Attributes:
-        row: place of its document in the batch.
+        row: the same for claims that may stand in one prompt: their document's place in the batch.
         passages: what it is judged by, best first; empty where the verifier reads none.
     """
 

@@ -25,6 +25,11 @@ SHAPES = {
     "en dashes": (f"– {A}\n– {B}", [A, B]),
     "dashes without a space": (f"-{A}\n-{B}", [A, B]),
     "numbers": (f"1. {A}\n2. {B}", [A, B]),
+    "numbers without a space": (f"1.{A}\n2.{B}", [A, B]),
+    "more than 99": (
+        "\n".join(f"{n}. She painted picture {n}." for n in range(1, 121)),
+        [f"She painted picture {n}." for n in range(1, 121)],
+    ),
     "numbers and brackets": (f"1) {A}\n2) {B}", [A, B]),
     "numbers in brackets": (f"(1) {A}\n(2) {B}", [A, B]),
     "numbers in square brackets": (f"[1] {A}\n[2] {B}", [A, B]),
@@ -104,6 +109,11 @@ SHAPES = {
     ),
     "cut": (f"- {A}\n- {B}\n- She was a member of the", [A, B]),
     "cut behind a title": (f"- {A}\n- She met Dr.", [A]),
+    "cut behind a saint": (f"- {A}\n- She lived in St.", [A]),
+    "names that end as a cut does": (
+        "- She was in Dr. No.\n- She lived in Wall St.",
+        ["She was in Dr. No.", "She lived in Wall St."],
+    ),
     "cut in the first": ("- Ann Lee was a", Failed(NO_LIST)),
     "without full stops": (f"- {A[:-1]}\n- {B[:-1]}", [A[:-1], B[:-1]]),
     "nothing verifiable": ("No verifiable claim.", []),

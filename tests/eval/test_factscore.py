@@ -59,6 +59,12 @@ CLAIMS = [
         ("There is not enough information to say that it is true.", None),
         ("I don't think that it is true.", None),
         ("There is no mention of it, so the answer is False.", False),
+        ("It cannot be verified as true.", None),
+        ("It has not been proven true.", None),
+        ("We do not know that it is true.", None),
+        ("It is unlikely to be true.", None),
+        ("It is far from true.", None),
+        ("This cannot be considered true.", False),
         ("It is partially true.", None),
         ("It is neither true nor false.", None),
         ("The context does not mention it.", None),  # published: a guess that it is false

@@ -37,6 +37,8 @@ YES, NO, OPEN = "supported", "contradicted", "undecided"
             [YES, YES],
         ),
         ("[1] Supported\n[2] Contradicted", [YES, NO]),
+        # A sum behind the answer is no label of a claim.
+        ("1. [Supported]\n2. [Contradicted]\n2 of 2 claims are [Supported].", [YES, NO]),
     ],
 )
 def test_answers_of_many_shapes(text, labels):

@@ -53,7 +53,7 @@ class DFActScore:
             ``contexts`` with the best first, instead of those that share most words with it.
 
     Raises:
-        UserError: a number is out of range, or a verifier with a threshold.
+        UserError: a number is out of range, or a verifier with a threshold or of two verdicts.
     """
 
     judges_sets = True
@@ -74,6 +74,10 @@ class DFActScore:
             raise UserError(f"per_title: must be 1 or more, not {per_title}")
         if threshold is not None and isinstance(entailment, ClaimByClaim):
             raise UserError("threshold: a verifier gives no probability; take it out")
+        if getattr(entailment, "nonparametric", None) is not None:
+            raise UserError(
+                "entailment: with nonparametric it gives two verdicts a claim; set that to null"
+            )
         self.entailment = entailment
         self.group = group
         self.threshold = threshold

@@ -151,16 +151,24 @@ def _by_verifier(
     passages: Sequence[Sequence[Passage]],
     pairings: Sequence[Pairing],
 ) -> list[Outcome]:
-    """All passages of a pairing in one question."""
-    asked = [
-        Asked(row, documents[row], claims[row][place], [passages[row][k] for k in own])
-        for row, place, _, own in pairings
-    ]
+    """All passages of a pairing in one question.
+
+    Each title counts as a document: a verifier that asks about several claims of a document at a
+    time shows the passages of all of them, and no title is to be judged by another one's.
+    """
+    order = sorted(range(len(pairings)), key=lambda n: (pairings[n].row, pairings[n].column))
+    titles: dict[tuple[int, int], int] = {}
+    asked = []
+    for row, place, column, own in (pairings[n] for n in order):
+        number = titles.setdefault((row, column), len(titles))
+        chosen = [passages[row][k] for k in own]
+        asked.append(Asked(number, documents[row], claims[row][place], chosen))
+    verdicts = dict(zip(order, verifier.judge(asked) if asked else (), strict=True))
     found = []
-    for pairing, verdict in zip(pairings, verifier.judge(asked) if asked else (), strict=True):
-        supported = verdict.label == "supported"
-        support = math.nan if verdict.label == "failed" else float(supported)
-        found.append(Outcome(support, supported, tuple(pairing.passages)))
+    for number, pairing in enumerate(pairings):
+        label = verdicts[number].label
+        support = math.nan if label == "failed" else float(label == "supported")
+        found.append(Outcome(support, label == "supported", tuple(pairing.passages)))
     return found
 
 
