@@ -463,6 +463,7 @@ def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
     ("rows", "options", "message"),
     [
         ([], {"sets": {}}, "sets: none; give at least one"),
+        ([], {"sets": {"set": []}}, "sets: set: no file; give one, or leave the set out"),
         ([], {"units": -1}, "units: -1"),
         ([], {"assessors": {"overlap": Oracle()}}, "assessors: 'overlap' is a control's name"),
         ([{"a": 1}], {}, "set.jsonl:1: text: field required; a text in output or response"),

@@ -156,6 +156,14 @@ def test_the_tables_by_hand(sets):
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(file.results)
 
 
+def test_documents_of_one_topic_are_all_counted_in_the_tests(sets):
+    rows = [json.loads(line) for line in Path("bios.jsonl").read_text("utf-8").splitlines()]
+    write_jsonl("bios.jsonl", [row | {"topic": "one"} for row in rows])
+    file = experiment(sets).run(Path("run"), {})
+    for metric in ("accuracy", "balanced_accuracy"):
+        assert value_of(file, "A", metric, against="B")[:2] == (0.5, 2), metric
+
+
 def test_relations_are_swapped_and_challengers_are_tested_against_the_others(sets):
     assessors = {"FR": FactReasoner(Marks()), "vote": Majority(Marks()), "A": Script(A)}
     swapped = {"sure": Marks(0.95), "unsure": Marks(0.4)}

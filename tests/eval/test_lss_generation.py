@@ -189,6 +189,21 @@ def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
     assert difference.ci95 == pytest.approx((-1 / 2, 1 / 2))
 
 
+def test_a_difference_counts_what_failed_on_either_side(tmp_path) -> None:
+    rows = [{"reference": f"Reference {n}.", "claim": "It rained."} for n in (1, 2)]
+    write_jsonl(tmp_path / "kept.jsonl", rows)
+    write_jsonl(tmp_path / "lost.jsonl", [rows[0], rows[1] | {"claim": "It snowed."}])
+    files = {name: str(tmp_path / f"{name}.jsonl") for name in ("lost", "kept")}
+    engines = {"played": Answers({"It rained.": "It rained."})}
+    found = run(tmp_path, engines=engines, annotations=[], claims=files)
+
+    def row(name, against=None):
+        return found["claims", "bleu", "played", name, "all", against]
+
+    assert [row("lost").failed, row("kept").failed] == [1, 0]
+    assert (row("kept", "lost").failed, row("kept", "lost").n) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -234,6 +234,36 @@ def test_without_a_gain_nothing_is_said_of_the_defence(config):
     assert "held:" not in said
 
 
+class Unsure(NotEmpty):
+    """The same, but it can judge no claim of one adversary's texts."""
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> list[list[Selection]]:
+        lost = {"selected": False, "reason": "failed"}
+        found = super().__call__(documents, claims)
+        return [
+            [one.model_copy(update=lost) for one in own] if document.kind == TOLD else own
+            for document, own in zip(documents, found, strict=True)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        # Nothing was gained by the only adversary that could be judged with it.
+        ("a0.jsonl", "Whether unsure held cannot be said: where training gained, no gain with it"),
+        ("a20.jsonl", "unsure held: with it no gain over the start is above 0 at any step, but 1"),
+    ],
+)
+def test_a_defence_has_not_held_where_it_could_not_be_judged(config, last, said):
+    adversaries = {EMPTY: {0: ["a0.jsonl"], 20: [last]}, TOLD: {0: ["b0.jsonl"], 20: ["b20.jsonl"]}}
+    unsure = {"unsure": {"class_path": "tests.eval.test_optimise.Unsure"}}
+    options = {"adversaries": adversaries, "defences": unsure}
+    run(config, "out", *(f"--experiment.{k}={json.dumps(v)}" for k, v in options.items()))
+    assert said in OptimisePage().told(read_results("out/results.json"))
+
+
 def test_a_single_topic_shows_nothing(config, capsys):
     run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
     told = capsys.readouterr()

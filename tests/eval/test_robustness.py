@@ -328,6 +328,8 @@ def test_a_curve_needs_its_twins_and_something_corrupted(here):
     write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
     clean = {"id": "t", "topic": "Ann", "kind": "clean", "text": "x"}
     broken = {"id": "c", "topic": "Ann", "kind": "corrupted", "text": "y", "clean": "t", "k": 0}
+    with pytest.raises(UserError, match="curves: added: no text; give files, or leave the curve"):
+        robustness(normal, curves={"added": []}).run(Path("run"), {})
     for rows, said in (
         ([broken], "curves: added: no clean twin 't' in curve.jsonl"),
         ([clean], "curves: added: no row has `clean` and `k`"),

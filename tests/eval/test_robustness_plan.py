@@ -171,6 +171,7 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
         capsys,
         curves={"added": ["curve.jsonl"]},
         targets=[Target(kind="info", selection="core")],
+        rising=["far", "corected"],
         training_logs={"unli": "empty"},
         by=["group", "bin"],
     )
@@ -178,10 +179,11 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
         "gain: far: shares 0 of 1 topics with normal texts, so that all are compared with all, "
         "unpaired",
         "curves: added: 1 of 3 texts lack some k of 0, 2",
+        "rising: the run has no kind 'corected'",
         "targets: info: the run has no selection 'core'",
         "training_logs: unli: empty has no metrics.csv",
         "gain: info: no text could be judged by labels",
-        "gain: far: no text could be judged by labels",
+        "rise: far: no text could be judged by labels",
         "curves: added: 0 of 3 topics count by labels, of the others a text at some k has no score",
     ]
 

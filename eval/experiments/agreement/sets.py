@@ -66,8 +66,10 @@ def read_sets(
         left_out: counts what is not judged, by the reason.
 
     Raises:
-        UserError: a file that cannot be read, or no claim with a label.
+        UserError: no file, one that cannot be read, or no claim with a label.
     """
+    if not files:
+        raise UserError(f"sets: {name}: no file; give one, or leave the set out")
     read = [document for file in files for document in _read(file)]
     documents = _joined(read)
     by_passage = list(_by_passage(documents))

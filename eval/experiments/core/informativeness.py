@@ -233,9 +233,15 @@ def measures_of(
 
     compared = {name: {classes[i], classes[j]} for (i, j), name in names.items()}
     compared |= {first: set(classes)} | {name: {name} for name in classes}
-    entered = {name: {t for c, t, _ in rows if c in own} for name, own in compared.items()}
+    having = {name: {t for c, t, _ in rows if c == name} for name in classes}
+
+    def entered(metric: str, name: str) -> int:
+        """Topics of which something enters; pairs are of one topic, which has both classes."""
+        own = [having[one] for one in compared[name]]
+        return len(set.intersection(*own) if metric == "in_order" else set.union(*own))
+
     values = bootstrap(statistics, topic, seed=seed)
-    return {name: (len(entered[name[1]]), value) for name, value in values.items()}
+    return {name: (entered(*name), value) for name, value in values.items()}
 
 
 def _pairs_in_order(

@@ -300,7 +300,8 @@ def _pooled_difference(
         brier = one[4] / one[5] - other[4] / other[5] if both else math.nan
         return found | {"brier": brier}
 
-    n = _distinct(topics, tables[0][:, :4].sum(axis=1) > 0)
+    # Documents, as of the tests beside it.
+    n = int((tables[0][:, :4].sum(axis=1) > 0).sum())
     shared = {**_sides(*names), "n": n, "failed": alone}
     found = bootstrap(statistics, topics, seed=seed)
     return [

@@ -234,6 +234,7 @@ def by_generator(
 
     for key, value in bootstrap(statistics, references, seed=seed).items():
         metric, name, against = key
-        failed = sum(lss is None for lss in found[name])
+        sides = (name,) if against is None else (name, against)
+        failed = sum(lss is None for side in sides for lss in found[side])
         counts = {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
         yield {"metric": metric, "generator": name, "against": against, **counts, **value}

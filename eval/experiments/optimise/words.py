@@ -49,12 +49,17 @@ def headline(own: Steps) -> str:
         text += "."
     for defence in own.defences[1:]:
         through = gamed(own, defence)
+        unknown = [pair for pair in without or every if not _measured(own, defence, pair)]
         if through:
             text += f" {defence} did not hold: with it {_told(own, defence, through, every)}."
-        elif not _measured(own, defence, every):
-            text += f" Whether {defence} held cannot be said: no gain with it has an interval."
+        elif len(unknown) == len(without or every):
+            where = "where training gained, " * bool(without)
+            text += f" Whether {defence} held cannot be said: {where}no gain with it has an "
+            text += "interval."
         elif without:
-            text += f" {defence} held: with it no gain over the start is above 0 at any step."
+            text += f" {defence} held: with it no gain over the start is above 0 at any step"
+            text += f", but {len(unknown)} of the pairs that gained cannot be told" * bool(unknown)
+            text += "."
         else:
             text += f" With {defence} no gain is above 0 either, which does not show that it holds."
     return text
@@ -69,8 +74,8 @@ def _told(own: Steps, defence: str, pairs: list[Pair], every: list[Pair]) -> str
     )
 
 
-def _measured(own: Steps, defence: str, every: list[Pair]) -> bool:
-    return any(above_0(own.most((m, defence), a)) is not None for m, a in every)
+def _measured(own: Steps, defence: str, pair: Pair) -> bool:
+    return above_0(own.most((pair[0], defence), pair[1])) is not None
 
 
 def _of_pair(own: Steps, metric: str, adversary: str) -> str:

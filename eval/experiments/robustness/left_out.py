@@ -69,10 +69,16 @@ def of_strata(kept: Sequence[Document], by: Sequence[str]) -> Iterator[str]:
 
 
 def of_options(
-    kept: Sequence[Document], defences: Collection[str], targets: Sequence[Mapping]
+    kept: Sequence[Document],
+    defences: Collection[str],
+    targets: Sequence[Mapping],
+    rising: Sequence[str],
 ) -> Iterator[str]:
-    """Targets of kinds and defences that the run does not have."""
+    """Targets of kinds and defences that the run does not have, and rising kinds without a text."""
     kinds = {document.kind for document in kept}
+    for kind in rising:
+        if kind not in kinds:
+            yield f"rising: the run has no kind {kind!r}"
     for target in targets:
         for field, known in (("kind", kinds), ("selection", defences)):
             if target[field] not in known:
@@ -109,11 +115,12 @@ def of_values(
         if not whole or {*place} & {*controls}:
             continue
         shown = f"{place[0]}{'' if place[1] == NONE else f' with {place[1]}'}"
-        if row["metric"] == "gain" and row["against"] != CLEAN:
+        if row["metric"] in ("gain", "rise") and row["against"] != CLEAN:
+            what = f"{row['metric']}: {row['kind']}"
             if row["value"] is None:
-                lacking[f"gain: {row['kind']}: no text could be judged by"].append(shown)
+                lacking[f"{what}: no text could be judged by"].append(shown)
             elif row["ci95"] is None:
-                lacking[f"gain: {row['kind']}: too few topics for an interval by"].append(shown)
+                lacking[f"{what}: too few topics for an interval by"].append(shown)
         if row["metric"] == "break_even" and row["n"] < topics[row["kind"]]:
             told = f"curves: {row['kind']}: {row['n']} of {topics[row['kind']]} topics count by"
             lacking[told].append(shown)

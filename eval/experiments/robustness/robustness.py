@@ -220,7 +220,8 @@ class Robustness(Experiment):
         documents = self.documents()
         topics = {document.topic for document in documents}
         curves = {name: self._curve(name, files, topics) for name, files in self.curves.items()}
-        self._leave_out(left_out.of_options(documents, self.defences, self._targets()))
+        targets = self._targets()
+        self._leave_out(left_out.of_options(documents, self.defences, targets, self.rising))
         if list(self.by) != list(EVERY_FIELD):  # the default asks for nothing
             self._leave_out(left_out.of_strata(documents, self.by))
         return documents, curves
@@ -331,9 +332,11 @@ class Robustness(Experiment):
         Raises:
             BadInput: a row with a ``clean`` and ``k`` that say no place on a curve.
             UserError: a twin is missing, or has two texts of one k, nothing is corrupted, or
-                nothing is of the topics.
+                nothing is there, or of the topics.
         """
         every = [d for path in files for d in _of_curve(path)]
+        if not every:
+            raise UserError(f"curves: {name}: no text; give files, or leave the curve out")
         found = [d for d in every if not self._draws() or d.topic in topics]
         if not found:
             raise UserError(f"curves: {name}: no text of the {len(topics)} topics that are drawn")
