@@ -291,8 +291,8 @@ def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
     found = (1 - below_true / true.sum() + below_false / (~true).sum()) / 2
     found[1:-1][np.diff(ordered) == 0] = -1.0
     cut = int(np.argmax(found))
-    if cut in (0, len(ordered)):
-        return float(ordered[0]) if cut == 0 else float(np.nextafter(ordered[-1], np.inf))
+    if cut == 0:  # the cut above all scores is no better
+        return float(ordered[0])
     return float((ordered[cut - 1] + ordered[cut]) / 2)
 
 

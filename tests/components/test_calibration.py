@@ -41,6 +41,8 @@ def test_classes_recover_temperature_and_shift_from_three_classes_and_from_two()
         temperature, shift = fit_classes(shifted, labels)
         assert temperature == pytest.approx(3, rel=0.1)
         assert shift == pytest.approx(-0.5, abs=0.1)
+    # Logits may also say too little.
+    assert fit_classes(truth / 4, target)[0] == pytest.approx(1 / 4, rel=0.1)
     predicted = probabilities(shifted, *fit_classes(shifted, two_class))
     assert expected_calibration_error(predicted[:, 0], (target == 0) * 1.0) < 0.02
 
@@ -58,6 +60,14 @@ def test_shares_of_classes_are_fitted_as_shares():
     assert fit_classes(shifted, target) == fit_classes(shifted, np.eye(4)[target])
 
 
+def test_temperatures_stay_within_their_bounds():
+    truth = np.random.default_rng(0).normal(size=(200, 3)) * 2
+    sure = truth.argmax(axis=1)
+    assert fit_classes(truth / 1000, sure)[0] == pytest.approx(0.05)
+    assert fit_classes(truth, (sure + 1) % 3)[0] == pytest.approx(20)
+    assert fit_platt(truth[:, 0] / 1000, truth[:, 0] > 0)[0] == pytest.approx(0.01)
+
+
 def test_one_class_alone_is_not_shifted():
     logits = np.random.default_rng(0).normal(size=(50, 3))
     assert fit_classes(logits, np.zeros(50, dtype=int))[1] == 0
@@ -73,3 +83,9 @@ def test_the_order_of_rows_of_one_prediction_changes_no_error():
     votes = np.repeat([0.0, 2 / 3], (10, 20))
     true = np.repeat([0.0, 1.0], (20, 10))
     assert expected_calibration_error(votes, true) == pytest.approx(2 / 3 * (2 / 3 - 1 / 2))
+
+
+def test_gaps_of_either_side_add_to_the_error():
+    predicted, observed = np.array([0.2, 0.8]), np.array([0.5, 0.5])
+    assert expected_calibration_error(predicted, observed) == pytest.approx(0.3)
+    assert np.isnan(expected_calibration_error(np.empty(0), np.empty(0)))

@@ -8,9 +8,12 @@ import pytest
 from components.calibration import expected_calibration_error, fit_classes, probabilities
 from components.measures import (
     adversary_measures,
+    bag_scores,
     lss_measures,
+    preference_measures,
     relation_measures,
     sentence_bleu_of,
+    target_measures,
     unli_measures,
 )
 from records import LssExample
@@ -24,6 +27,11 @@ def test_unli_keys_and_values():
     assert found["mse"]["value"] == 0
     constant = unli_measures(np.full(4, 0.5), label, range(4), resamples=5)
     assert constant["pearson"] == {"value": None, "ci95": None}
+    assert constant["mse"]["value"] == pytest.approx((0.4**2 + 0.1**2) / 2)
+    assert constant["ece"]["value"] == pytest.approx(0)  # labels of 0.5 in the mean
+    order = unli_measures(label**3, label, range(4), resamples=0)
+    assert order["spearman"]["value"] == pytest.approx(1)
+    assert order["pearson"]["value"] < 0.99
 
 
 def test_relation_three_classes_and_two():
@@ -34,8 +42,12 @@ def test_relation_three_classes_and_two():
     assert three["accuracy"]["value"] == 0.75
     assert three["macro_f1"]["value"] == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
     assert three["entailment_auroc"]["value"] == 1
+    assert three["brier"]["value"] == pytest.approx((0.2**2 + 0.2**2 + 0.1**2 + 0.6**2) / 4)
+    # Of the called class; two rows of one probability share a bin.
+    assert three["ece"]["value"] == pytest.approx((0.2 + 0.3 + 0.3 + 0.6) / 4)
     two = relation_measures(predicted, ["entailment", *["not_entailment"] * 3], range(4), 5)
     assert list(two) == ["entailment_auroc", "brier", "ece"]
+    assert two["ece"]["value"] == pytest.approx((0.2 + 0.2 + 0.1 + 0.6) / 4)
 
 
 def test_calibration_error_has_equal_mass_bins():
@@ -55,7 +67,9 @@ def test_temperature_is_recovered():
 def test_bleu_of_lss():
     assert sentence_bleu_of("Ann won the race today .", "Ann won the race today .") == 1
     assert sentence_bleu_of("Ann won the race today .", "") == 0
-    assert 0 < sentence_bleu_of("Ann won the race today .", "Ann won the race") < 1
+    # All n-grams are the claim's; what is left is the brevity penalty exp(1 - 6 / 4).
+    brief = sentence_bleu_of("Ann won the race today .", "Ann won the race")
+    assert brief == pytest.approx(math.exp(-1 / 2))
 
 
 def lss_example(claim, *lss, ratings=(), stars=()):
@@ -79,7 +93,8 @@ def test_lss_measures():
         "rouge_l_best", "rouge_l_mean", "bleu_best", "bleu_mean", "subsequence_share",
     ]  # fmt: skip
     assert found["pearson_bleu_rating"]["value"] == pytest.approx(1)
-    assert found["word_f1"]["value"] == pytest.approx(2 / 3)
+    for name in ("word_precision", "word_recall", "word_f1"):
+        assert found[name]["value"] == pytest.approx(2 / 3)
     assert found["subsequence_share"]["value"] == pytest.approx(2 / 3)
     assert found["rouge_l_best"]["value"] == pytest.approx((1 + 1 + 0.5) / 3)
 
@@ -95,6 +110,28 @@ def test_lss_against_the_best_and_the_mean_human():
     assert value["rouge_l_best"] == value["bleu_best"] == 1
     assert value["rouge_l_mean"] == pytest.approx((4 / 7 + 1 + 0) / 3)
     assert value["bleu_mean"] < 1
+    longer = lss_measures([lss_example(record.claim, "Ann won the race")], [record.claim], False, 0)
+    assert longer["word_precision"]["value"] == pytest.approx(4 / 5)
+    # Of 5, 4, 3 and 2 n-grams 4, 2, 1 and none, by method 4 as good as 1 / (2 * 5 / ln 5).
+    expected = (4 / 5 * 2 / 4 * 1 / 3 * (math.log(5) / 5 / 2) / 2) ** (1 / 4)
+    assert longer["bleu_best"]["value"] == pytest.approx(expected)
+
+
+def test_ratings_count_by_their_mean():
+    records = [
+        lss_example("Ann won the long race", "Ann won", "Ann won", ratings=[2, 2]),
+        lss_example("Bob lost the long race", "Bob lost", ratings=[3]),
+    ]
+    predicted = ["Ann won the long", "Bob lost the long race"]
+    assert lss_measures(records, predicted)["spearman_bleu_rating"]["value"] == pytest.approx(1)
+    # Of metric(claim, LSS): the second claim has words that its LSS does not.
+    turned = [records[0].claim, "Bob lost the race"]
+    assert lss_measures(records, turned)["pearson_bleu_rating"]["value"] == pytest.approx(-1)
+
+
+def test_words_without_order_are_counted_as_often_as_they_are_there():
+    found = bag_scores(["Ann has won", "won won"], "Ann won today")
+    assert found == [pytest.approx((2 / 3, 2 / 3, 2 / 3)), pytest.approx((1 / 3, 1 / 2, 2 / 5))]
 
 
 def test_lss_of_other_scripts_and_of_nothing():
@@ -127,3 +164,24 @@ def test_perplexity_is_corpus_level():
     )
     assert found["perplexity"]["value"] == pytest.approx(2**2.5)
     assert found["bits_per_byte"]["value"] == pytest.approx(100 / 80)
+
+
+def test_perplexity_and_accuracy_of_targets_are_weighted():
+    given = {
+        "negative_log_likelihood": np.array([math.log(2) * 10, math.log(8) * 30, 99]),
+        "tokens": np.array([10, 30, 5]),
+        "hits": np.array([5, 25, 5]),
+        "groups": range(3),
+        "resamples": 0,
+    }
+    found = target_measures(weight=np.array([3.0, 1.0, 0.0]), **given)
+    assert found["perplexity"]["value"] == pytest.approx(2 ** ((3 * 10 + 3 * 30) / 60))
+    assert found["token_accuracy"]["value"] == pytest.approx((3 * 5 + 25) / 60)
+    assert target_measures(weight=np.zeros(3), **given)["perplexity"]["value"] is None
+
+
+def test_a_tie_of_rewards_is_no_preference():
+    found = preference_measures(np.array([1.0, 0.5]), np.array([0.0, 0.5]), range(2), 0.1, 0)
+    assert found["reward_accuracy"]["value"] == found["reward_margin"]["value"] == 0.5
+    sure = 0.9 * math.log(1 + math.exp(-1)) + 0.1 * math.log(1 + math.exp(1))
+    assert found["dpo_loss"]["value"] == pytest.approx((sure + math.log(2)) / 2)

@@ -14,6 +14,7 @@ from components.statistics import (
     balanced_accuracy,
     bootstrap,
     confusion,
+    difference,
     holm,
     kappa,
     mean_known,
@@ -22,6 +23,7 @@ from components.statistics import (
     quantile_bins,
     rand_indices,
     ranks,
+    ratio,
     spearman,
 )
 
@@ -36,6 +38,58 @@ def test_intervals_are_over_groups_not_rows():
     groups = bootstrap(statistics, [0] * 50 + [1] * 50)["mean"]["ci95"]
     assert rows[1] - rows[0] < 0.25
     assert groups == [0.0, 1.0]
+    one = bootstrap(statistics, ["a"] * 100)["mean"]
+    assert one == {"value": 0.5, "ci95": None}
+
+
+def test_intervals_leave_out_a_fortieth_of_the_draws_on_each_side():
+    values, draws = np.random.default_rng(0).normal(size=50), []
+
+    def statistics(rows):
+        draws.append(values[rows].mean())
+        return {"mean": draws[-1], "at times": draws[-1] if len(draws) % 2 else math.nan}
+
+    found = bootstrap(statistics, range(50))
+    low, high = found["mean"]["ci95"]
+    resampled = np.array(draws[1:])
+    assert (np.sum(resampled < low), np.sum(resampled > high)) == (25, 25)
+    # What a draw has no value of does not count among them.
+    assert np.isfinite(found["at times"]["ci95"]).all()
+    assert bootstrap(statistics, range(50))["at times"] == {"value": None, "ci95": None}
+
+
+def test_ratios_have_the_intervals_of_the_bootstrap_in_any_order_of_rows():
+    draw = np.random.default_rng(0)
+    parts, wholes = draw.integers(0, 3, 60) * 1.0, draw.integers(1, 5, 60) * 1.0
+    groups = np.array([f"topic {number}" for number in draw.integers(0, 20, 60)])
+
+    def statistics(rows):
+        return {"share": parts[rows].sum() / wholes[rows].sum()}
+
+    expected = bootstrap(statistics, groups)["share"]
+    for order in (np.arange(60), draw.permutation(60)):
+        found = ratio(parts[order], wholes[order], groups[order])
+        assert found.value == pytest.approx(expected["value"])
+        assert found.ci95 == pytest.approx(expected["ci95"])
+        assert found.n == len(set(groups))
+    assert ratio(parts, 0 * wholes, groups) == (None, None, found.n)
+    assert ratio(parts, wholes, ["a"] * 60) == (found.value, None, 1)
+    assert ratio(parts, wholes, groups, resamples=0) == (found.value, None, found.n)
+
+
+def test_differences_have_the_spread_of_both_sides():
+    draw = np.random.default_rng(0)
+    values, groups = draw.normal(size=60), draw.integers(0, 20, 60)
+    low, high = ratio(values, np.ones(60), groups).ci95
+    flat = difference(values, np.full(2, 0.5), groups, [0, 1])
+    assert flat.value == pytest.approx(values.mean() - 0.5)
+    assert flat.ci95 == pytest.approx((low - 0.5, high - 0.5))
+    assert flat.n == len(set(groups)) + 2
+    first, second = difference(values, values, groups, groups).ci95
+    assert second - first == pytest.approx(math.sqrt(2) * (high - low), rel=0.1)
+    for pair in ((values, values, groups, [0] * 60), (values, values, [0] * 60, groups)):
+        assert difference(*pair).ci95 is None
+    assert difference(values, np.empty(0), groups, []) == (None, None, 0)
 
 
 def test_means_leave_out_what_is_not_there():
@@ -73,6 +127,7 @@ def test_what_does_not_vary_has_no_correlation():
     assert math.isnan(pearson(some[:1], some[:1]))
     assert math.isnan(spearman(some[:0], some[:0]))
     assert np.isnan(pearson(some[:1], some[:1, None])).all()
+    assert pearson(some[:1], some[None, :]).shape == (3,)
 
 
 def test_auroc_within_strata_compares_nothing_across_them():
@@ -134,6 +189,8 @@ def test_kappa():
 def test_rand_indices_by_hand():
     assert rand_indices([("a", "x"), ("a", "x"), ("b", "y")]) == (1, 1)
     assert rand_indices([("a", "x"), ("a", "y"), ("b", "y")]) == pytest.approx((1 / 3, -0.5))
+    five = zip("aaabb", "xxyyy", strict=True)  # by chance 1.6 pairs together, at most 4
+    assert rand_indices(list(five)) == pytest.approx((6 / 10, (2 - 1.6) / (4 - 1.6)))
     assert rand_indices([("a", "x"), ("a", "x")]) == rand_indices([]) == (1, 1)
     assert rand_indices([("a", "x"), ("a", "y")])[0] == 0
 

@@ -10,7 +10,15 @@ from eval.decompose.given import Given
 from eval.formats import write_formats
 from eval.metrics.corpus import summarise
 from eval.metrics.document import f1_at_k, recall_at_k
-from eval.metrics.probabilities import binary_entropy, e_measure, negative_log, posterior_measures
+from eval.metrics.probabilities import (
+    binary_entropy,
+    brier_of_one_text,
+    e_measure,
+    graded_precision,
+    labelled_precision,
+    negative_log,
+    posterior_measures,
+)
 from eval.pipeline import Pipeline
 from eval.report.tables import number
 from eval.retrieve.given import Given as GivenPassages
@@ -354,6 +362,8 @@ def test_measures_of_posteriors():
     assert e_measure(np.array([0.5, 0.5])) == pytest.approx(0.150515, abs=1e-6)
     assert [e_measure(np.array([p])) for p in (0.0, 1.0)] == [0, 0]
     assert [binary_entropy(np.array([p])) for p in (0.0, 0.5, 1.0)] == pytest.approx([0, 1, 0])
+    assert binary_entropy(np.array([0.5, 0.5])) == 1
+    assert graded_precision(np.array([0.5, 1.0])) == 0.75
     assert negative_log(np.array([1.0, 0.0])) == pytest.approx(math.log(1e6) / 2)
     for measure in (e_measure, binary_entropy, negative_log):
         assert number(measure(np.array([1.0]))) == "0.000", "and not -0.000"
@@ -381,6 +391,15 @@ def test_probabilities_are_judged_against_labels():
     assert (found["brier"].n, found["brier"].failed) == (2, 1)
     # Precision 1/2 against labels of 2/3, the failed claim's among them; 1 against 0.
     assert found["precision_mae"].value == pytest.approx((abs(1 / 2 - 2 / 3) + 1) / 2)
+    # Claims that nobody labelled, or that were not judged, tell nothing.
+    unlabelled = [Claim(id="a", text="a"), Claim(id="b", text="b", label="IR")]
+    assert labelled_precision([*one.claims, *unlabelled]) == 2 / 3
+    more = [(c, Verdict(claim=c.id, assessor="x", label="supported", p=0.9)) for c in unlabelled]
+    known = (one.claims[0], Verdict(claim="a", assessor="x", label="supported", p=0.8))
+    beside = (one.claims[1], Verdict(claim="b", assessor="x", label="irrelevant", p=0.1))
+    assert brier_of_one_text([known, *more, beside]) == pytest.approx(0.04)
+    both = posterior_measures([[known, *more, beside]], ["d"])
+    assert (both["brier"][0], both["graded_precision"][0]) == pytest.approx((0.04, 2.6 / 3))
     silent = [(one.claims[0], Verdict(claim="a", assessor="x", label="supported"))]
     assert posterior_measures([silent], ["d"]) == {}, "no measure of no probability"
 
@@ -412,6 +431,10 @@ def test_the_majority_vote():
         ("undecided", 0.5),
     ]
     assert [v.evidence for v in found] == [["x", "y", "z"], ["x", "y"], []]
+    five = document({"a": list("vwxyz")}, list("vwxyz"))
+    close = told | {("v", "a"): (E, 0.9), ("w", "a"): (C, 0.9)}
+    ((verdict,),) = Majority(Told(close))([five], [five.claims], [five.passages])
+    assert (verdict.label, verdict.p) == ("supported", 0.6)
     # Two votes of reliable passages for it weigh as much as they are reliable; one of 0.1 is a lie.
     by_prior = Majority(Told(told), by_prior=True)
     with pytest.raises(UserError, match="passage 'x' has no prior"):
@@ -421,5 +444,7 @@ def test_the_majority_vote():
     (found,) = by_prior([one], [one.claims], [known])
     odds = [4 / 9 * 9, 1 / 4 / 9, 1]
     assert [v.p for v in found] == pytest.approx([o / (1 + o) for o in odds])
+    certain = [text.model_copy(update={"prior": 1.0}) for text in one.passages]
+    assert by_prior([one], [one.claims], [certain])[0][0].p == pytest.approx(1 - 1e-6)
     labels = [(v.name, v.label) for v in found]
     assert labels == [("by_prior", said) for said in ("supported", "contradicted", "undecided")]

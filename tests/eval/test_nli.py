@@ -19,7 +19,7 @@ class ByWord:
 
     def relations(self, pairs):
         self.calls.append(list(pairs))
-        answers = {"yes": ENTAILS, "no": CONTRADICTS}
+        answers = {"yes": ENTAILS, "no": CONTRADICTS, "what": [np.nan] * 3}
         return np.array([answers.get(premise.split()[-1], NEUTRAL) for premise, _ in pairs])
 
 
@@ -27,6 +27,7 @@ PASSAGES = [
     Passage(id="y", title="Ada", text="She says yes"),
     Passage(id="n", title="Ada", text="She says no"),
     Passage(id="o", title="Ada", text="She says nothing"),
+    Passage(id="u", title="Ada", text="She says what"),
 ]
 
 
@@ -68,3 +69,10 @@ def test_nothing_found_and_retrieval_that_failed_are_two_failures():
     reasons = ["no passage was found", "retrieval failed", "no passage was found", None]
     assert [v.reason for v in verdicts] == reasons
     assert [v.p for v in verdicts] == [None, None, None, 0.6]
+
+
+def test_only_support_stands_beside_a_relation_that_could_not_be_told():
+    claims = [claim(["y", "u"], "a"), claim(["n", "u"], "b"), claim(["u"], "c")]
+    verdicts, _ = judge(claims)
+    assert [v.label for v in verdicts] == ["supported", "failed", "failed"]
+    assert [v.p for v in verdicts] == [0.6, None, None]

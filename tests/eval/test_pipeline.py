@@ -10,7 +10,7 @@ from components.sentences import split_sentences
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import expected_claims, summarise
-from eval.metrics.document import length_penalty, score_document
+from eval.metrics.document import length_penalty, named, score_document
 from eval.pipeline import Pipeline, read_pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
@@ -202,6 +202,21 @@ def test_set_verifiers_run_again_on_the_selected_claims():
     assert {s.selection: s.precision for s in scored.scores} == {"none": 1.0, "core": 0.0}
 
 
+def test_each_assessor_has_its_own_verdicts_on_the_claims_that_count():
+    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "NS"), ("b", "S"))]
+    pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()], select=FirstOnly())
+    (scored,) = pipeline.score([document("x", claims=claims)])
+
+    def said(assessor, selection):
+        return [(c.id, v.label) for c, v in scored.judged(assessor, "default", selection)]
+
+    assert said("labels", "none") == [("a", "not_supported"), ("b", "supported")]
+    assert said("labels", "core") == [("a", "not_supported")]
+    assert said("pairwise", "none") == [("a", "supported"), ("b", "supported")]
+    assert said("pairwise", "core") == [("a", "not_supported")]
+    assert [named("nli", "default"), named("nli", "graded")] == ["nli", "nli.graded"]
+
+
 def verdicts(*labels):
     return [
         label and Verdict(claim=f"c{i}", assessor="a", label=label)
@@ -225,6 +240,7 @@ def claims_of(count):
         (["supported", "not_supported"], {"c1"}, 0.0),
         (["supported", "supported"], set(), 0.0),
         ([], None, 0.0),
+        ([], set(), 0.0),
     ],
 )
 def test_precision_of_one_document(labels, selected, precision):
@@ -234,13 +250,21 @@ def test_precision_of_one_document(labels, selected, precision):
     # A claim that the verifier forgot has failed.
     if selected is None:
         assert found.failed == labels.count("failed") + labels.count(None)
-    assert found.empty_selection == (selected == set())
+    assert found.empty_selection == (selected == set() and labels != [])
+
+
+def test_an_empty_selection_is_0_whatever_could_not_be_decomposed():
+    claims = [*claims_of(1), Claim(id="c1", text="x", failed="no list in the answer")]
+    found = score_document(document("Some text."), claims, verdicts("supported"), set())
+    assert (found.precision, found.failed, found.empty_selection) == (0.0, 1, True)
 
 
 def test_abstentions_are_not_scored_and_not_empty_selections():
     for text in ("", "I'm sorry, I could not find any information."):
         found = score_document(document(text), claims_of(1), verdicts("supported"), set())
         assert (found.precision, found.responded, found.empty_selection) == (None, False, False)
+        whole = score_document(document(text), claims_of(1), verdicts("supported"), None)
+        assert (whole.precision, whole.factscore, whole.supported) == (None, None, 1)
     for text in ("He said: I'm sorry.", "As an aide to the president he rose.", "No info."):
         assert responds(document(text))
     for said in (True, "TRUE", False, "False"):  # a table has texts alone
@@ -248,6 +272,13 @@ def test_abstentions_are_not_scored_and_not_empty_selections():
         assert responds(told) == (str(said).lower() == "true")
     with pytest.raises(UserError, match="responds: 'yes'; give true or false"):
         responds(Document(id="d", topic="Ann", text="Sorry, no.", responds="yes"))
+
+
+class Twice(NLI):
+    """A verifier that gives two verdicts a claim."""
+
+    def __call__(self, *given):
+        return [own + own for own in super().__call__(*given)]
 
 
 def test_texts_without_claims_or_labels_go_to_others():
@@ -272,6 +303,10 @@ def test_texts_without_claims_or_labels_go_to_others():
     assert {v.assessor for one in scored for v in one.verdicts} == {"labels"}
     with pytest.raises(UserError, match="claim by claim"):
         Labels(otherwise=Pairwise())
+    with pytest.raises(UserError, match="one verdict a claim"):
+        Pipeline(Given(otherwise=Sentences()), [Labels(otherwise=Twice(WordOverlap()))]).score(
+            [known, bare]
+        )
 
 
 def test_claims_without_a_source_are_given_the_sentence_that_shares_most():
@@ -290,7 +325,7 @@ def test_claims_without_a_source_are_given_the_sentence_that_shares_most():
 
 def test_length_penalty():
     assert length_penalty(5, 10) == pytest.approx(math.exp(-1))
-    assert length_penalty(10, 10) == length_penalty(3, 0) == 1
+    assert length_penalty(10, 10) == length_penalty(12, 10) == length_penalty(3, 0) == 1
     assert length_penalty(0, 10) == 0
 
 
@@ -440,6 +475,43 @@ def test_a_text_whose_every_sentence_failed_has_no_score():
     )
 
 
+def test_kinds_generators_and_selections_have_rows_of_their_own():
+    def text(name, labels, said="x", **more):
+        claims = [
+            Claim(id=f"c{place}", text="x", label=label, backed_off="its prompt did not fit")
+            if place == 1
+            else Claim(id=f"c{place}", text="x", label=label)
+            for place, label in enumerate(labels)
+        ]
+        return document(said, id=name, topic=name, claims=claims, **more)
+
+    pipeline = Pipeline(decompose=Given(), verify=[Pairwise()], select=FirstOnly())
+    own = [
+        text("a", ["NS", "S", "S", "S"]),
+        text("b", [None, None], generator="tiny"),
+        text("c", ["S", "S"], kind="info"),
+        text("d", [None, None]),
+        text("e", ["S", "S"], said="I'm sorry, I do not know."),
+    ]
+    assert expected_claims(pipeline.score(own[-1:])) == 1, "of the texts that respond"
+    results = summarise(pipeline.score(own), "h", "biographies")
+    found = {(r.metric, r.kind, r.generator, r.selection): (r.value, r.n) for r in results}
+    assert found["claims", "normal", "given", "none"] == (3, 2)
+    assert found["claims", "normal", "given", "core"] == (1, 2)
+    assert found["claims", "normal", "tiny", "none"] == (2, 1)
+    assert found["claims", "info", "given", "none"] == (2, 1)
+    # Of the text that has labels, and responds: 1 against 3/4; with Core 0 against 0.
+    assert found["precision_mae", "normal", "given", "none"] == (0.25, 1)
+    assert found["precision_mae", "normal", "given", "core"] == (0, 1)
+    assert ("precision_mae", "normal", "tiny", "none") not in found
+    assert found["backed_off", "normal", "given", "none"] == (2, 2)
+    assert found["respond_ratio", "normal", "given", "none"] == (pytest.approx(2 / 3), 3)
+    assert found["empty_selection", "normal", "given", "core"] == (0, 2)
+    apart = {(metric, selection) for metric, _, _, selection in found}
+    assert not {("backed_off", "core"), ("respond_ratio", "core")} & apart
+    assert not {("kept_share", "none"), ("empty_selection", "none")} & apart
+
+
 def test_groups_and_bins_have_rows_beside_all():
     pipeline = Pipeline(decompose=Given(), verify=[Labels()])
 
@@ -469,6 +541,9 @@ def test_groups_and_bins_have_rows_beside_all():
         assert {r.group for r in results} == {"all"}, "groups that are the topics themselves"
     appended = summarise(pipeline.score(own), "h", "biographies", 2, strata=False)
     assert {(r.group, r.bin, r.variant) for r in appended} == {("all", "all", 2)}
+    assert list(dict.fromkeys(r.group for r in summarise(pipeline.score(own[::-1]), "h", "b"))) == [
+        *("all", "A", "C")
+    ]
     wrong = [one.model_copy(update={"group": "all"}) for one in own]
     with pytest.raises(UserError, match="'all' means all texts"):
         summarise(pipeline.score(wrong), "h", "biographies")
