@@ -124,9 +124,14 @@ def test_ratings_count_by_their_mean():
     ]
     predicted = ["Ann won the long", "Bob lost the long race"]
     assert lss_measures(records, predicted)["spearman_bleu_rating"]["value"] == pytest.approx(1)
-    # Of metric(claim, LSS): the second claim has words that its LSS does not.
-    turned = [records[0].claim, "Bob lost the race"]
-    assert lss_measures(records, turned)["pearson_bleu_rating"]["value"] == pytest.approx(-1)
+    # Of metric(claim, LSS), which is not metric(LSS, claim).
+    records.append(lss_example("Eve won the long race in Rome", "Eve won", ratings=[5]))
+    predicted.append("Eve won a race")
+    pairs = zip(records, predicted, strict=True)
+    bleu = [sentence_bleu_of(record.claim, text) for record, text in pairs]
+    expected = np.corrcoef(bleu, [2, 3, 5])[0, 1]
+    found = lss_measures(records, predicted)["pearson_bleu_rating"]
+    assert found["value"] == pytest.approx(expected)
 
 
 def test_words_without_order_are_counted_as_often_as_they_are_there():

@@ -1,6 +1,10 @@
 """Extracts of long premises, and marks on what a premise does not have."""
 
-from components.overlap import focus_premise, mark_new_words, new_words
+import math
+
+import pytest
+
+from components.overlap import focus_premise, mark_new_words, new_words, stem_weights
 
 PREMISE = (
     "The weather was mild that spring. Ada Lovelace was born in London in 1815. Many people lived "
@@ -14,6 +18,19 @@ def test_focus_keeps_the_sentences_that_the_hypothesis_needs_in_their_order():
         "Ada Lovelace was born in London in 1815.",
         "Her mother promoted her interest in mathematics.",
     ]
+
+
+def test_focus_prefers_what_no_chosen_sentence_says():
+    premise = "Ann won gold. Ann won gold there. Ann sang opera. Ann sang opera there."
+    found = focus_premise(premise, "Ann won gold and sang opera.", 6)
+    assert found == "Ann won gold.\nAnn sang opera."
+
+
+def test_stems_weigh_by_how_few_texts_have_them():
+    weight = stem_weights(["Ann won", "Ann lost", "Ann won"])
+    assert [weight(stem) for stem in ("ann", "won", "gold")] == pytest.approx(
+        [math.log(3 / 2.5), math.log(3 / 1.5), math.log(3 / 0.5)]
+    )
 
 
 def test_focus_leaves_what_fits_and_cuts_what_shares_nothing():

@@ -11,7 +11,7 @@ import pytest
 
 from components.nearness import nearest, nearness, shown_nearness
 from components.overlap import stems
-from components.ties import LINE_WORDS, Ties, tied_records
+from components.ties import LINE_WORDS, Ties, keys_of, tied_records
 from records import LssExample
 
 LONG = " ".join(f"word{place}" for place in range(LINE_WORDS))
@@ -87,6 +87,11 @@ def test_each_source_has_its_share() -> None:
 def test_a_group_of_most_rows_stays_whole() -> None:
     rows = [("big", f"t{place}") for place in range(60)] + [(f"g{i}", f"s{i}") for i in range(40)]
     assert tied(rows).names[:60] == ["big"] * 60
+    # Also where one of them is tied to another group, and all have one document.
+    found = tied([*((*row, ["d"]) for row in rows[:60]), *rows[60:], ("a", "t0")])
+    assert found.names[:60] == ["big"] * 60
+    assert found.common == 0
+    assert np.flatnonzero(found.crossing([True] * 60 + [False] * 41)).tolist() == [100]
 
 
 def test_documents_are_names_of_any_kind() -> None:
@@ -105,6 +110,8 @@ def test_references_and_claims() -> None:
     ]
     first, second, third = tied_records([rows], 0.5).names
     assert first == third != second
+    own = [keys_of(row) for row in rows]
+    assert [keys.isdisjoint(own[0]) for keys in own] == [False, True, False]
 
 
 def test_the_nearest_training_text() -> None:

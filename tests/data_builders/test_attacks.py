@@ -294,6 +294,14 @@ def test_a_relation_model_can_refute_what_the_words_let_pass():
     asked = list(Corrected().keeps.asked(ANN, attacked(Corrected()), WORLD))
     assert {pair.must for pair in asked} == {False}
 
+    # Nothing true of the topic may entail what is said of its namesake.
+    both = attacked(Merged())
+    told = list(OfAnother(namesake=True, own=True).asked(ANN, both, WORLD))
+    assert {pair.hypothesis for pair in told} == {c.text for c in both.claims if c.label == "NS"}
+    true = {standing(fact.text, ANN.topic) for fact in WORLD.true_of(ANN)}
+    assert ({pair.premise for pair in told}, {pair.must for pair in told}) == (true, {False})
+    assert not list(OfAnother(namesake=False).asked(ANN, both, WORLD))
+
     class Yes(Relations):
         def relations(self, pairs):
             return np.array([[0.9, 0.1, 0.0]] * len(pairs))
@@ -503,6 +511,7 @@ def same(**update: object) -> Attacked:
 
 
 FACTS = SameFacts(adds="perhaps")
+MEDAL = said("Ann Lee won the Copley Medal in 1970.", "S", "c2")
 BREAKS = [
     (FACTS, same(), None),
     (FACTS, same(text="Perhaps Ann Lee was born on August 7, 1932."), None),
@@ -522,6 +531,25 @@ BREAKS = [
         FACTS,
         replace(same(), asides=("She was born in 1801.",)),
         "an aside says something of the topic",
+    ),
+    (
+        FACTS,
+        Attacked(ANN.document.text, [*as_they_were(ANN), *said("She is a chemist.").claims]),
+        "a claim rests on nothing",
+    ),
+    (
+        FACTS,
+        replace(
+            same(text="Ann Lee was born on August 7, 1932."),
+            text=ANN.document.text.replace(" 1932", ""),
+        ),
+        "a claim is not in the text",
+    ),
+    (OnlyTrue(), replace(MEDAL, text="In 1970 Ann Lee won the Copley Medal."), None),
+    (
+        OnlyTrue(),
+        replace(MEDAL, text="Ann Lee won the Copley Medal."),
+        "a claim is not in the text",
     ),
     (OnlyTrue(), said("Ann Lee was born in 1932.", "S", "c0"), None),
     (OnlyTrue(), said("Ann Lee was born after 1940.", "S", "c0"), "a claim has another time"),
@@ -579,6 +607,18 @@ BREAKS = [
 def test_what_breaks_a_promise_is_found(promise, one, reason):
     fault = next(promise.faults(ANN, one, WORLD), None)
     assert (fault and fault.reason) == reason
+
+
+def test_an_aside_does_not_name_the_topic():
+    source = Source("ann", ANN.document.model_copy(update={"topic": "Anna Leeds (chemist)"}))
+    for aside, reasons in (("Anna is great.", 1), ("This chemist is great.", 0)):
+        faults = list(FACTS.faults(source, replace(same(), asides=(aside,)), WORLD))
+        assert faults.count(("an aside says something of the topic", aside)) == reasons
+
+
+def test_a_fact_without_names_is_of_both_where_all_its_words_are():
+    assert may_be_true_of_both("Ann Lee was a chemist.", "Ann Lee was a rich chemist.", "Ann Lee")
+    assert not may_be_true_of_both("Ann Lee was a painter.", "Ann Lee was a chemist.", "Ann Lee")
 
 
 def test_a_montage_in_the_true_order_suggests_nothing_false():

@@ -13,8 +13,8 @@ from data_builders.__main__ import parser_of
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import journalled
-from data_builders.splits import by_split, split_at
-from records import UserError, sha256_text
+from data_builders.splits import by_split, least_share, split_at, tied_groups
+from records import UnliPair, UserError, sha256_text
 
 CARD = Card(pretty_name="Words", text="Made in a test.")
 
@@ -183,6 +183,16 @@ def test_options_are_the_fields_and_their_help_the_docstring(monkeypatch, capsys
 )
 def test_a_place_falls_into_its_share(place, split):
     assert split_at(place, (8, 1, 1)) == split
+
+
+def test_the_smallest_split_is_the_smallest_that_has_a_share():
+    assert [least_share(shares) for shares in ((8, 1, 1), (3, 0, 1), (5,))] == [0.1, 0.25, 1]
+
+
+def test_groups_that_read_one_article_are_drawn_together():
+    rows = [("b", "one"), ("a", "one"), ("c", "two"), ("b", "three"), ("d", "three"), ("d", "four")]
+    records = [UnliPair(premise=p, hypothesis="so", label=1, group=group) for group, p in rows]
+    assert tied_groups(records, (1, 1)) == {"a": "a", "b": "a", "c": "c", "d": "a"}
 
 
 def test_shares_of_zero_get_nothing():

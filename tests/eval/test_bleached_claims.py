@@ -88,10 +88,12 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
         ("9" * 5000, "bleached.json: not JSON"),
         ("[" * 100_000, "bleached.json: not JSON"),
         ("[]", "no object"),
+        ('["a"]', "no object"),
         ("{}", "no object"),
         ('{"a": []}', "'a': give a list of texts, at least 1"),
         ('{"a": "b"}', "'a': give a list of texts"),
-        ('{"a": [1]}', "'a': give a list of texts"),
+        ('{"a": ["b", 1]}', "'a': give a list of texts"),
+        ('{"a": ["b", " "]}', "'a': give a list of texts"),
     ],
 )
 def test_a_file_of_topics_that_is_none_is_the_users_mistake(tmp_path, text, message):

@@ -15,7 +15,7 @@ from eval.metrics.citations import (
     sections_of,
     without_numbers,
 )
-from records import Document, UserError, read_records
+from records import Document, Passage, UserError, read_records
 
 PASSAGES = [
     {"id": "a", "title": "Ann", "text": "Ann was a poet."},
@@ -108,6 +108,22 @@ def test_failures_are_counted_and_enter_nothing():
     assert precision(judged("Ann was broken [1].")) is None
 
 
+def test_a_citation_that_could_not_be_judged_is_neither_needed_nor_not():
+    class OfAnn(Words):
+        def relations(self, pairs):
+            rows = super().relations(pairs)
+            rows[["Ann" not in premise for premise, _ in pairs]] = np.nan
+            return rows
+
+    text = "Ann was a poet [1][2]. Ann lost [1][2]."
+    own = Citations(OfAnn())([Document(id="d", topic="Ann", text=text, passages=PASSAGES)])[0]
+    assert [s.recalled for s in own] == [True, True]
+    # The first sentence's second citation fails by itself, the other's first where it is left out.
+    assert [s.precise for s in own] == [[True, None], [None, None]]
+    assert [s.failed for s in own] == [True, True]
+    assert (precision(own[:1]), precision(own[1:]), recall(own)) == (1, None, 1)
+
+
 def test_all_documents_in_three_calls():
     model = Words()
     text = "Ann was a poet [1][2]. Bob lost a leg [1][2]."
@@ -118,6 +134,9 @@ def test_all_documents_in_three_calls():
         "Title: Ann\nAnn was a poet.\nTitle: Bob\nBob lost a leg in 1915.",
         "Ann was a poet.",
     )
+    untitled = Passage(id="u", title="", text="Ann was a poet.")
+    Citations(model)([documents[0].model_copy(update={"passages": [untitled, untitled]})])
+    assert model.calls[3][0][0] == "Ann was a poet.\nAnn was a poet."
 
 
 def test_given_citations_and_the_sentences_in_none_of_them():

@@ -278,6 +278,11 @@ def test_the_cap_reaches_the_selection():
     assert [s.reason for s in selections] == ["uninformative", "selected"]
     # One template, and the capped claim's likelihood is not asked for.
     assert model.asked[-1] == [("Ada lives.", texts[1])]
+    # One of several bleached claims is enough; weights without a cap know none.
+    several = ["{topic} is.", "{topic} was.", "{topic} lives."]
+    for options, first in (({"epsilon": 0.1}, -0.1), ({"weighting": "cpmi"}, math.log(2))):
+        found = select(Core(model, model, several, p=0, **options), texts)
+        assert found[0].weight == pytest.approx(first)
 
 
 def test_the_likeliest_of_several_bleached_claims_decides():

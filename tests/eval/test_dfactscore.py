@@ -16,6 +16,7 @@ from eval.verify.dfactscore.grouping import in_order
 from eval.verify.dfactscore.linking import linked_alone, linked_groups
 from eval.verify.dfactscore.local_groups import LocalGroups, aligned
 from eval.verify.dfactscore.stage import DFActScore
+from eval.verify.dfactscore.support import nearest
 from records import Claim, Document, Passage, UserError
 from records.foreign import adapt
 
@@ -74,6 +75,9 @@ PAINTER = "Ida Holm was a Danish painter born in 1874. She painted ships."
         ("Holm won two medals.", "000"),
         ("This Ida Holm, a swimmer, won two medals.", "000"),
         ("Her daughter, Eva Holm, won two medals.", "000"),
+        ("Ida Holm, a Norwegian artist born in 1874, won two medals.", "000"),
+        ("Holm, a Norwegian swimmer, won two medals.", "000"),
+        ("The aunt of Ida Holm, a Norwegian swimmer, won two medals.", "000"),
     ],
 )
 def test_a_group_begins_where_the_text_introduces_somebody_new(behind, groups):
@@ -91,6 +95,8 @@ def test_sentences_without_a_name_follow_the_person_at_hand():
     claims += ("Holm trained in Oslo.", "She left school early.", "She left school early.")
     assert groups_of(text, *claims, "Holmberg is a judge.") == "0001112"
     assert groups_of(text, *claims[:5], "Holmberg is a judge.", claims[4]) == "0001122"
+    back = "Ida Holm painted. Ida Holmberg is a judge. Ida Holm sold well."
+    assert groups_of(back, "Holm painted.", "Holmberg is a judge.", "Holm sold well.") == "012"
     assert groups_of("", *claims[:2]) == "00"
     assert aligned([], ["One sentence."]) == []
 
@@ -210,6 +216,7 @@ def test_both_verdicts_come_from_one_call_over_claims_and_titles():
     found = {name: [v for v in verify() if v.name == name] for name in ("independent", "grouped")}
     assert {v.assessor for own in found.values() for v in own} == {"dfactscore"}
     assert [v.label for v in found["grouped"]] == ["supported"] * 4
+    assert [v.p for own in found.values() for v in own] == [0.9] * 8
     assert [v.group for v in found["grouped"]] == ["g0", "g0", "g1", "g1"]
     assert [v.entity[10:-1] for v in found["grouped"]] == ["painter"] * 2 + ["swimmer"] * 2
     assert [v.evidence for v in found["grouped"]] == [["p0"], ["p2"], ["p1"], ["p1"]]
@@ -220,6 +227,22 @@ def test_both_verdicts_come_from_one_call_over_claims_and_titles():
     ]
     titles = ["Ida Holm (painter)", "Ida Holm (swimmer)"]
     assert found["independent"][0].support == dict(zip(titles, (0.9, 0.1), strict=True))
+
+
+def test_a_title_that_could_not_be_judged_undoes_no_support():
+    untold = Passage(id="p3", title="Ida Holm (nun)", text="There was silence.")
+    claims = [v for v in verify(passages=[*PASSAGES, untold]) if v.name == "independent"]
+    assert [v.label for v in claims] == ["supported"] * 4
+    alone = [v for v in verify(passages=[PASSAGES[0], untold]) if v.name == "independent"]
+    assert [v.label for v in alone] == ["supported", "failed", "failed", "failed"]
+
+
+def test_the_nearest_passages_of_a_page_share_most_words_of_the_claim():
+    texts = ("She sang.", "He lived in Oslo.", "She lived in Ribe.", "She lived in Oslo.")
+    bags = [frozenset(stems(text)) for text in texts]
+    assert nearest("She lived in Ribe.", [0, 1, 2], bags, 1) == [2]
+    assert nearest("She lived in Oslo.", [0, 1, 3], bags, 2) == [3, 1]
+    assert nearest("She lived in Oslo.", [0, 1, 3], bags, 3) == [0, 1, 3]
 
 
 def test_a_text_that_merges_two_people_is_supported_claim_by_claim_but_not_as_one_person():

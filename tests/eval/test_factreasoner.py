@@ -202,6 +202,7 @@ def test_two_directions_make_one_relation():
         ((C, 0.7), (E, 0.8)): (E, "y", "x", 0.8),
         ((C, 0.7), (C, 0.7)): (C, "x", "y", 0.7),
         ((C, 0.7), (None, 0)): (C, "x", "y", 0.7),
+        ((None, 0), (C, 0.7)): (C, "y", "x", 0.7),
         ((N, 0.7), (N, 0.7)): None,
         ((E, 0.4), (C, 0.45)): None,  # no likelier than not
         ((None, 0), (None, 0)): None,
@@ -277,6 +278,13 @@ def test_unrelated_pairs_are_skipped_unless_retrieval_brought_them_together():
     assert found["fr3", "a"].skipped_pairs == 3 + 3
     (found,) = judged(Told({}), [one], versions=[3], skip_below=0.0)
     assert not hasattr(found["fr3", "a"], "skipped_pairs")
+    # Two claims have to do with each other where one has much of the other.
+    texts = ("Ann Lee painted.", "Ann Lee painted big boats.", "Bob left Oslo.")
+    claims = [Claim(id=name, text=t, contexts=[]) for name, t in zip("abc", texts, strict=True)]
+    one = Document(id="d", topic="Ann Lee", text="It is so.", claims=claims, passages=[])
+    model = Told({})
+    judged(model, [one], versions=[2], atom_relations=True, skip_below=0.9)
+    assert set(model.calls[0]) == {texts[:2], texts[1::-1]}
 
 
 class Axes:

@@ -1,5 +1,7 @@
 """Inference: against enumeration, among its methods, at the edges, and UAI files."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -153,6 +155,18 @@ def test_what_does_not_count_changes_nothing():
     np.testing.assert_allclose(solve([Network(20, flipped)])[0].p, p, atol=1e-9)
     posterior = solve([Network(0, [])])[0]
     assert (posterior.p.shape, posterior.log_z, posterior.width) == ((0,), 0.0, 0)
+
+
+def test_a_pair_that_does_not_interact_still_weighs_on_both():
+    apart = Factor((0, 1), np.outer([0.3, 0.9], [0.8, 0.4]))
+    posterior = solve([Network(2, [apart])])[0]
+    np.testing.assert_allclose(posterior.p, [0.9 / 1.2, 0.4 / 1.2])
+    assert posterior.log_z == pytest.approx(math.log(1.2 * 1.2))
+
+
+def test_a_wide_factor_over_three_takes_mini_buckets():
+    table = np.random.default_rng(0).random((2, 2, 2))
+    assert solve([Network(3, [Factor((0, 1, 2), table)])], max_width=1)[0].method == "wmb"
 
 
 def test_an_atom_that_nothing_speaks_about_is_exactly_undecided():

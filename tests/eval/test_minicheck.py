@@ -187,6 +187,9 @@ def test_minicheck_takes_the_passage_that_supports_best(classifier: Path) -> Non
     first = verdicts[0][0]
     assert (first.label, first.p) == ("supported", best)
     assert first.evidence == [["p1", "p0"][p.index(best)]]
+    turned = [[CLAIMS[0][0].model_copy(update={"contexts": ["p0", "p1"]})], []]
+    ((again,), _) = MiniCheck(checker, title_in_premise=True)(DOCUMENTS, turned, PASSAGES)
+    assert (again.p, again.evidence) == (first.p, first.evidence)
     strict = MiniCheck(checker, threshold=best, title_in_premise=True)
     assert strict(DOCUMENTS, CLAIMS, PASSAGES)[0][0].label == "not_supported"
     assert [(v.label, v.reason) for v in (verdicts[0][2], verdicts[1][0])] == [

@@ -203,15 +203,15 @@ def test_set_verifiers_run_again_on_the_selected_claims():
 
 
 def test_each_assessor_has_its_own_verdicts_on_the_claims_that_count():
-    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "NS"), ("b", "S"))]
+    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()], select=FirstOnly())
     (scored,) = pipeline.score([document("x", claims=claims)])
 
     def said(assessor, selection):
         return [(c.id, v.label) for c, v in scored.judged(assessor, "default", selection)]
 
-    assert said("labels", "none") == [("a", "not_supported"), ("b", "supported")]
-    assert said("labels", "core") == [("a", "not_supported")]
+    assert said("labels", "none") == [("a", "supported"), ("b", "not_supported")]
+    assert said("labels", "core") == [("a", "supported")]
     assert said("pairwise", "none") == [("a", "supported"), ("b", "supported")]
     assert said("pairwise", "core") == [("a", "not_supported")]
     assert [named("nli", "default"), named("nli", "graded")] == ["nli", "nli.graded"]
@@ -373,6 +373,7 @@ def test_micro_precision_and_f1_at_k():
     assert (found["f1_at_k"].value, found["f1_at_k"].n) == (pytest.approx(sum(f1) / 4), 4)
     responding = found["f1_at_k_responding"]
     assert (responding.value, responding.n) == (pytest.approx(sum(f1) / 3), 3)
+    assert "precision_mae" not in found, "labels are not held against themselves"
     counts = {m: found[m].value for m in ("judged", "supported", "contradicted", "irrelevant")}
     assert counts == {"judged": 7, "supported": 4, "contradicted": 0, "irrelevant": 1}
 

@@ -6,20 +6,21 @@ import csv
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from scipy.special import logit
+from scipy.special import log_expit, log_softmax, logit
 
-from components.checkpoint import read_component
+from components.checkpoint import RELATIONS, read_component
 from records import Generation, LssExample, RelationPair, UnliPair, UserError
 from train.__main__ import main
 from train.adversary import Adversary
 from train.items import Item
 from train.lss_tagger import LssTagger
-from train.relation import NOT_ENTAILMENT, Relation, _best, relation_loss
+from train.relation import NOT_ENTAILMENT, Relation, _best, relation_loss, shares_of
 from train.unli import Unli
 
 
@@ -42,6 +43,15 @@ def test_not_entailment_is_finite_when_entailment_is_certain() -> None:
     loss.sum().backward()
     assert loss.item() == pytest.approx(200 - math.log(2), abs=1e-3)
     assert torch.isfinite(logits.grad).all()
+
+
+def test_a_hard_label_has_the_whole_share() -> None:
+    pair = {"premise": "ada was .", "hypothesis": "she was ."}
+    labels = (*RELATIONS, "not_entailment")
+    shares = [shares_of(RelationPair(**pair, label=label)) for label in labels]
+    assert np.array_equal(shares, np.eye(4))
+    soft = shares_of(RelationPair(**pair, label=[0.6, 0.3, 0.1]))
+    assert soft == pytest.approx((0.6, 0.3, 0.1, 0))
 
 
 def test_three_classes_are_cross_entropy() -> None:
@@ -150,6 +160,33 @@ def test_row_weight_scales_the_loss(
         losses[weight] = module.model_step(module.collate(items, [0]))[0].mean.item()
     assert losses[0.0] == 0.0
     assert losses[3.0] == pytest.approx(3 * losses[None], rel=1e-5)
+    text = module.tokenizer(pair["premise"], pair["hypothesis"])["input_ids"]
+    assert items[0].inputs["input_ids"] == text
+    output = module.model_step(module.collate(items, [0]))[1][0]
+    if kind is Unli:
+        by_hand = -0.8 * log_expit(output) - 0.2 * log_expit(-output)
+    else:
+        by_hand = -log_softmax(output)[RELATIONS.index("neutral")]
+    assert losses[None] == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_unli_is_measured_as_it_is_calibrated(tiny_bert: str) -> None:
+    module = Unli(base=tiny_bert, max_length=48)
+    label = np.asarray([0.1, 0.3, 0.6, 0.9])
+    records = [UnliPair(premise=f"{y}", hypothesis="so .", label=y) for y in label]
+    items = [Item(row, {}, y) for row, y in enumerate(label)]
+    outputs = list(3 * logit(label) + 1)
+    module.calibrate(records, items, outputs)
+    assert (module.temperature, module.shift) == pytest.approx((3, -1 / 3), rel=1e-3)
+    predicted, observed = module.probabilities_of(records, items, outputs)
+    assert observed.tolist() == label.tolist()
+    assert predicted == pytest.approx(label, abs=1e-3)
+    written = [row["label"] for row in module.predictions(records, items, outputs)]
+    assert written == pytest.approx(label, abs=1e-3)
+    assert module.measures(records, items, outputs)["mse"]["value"] < 1e-6
+    # The error of one prediction for all is that of their mean.
+    same = module.measures(records, items, [1.0] * 4)["ece"]["value"]
+    assert same == pytest.approx(0.025, abs=1e-3)
 
 
 def test_a_long_premise_is_cut_in_training_and_judged_in_windows(tiny_bert: str) -> None:
@@ -218,6 +255,42 @@ def test_the_keep_threshold_is_the_lowest_of_the_best(tiny_bert: str) -> None:
     # "was" is kept up to 0.65 and "in" dropped from 0.6 on, so two thresholds are right.
     module.calibrate([record], items, [logit(np.asarray([0.9, 0.68, 0.57, 0.1]))])
     assert module.keep_threshold == 0.6
+
+
+def test_of_several_annotators_the_threshold_suits_the_mean(tiny_bert: str) -> None:
+    module = LssTagger(base=tiny_bert, max_length=48)
+    claim, output = "ada was in paris", logit(np.asarray([0.9, 0.9, 0.42, 0.1]))
+    # What three drop and what one keeps: each row has one voice.
+    annotations = ([{"lss": "ada was"}] * 3, [{"lss": "ada was in"}])
+    records = [LssExample(reference="ada .", claim=claim, annotations=own) for own in annotations]
+    items = module.encode(records, train=False)
+    module.calibrate(records, items, [output, output])
+    assert module.keep_threshold == 0.3
+    predicted, observed = module.probabilities_of(records, items, [output, output])
+    assert predicted == pytest.approx([0.9, 0.9, 0.42, 0.1] * 2)
+    assert observed.tolist() == [1, 1, 0, 0, 1, 1, 1, 0]
+
+
+def test_the_lss_loss_is_of_the_words_that_were_judged(tiny_bert: str) -> None:
+    torch.manual_seed(0)
+    module = LssTagger(base=tiny_bert, max_length=48)
+    module.configure_model()
+    module.eval()
+    given = (("ada was born in london", "ada was"), ("she wrote", "she wrote"))
+    records = [
+        LssExample(reference="ada was a poet .", claim=claim, annotations=[{"lss": lss}])
+        for claim, lss in given
+    ]
+    items = module.encode(records, train=True)
+    loss, outputs = module.model_step(module.collate(items, [0, 1]))
+    logits, soft = np.concatenate(outputs), np.concatenate([item.target[1] for item in items])
+    by_hand = -soft * log_expit(logits) - (1 - soft) * log_expit(-logits)
+    assert (loss.total.item(), int(loss.count)) == (pytest.approx(by_hand.sum(), rel=1e-5), 7)
+    # A word that was cut off is no loss, and is never kept.
+    places, keep = items[0].target
+    cut = replace(items[0], target=([*places[:-1], None], keep))
+    loss, outputs = module.model_step(module.collate([cut], [0]))
+    assert (int(loss.count), outputs[0][-1]) == (4, -math.inf)
 
 
 def test_lss_claim_that_does_not_fit_is_an_error(tiny_bert: str) -> None:
