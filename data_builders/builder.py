@@ -31,7 +31,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from data_builders.dataset import Card, require_own, sweep, write_dataset
+from data_builders.dataset import Card, require_own, sweep, why_nothing, write_dataset
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
 from records.writing import alone_in
@@ -131,8 +131,7 @@ class Work(ExitStack):
 
     def why(self) -> str:
         """What was left out, for a message that nothing is left."""
-        told = [f"{n} x {reason}" for reason, n in sorted(self.dropped.items()) if n]
-        return ", ".join(told) or "the files are empty"
+        return why_nothing(self.dropped)
 
     def forget(self) -> None:
         """Remove what was kept: the dataset is whole."""

@@ -108,8 +108,7 @@ def write_dataset(
         write_text(folder / name, text)
     total = sum(entry["rows"] for entry in written.values())
     if not total:
-        why = ", ".join(f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n)
-        raise UserError(f"{folder}: no record is left ({why or 'the files are empty'})")
+        raise UserError(f"{folder}: no record is left ({why_nothing(dropped)})")
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
@@ -148,6 +147,12 @@ def require_own(folder: Path, builder: str) -> None:
             f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "
             "overwrite; give another --output, or delete the folder"
         )
+
+
+def why_nothing(dropped: Mapping[str, int]) -> str:
+    """What was left out, by reason, for a message that nothing is left."""
+    told = [f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n]
+    return ", ".join(told) or "the files are empty"
 
 
 def _manifest(folder: Path) -> object:

@@ -7,8 +7,10 @@ import re
 # VeriScore's `question` tells its extraction whether a text is an answer to one; `adversary` and
 # `step` say of which training a text is, and how far that had come; `responds`, whether it says
 # anything at all (``abstention.py``).
-KEPT = ("group", "bin", "kind", "generator", "question", "prompt_source", "adversary", "step")
-KEPT += ("responds",)
+KEPT = (
+    *("group", "bin", "kind", "generator", "question", "prompt_source", "adversary", "step"),
+    "responds",
+)
 # The bins of FActScore's ``cat``, as it and FactReasoner spell them.
 _FREQUENCIES = {"very rare", "rare", "medium", "frequent", "very frequent", "freq", "very freq"}
 # FActScore's prompt, which is a sentence, and HALoGEN's, which is not.

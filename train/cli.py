@@ -131,17 +131,19 @@ class TrainCLI(LightningCLI):
         """Runs of one ``wandb agent`` share a command; each gets folders of its own."""
         run = os.environ.get("WANDB_RUN_ID")
         if run and "WANDB_SWEEP_ID" in os.environ:
-            self.options.export_to = f"{self.export_to}-{run}"
-            self.options.name = f"{self.options.name}-{run}"
-            self.options.trainer.default_root_dir = str(self.folder)
+            self._name_apart(f"-{run}")
 
     def _name_trial(self) -> None:
         """What ``fast_dev_run`` makes of a few batches does not replace what a fit made of all."""
         if self.options.trainer.fast_dev_run:
-            self.options.export_to = f"{self.export_to}_fast_dev_run"
-            self.options.name = f"{self.options.name}_fast_dev_run"
-            self.options.trainer.default_root_dir = str(self.folder)
+            self._name_apart("_fast_dev_run")
             self.options.push_to_hub = None
+
+    def _name_apart(self, suffix: str) -> None:
+        """Folders of its own for this run."""
+        self.options.export_to = f"{self.export_to}{suffix}"
+        self.options.name = f"{self.options.name}{suffix}"
+        self.options.trainer.default_root_dir = str(self.folder)
 
     def instantiate_classes(self) -> None:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from components.checkpoint import component_of, is_published
-from eval.commands.early import check_file
+from eval.commands.early import check_file, check_no_folder
 from eval.decompose.given import Given
 from eval.select.core import Core
 from records import Document, UserError, read_records, write_jsonl
@@ -63,8 +63,7 @@ def main(argv: list[str]) -> int:
     check_file(argv, "claims")
     parser = build_parser()
     arguments = parser.parse_args(argv)
-    if Path(arguments.output).is_dir():
-        raise UserError(f"output: {arguments.output} is a folder; give a file's name")
+    check_no_folder("output", arguments.output)
     documents = read_records(arguments.claims, Document)
     found = find_checkpoints(arguments.checkpoints)
     if "relation" not in found:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from records import UserError
 from records.reading import check_there
 
 
@@ -28,6 +29,16 @@ def check_file(argv: Sequence[str], option: str) -> None:
     path = given.path or next(filter(None, (_said(c, option) for c in given.config[::-1])), None)
     if path:
         check_there(path)
+
+
+def check_no_folder(option: str, path: str | Path) -> None:
+    """See that a file can be written to a path.
+
+    Raises:
+        UserError: a folder is there.
+    """
+    if Path(path).is_dir():
+        raise UserError(f"{option}: {path} is a folder; give a file's name")
 
 
 def _said(config: str, option: str) -> str | None:

@@ -16,6 +16,7 @@ import yaml
 from jsonargparse import ArgumentParser
 
 from components.measures import SMALLER_IS_BETTER
+from eval.commands.early import check_no_folder
 from eval.report.page import write_tables
 from eval.report.runs import ListedRun, printable, runs_table, side_by_side
 from eval.report.tables import TextTable, plain_table
@@ -218,8 +219,8 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     arguments = build_parser().parse_args(argv)
     page = Path(arguments.html) if arguments.html else None
-    if page is not None and page.is_dir():
-        raise UserError(f"html: {page} is a folder; give a file's name")
+    if page is not None:
+        check_no_folder("html", page)
     if arguments.against and arguments.where:
         raise UserError("where: narrows the list of runs; leave it out with --against")
     if arguments.against:

@@ -42,7 +42,10 @@ _SLOT = re.compile(r"\{([^{}]+)\}")
 # A verb in the third person that does not change with the tense: no "they" before it.
 _FIXED_VERB = re.compile(r"\{X\} (has|is|was|bears|features|attracts|appears)\b")
 _UNLISTED = re.compile(r"^(\w+) \(([\d.]+)\): (.+)$")
-_OF_ONE_SEX = re.compile(r"\b(?:he|his|him|himself|she|her|herself)\b", re.IGNORECASE)
+_OF_ONE_SEX = re.compile(
+    rf"\b(?:{'|'.join(word for sex in ('male', 'female') for word in PRONOUNS[sex].values())})\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)

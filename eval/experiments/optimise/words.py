@@ -47,19 +47,19 @@ def headline(own: Steps) -> str:
         known = [row for row in (own.most((m, NONE), a) for m, a in every) if row is not None]
         text += "" if any(row.ci95 for row in known) else "; and no gain has an interval"
         text += "."
+    asked = without or every
     for defence in own.defences[1:]:
         through = gamed(own, defence)
-        unknown = [pair for pair in without or every if not _measured(own, defence, pair)]
+        unknown = [pair for pair in asked if not _measured(own, defence, pair)]
         if through:
             text += f" {defence} did not hold: with it {_told(own, defence, through, every)}."
-        elif len(unknown) == len(without or every):
-            where = "where training gained, " * bool(without)
-            text += f" Whether {defence} held cannot be said: {where}no gain with it has an "
-            text += "interval."
+        elif unknown == asked:
+            where = "where training gained, " if without else ""
+            no_gain = f"{where}no gain with it has an interval"
+            text += f" Whether {defence} held cannot be said: {no_gain}."
         elif without:
-            text += f" {defence} held: with it no gain over the start is above 0 at any step"
-            text += f", but {len(unknown)} of the pairs that gained cannot be told" * bool(unknown)
-            text += "."
+            but = f", but {len(unknown)} of the pairs that gained cannot be told" if unknown else ""
+            text += f" {defence} held: with it no gain over the start is above 0 at any step{but}."
         else:
             text += f" With {defence} no gain is above 0 either, which does not show that it holds."
     return text

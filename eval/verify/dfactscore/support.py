@@ -100,15 +100,15 @@ def _pairings(
     per_title: int,
     retrieved: bool,
 ) -> Iterator[Pairing]:
-    """The claims of a document, each with every title that has passages for it."""
+    """The titles of a document, each with every claim that it has passages for."""
     pages = [[k for k, p in enumerate(passages) if page_of(p) == title] for title in titles]
     bags = [frozenset(stems(p.text)) for p in passages] if claims and not retrieved else []
     order = {passage.id: k for k, passage in enumerate(passages)}
-    for place, claim in enumerate(claims):
-        own = [order[name] for name in dict.fromkeys(claim.contexts or []) if name in order]
-        for column, page in enumerate(pages):
+    found = [[order[n] for n in dict.fromkeys(c.contexts or []) if n in order] for c in claims]
+    for column, page in enumerate(pages):
+        for place, claim in enumerate(claims):
             if retrieved:
-                chosen = [k for k in own if k in set(page)][:per_title]
+                chosen = [k for k in found[place] if k in set(page)][:per_title]
             else:
                 chosen = nearest(claim.text, page, bags, per_title)
             if chosen:
@@ -156,19 +156,17 @@ def _by_verifier(
     Each title counts as a document: a verifier that asks about several claims of a document at a
     time shows the passages of all of them, and no title is to be judged by another one's.
     """
-    order = sorted(range(len(pairings)), key=lambda n: (pairings[n].row, pairings[n].column))
     titles: dict[tuple[int, int], int] = {}
     asked = []
-    for row, place, column, own in (pairings[n] for n in order):
-        number = titles.setdefault((row, column), len(titles))
+    for row, place, column, own in pairings:
+        title = titles.setdefault((row, column), len(titles))
         chosen = [passages[row][k] for k in own]
-        asked.append(Asked(number, documents[row], claims[row][place], chosen))
-    verdicts = dict(zip(order, verifier.judge(asked) if asked else (), strict=True))
+        asked.append(Asked(title, documents[row], claims[row][place], chosen))
     found = []
-    for number, pairing in enumerate(pairings):
-        label = verdicts[number].label
-        support = math.nan if label == "failed" else float(label == "supported")
-        found.append(Outcome(support, label == "supported", tuple(pairing.passages)))
+    for pairing, verdict in zip(pairings, verifier.judge(asked) if asked else (), strict=True):
+        supported = verdict.label == "supported"
+        support = math.nan if verdict.label == "failed" else float(supported)
+        found.append(Outcome(support, supported, tuple(pairing.passages)))
     return found
 
 
