@@ -14,9 +14,13 @@ from records.foreign_text import document_of, sampled
 def _factscore_labelled(row: dict, number: int) -> dict | None:
     """FActScore's labelled biographies: ``annotations`` with atomic facts.
 
-    The humans' facts become ``claims``, the model's, which have no labels, ``model_claims``.
+    The humans' facts become ``claims``, the model's, which have no labels, ``model_claims``. A text
+    whose ``annotations`` are null does not respond, whatever it says: so FActScore (2305.14251)
+    counts 99.5 % of InstructGPT's 183 texts and 90.7 % of PerplexityAI's as responses.
     """
     sentences = row.get("annotations")
+    if sentences is None and "annotations" in row and "output" in row:
+        return document_of(row, number, row["output"], responds=False)
     if not isinstance(sentences, list) or "output" not in row:
         return None
     found = {

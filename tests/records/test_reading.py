@@ -19,6 +19,7 @@ from records import (
     read_json,
     read_records,
 )
+from records.abstention import responds
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0.9}
 
@@ -137,6 +138,15 @@ def test_factscore_labelled_biographies(tmp_path):
     (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
     assert [(c.sentence, c.label) for c in document.claims] == [(0, "S"), (1, "NS")]
     assert document.claims[1].source == "She is 9 feet tall."
+    assert responds(document)
+
+
+def test_factscore_s_null_annotations_are_an_abstention(tmp_path):
+    row = {"output": "Ann Lee, whom I do not know, may paint.", "topic": "Ann Lee"}
+    rows = [row | {"annotations": None}, row]
+    unannotated, plain = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
+    assert not responds(unannotated)
+    assert responds(plain)
 
 
 def test_factscore_without_annotations_safe_and_veriscore(tmp_path):
