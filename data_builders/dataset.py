@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from glob import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -93,13 +93,7 @@ def write_dataset(
         {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
         for p in inputs
     ]
-    # An earlier build may have had another split, whose rows are in this one's train. While the
-    # manifest that names them is there, a build that is killed here finds them again.
-    gone = (named | _of_manifest(folder)) - {*files, *(pages or {})}
-    for path in (folder / name for name in gone):
-        if path.resolve() not in {Path(p).resolve() for p in inputs}:
-            path.unlink(missing_ok=True)
-    (folder / "manifest.json").unlink(missing_ok=True)
+    remove_earlier(folder, named, {*files, *(pages or {})}, inputs)
     written = {}
     for name in sorted(files):
         rows = write_jsonl(folder / name, files[name])
@@ -126,6 +120,26 @@ def write_dataset(
     write_json(folder / "manifest.json", manifest)
     sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
+
+
+def remove_earlier(
+    folder: Path, names: Iterable[str], kept: Collection[str], inputs: Sequence[str | Path] = ()
+) -> None:
+    """Remove the manifest of an earlier build, and the files that it names and this one has not.
+
+    An earlier build may have had another split, whose rows are in this one's train.
+
+    Args:
+        names: further files that go.
+        kept: those that stay, since this build replaces them.
+        inputs: files that are read and stay.
+    """
+    read = {Path(path).resolve() for path in inputs}
+    for name in (_of_manifest(folder) | {*names}) - {*kept}:
+        if (folder / name).resolve() not in read:
+            (folder / name).unlink(missing_ok=True)
+    # Last: while it is there, a build that is killed here finds them again.
+    (folder / "manifest.json").unlink(missing_ok=True)
 
 
 def require_own(folder: Path, builder: str) -> None:

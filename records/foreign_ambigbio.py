@@ -148,7 +148,7 @@ def judged(row: dict, number: int) -> dict | None:
         {
             "id": f"c{place}",
             "text": atom["atom"],
-            "label": "S" if atom["is_supported"] else "NS",
+            "label": "S" if _is_supported(atom) else "NS",
             **contexts,
         }
         for place, atom in enumerate(atoms)
@@ -156,6 +156,18 @@ def judged(row: dict, number: int) -> dict | None:
     text = row.get("output")
     text = " ".join(atom["atom"] for atom in atoms) if text is None else text
     return _document(row, number, text, claims=claims, **more)
+
+
+def _is_supported(atom: dict) -> bool:
+    """FActScore's verdict on an atom.
+
+    Raises:
+        ValueError: it is neither true nor false; of a text, "False" would be true.
+    """
+    said = atom["is_supported"]
+    if said not in (0, 1):
+        raise ValueError(f"is_supported: expected true or false, got {said!r}")
+    return bool(said)
 
 
 def _atoms(given: list[dict] | None) -> list[dict] | None:

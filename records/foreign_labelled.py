@@ -42,6 +42,7 @@ _MEANT: dict[tuple[str | None, str], tuple[str, ...]] = {
 _WORDS = {word: meant for meant, words in _MEANT.items() for word in words}
 _SUPPORTED, _NOT = ("S", "supported"), ("NS", "not_supported")
 _YES_NO = {"1": _SUPPORTED, "0": _NOT, "True": _SUPPORTED, "False": _NOT}
+_VOTES = {"yes": _SUPPORTED, "no": _NOT}
 _HUB = {
     "0": ("S", "supported"), "1": ("NS", "not_enough"), "2": ("NS", "refuted"),
     "-1": (None, "unknown"),
@@ -136,7 +137,7 @@ def _pair(
         "claims": [_claim(claim, meant, passages, **more)],
         "passages": passages,
         "unit": unit,
-    } | ({"group": str(source)} if source else {})
+    } | ({} if source in (None, "") else {"group": str(source)})
 
 
 # Claims with evidence
@@ -295,7 +296,10 @@ def ragtruth(row: dict, number: int) -> dict | None:
         return source | ({"group": row["task_type"]} if row.get("task_type") else {})
     if {"context", "output", "hallucination_labels"} <= set(row):
         labels = row["hallucination_labels"]
-        labels = json.loads(labels) if isinstance(labels, str) else labels
+        try:
+            labels = json.loads(labels) if isinstance(labels, str) else labels
+        except ValueError:
+            raise ValueError(f"hallucination_labels: expected JSON, got {labels[:60]!r}") from None
         text, context = _text(row, "output"), _text(row, "context")
         unit = _name_of(context)
         meant = _marked(labels, row.get("quality"))
@@ -311,9 +315,11 @@ def ragtruth(row: dict, number: int) -> dict | None:
     return found | ({"generator": row["model"]} if row.get("model") else {})
 
 
-def _marked(spans: list[dict], quality: str | None) -> Meant:
+def _marked(spans: list[dict] | None, quality: str | None) -> Meant:
     if quality not in (None, "good"):
         return None, "unknown"
+    if spans is None:  # nobody looked for spans, which is not that none was found
+        return None, None
     if not spans:
         return "S", "supported"
     conflict = any("conflict" in str(span["label_type"]).lower() for span in spans)
@@ -355,7 +361,8 @@ def qags(row: dict, number: int) -> dict | None:
     passages = _passages(_text(row, "article"))
     claims = []
     for place, sentence in enumerate(row["summary_sentences"]):
-        votes = [one["response"].strip().lower() == "yes" for one in sentence["responses"]]
+        said = [meant_by(one["response"], "response", _VOTES)[0] for one in sentence["responses"]]
+        votes = [vote == "S" for vote in said if vote]
         share = sum(votes) / len(votes) if votes else None
         meant: Meant = (None, "disputed" if votes else None)
         if share is not None and share != 0.5:
@@ -377,6 +384,8 @@ def expertqa(row: dict, number: int) -> list[dict] | None:
         return None
     found = []
     for model, answer in row["answers"].items():
+        if answer is None:  # a table has a column for every system, and most answered a part
+            continue
         claims, passages = [], []
         for claim in answer["claims"]:
             texts = [_ADDRESS.sub("", text) for text in claim.get("evidence") or []]

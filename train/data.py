@@ -216,6 +216,11 @@ class RecordData(LightningDataModule):
     def train_dataloader(self) -> TrainBatches:
         rank, world = self.trainer.global_rank, self.trainer.world_size
         items, start, mixture = self.items["train"], 0, []
+        if not any(item.weight for item in items):
+            raise UserError(
+                f"{', '.join(self.paths['train'])}: weight: all rows of training have 0, so that "
+                "nothing would be learnt; give some a weight above 0"
+            )
         rows = np.asarray([item.row for item in items])
         for part in self.parts["train"]:
             end = start + len(part.rows)

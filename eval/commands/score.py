@@ -17,7 +17,7 @@ from jsonargparse import ArgumentParser
 from eval.commands.early import check_file
 from eval.commands.remarks import doubts, nothing_judged, reasons, unanswered
 from eval.formats import Format, write_formats
-from eval.metrics.corpus import ALL, expected_claims, summarise
+from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run import terminal
 from eval.run.on_ray import OnRay
@@ -87,6 +87,7 @@ def main(argv: list[str]) -> int:
         del shown["limit"]
     documents = read_records(arguments.documents, Document)[: arguments.limit]
     _check_ids(documents, arguments.documents)
+    check_strata(documents)
     made = parser.instantiate(arguments)
     pipeline, files = made.pipeline, [arguments.documents]
     run = Run(

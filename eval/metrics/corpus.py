@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from components.statistics import ratio
 from eval.metrics.document import DocumentScore, Scored, median_claims, named
 from eval.metrics.probabilities import labelled_precision, posterior_measures
-from records import Claim, Result, UserError, Verdict
+from records import Claim, Document, Result, UserError, Verdict
 from records.abstention import responds
 
 # Shown as totals of a cell; ``failed`` is a field of every result.
@@ -81,26 +81,34 @@ def summarise(
     ]
 
 
+def check_strata(documents: Iterable[Document]) -> None:
+    """See that no group or bin has the name of all documents together.
+
+    Raises:
+        UserError: one has.
+    """
+    for document in documents:
+        for field in ("group", "bin"):
+            if getattr(document, field) == ALL:
+                raise UserError(
+                    f"document {document.id!r}: {field}: {ALL!r} means all texts in the results; "
+                    f"give the {field} another name"
+                )
+
+
 def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Scored]]]:
     """The documents of each ``group``, and of each ``bin``, with the field of their results.
 
     Documents without one are in none. Where each topic has a group of its own (which then keeps
     splits apart) the groups say no more than the topics, and there are none.
-
-    Raises:
-        UserError: a group has the name of all documents together.
     """
+    check_strata([one.document for one in scored])
     found = []
     for field in ("group", "bin"):
         own: dict[str, list[Scored]] = {}
         for one in scored:
             if (name := getattr(one.document, field)) is not None:
                 own.setdefault(name, []).append(one)
-        if ALL in own:
-            raise UserError(
-                f"document {own[ALL][0].document.id!r}: {field}: {ALL!r} means all texts in the "
-                f"results; give the {field} another name"
-            )
         topics = {one.document.topic for several in own.values() for one in several}
         if len(own) < len(topics):
             found += [({field: name}, own[name]) for name in sorted(own)]

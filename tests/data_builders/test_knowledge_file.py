@@ -189,6 +189,17 @@ def test_a_new_file_is_never_beside_an_old_manifest(tmp_path, monkeypatch):
     assert not path.exists()
 
 
+def test_files_of_another_source_go(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("x")
+    path = jsonl(tmp_path / "expert.jsonl", EXPERT)
+    out = KnowledgeFile(tmp_path / "out", [path], source="expertqa").build().parent
+    assert (out / "documents.jsonl").exists()
+    KnowledgeFile(out, [jsonl(tmp_path / "a.jsonl", ROWS[:1])]).build()
+    names = ["README.md", "knowledge.db", "manifest.json", "mine.txt", "titles.jsonl"]
+    assert sorted(p.name for p in out.iterdir()) == names
+
+
 def test_bad_options_are_said_in_one_line(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         KnowledgeFile(tmp_path, [str(tmp_path / "none")]).build()

@@ -482,6 +482,18 @@ def test_a_mistake_is_one_line(quick, rows, options, message):
     assert "\n" not in str(raised.value)
 
 
+def test_a_mistake_in_the_last_set_is_told_before_the_first_is_judged(quick):
+    write_jsonl("good.jsonl", [row("0.9", n % 2, f"doc {n}") for n in range(4)])
+    write_jsonl("bad.jsonl", [row("0.1", 1, dataset="all")])
+    judge, sets = Oracle(), {"good": "good.jsonl", "bad": "bad.jsonl"}
+    told = Agreement(sets, {"one": judge})
+    with pytest.raises(UserError, match="bad: no source can be called 'all'"):
+        told.run(Path("run"), {})
+    with pytest.raises(UserError, match="bad: no source can be called 'all'"):
+        told.plan(Run("agreement", told, {"sets": sets}, "run"))
+    assert judge.asked == []
+
+
 def test_the_area_is_that_of_the_statistics(quick):
     random = np.random.default_rng(1)
     scores, labels = random.integers(0, 10, 40) / 10, random.random(40) < 0.5

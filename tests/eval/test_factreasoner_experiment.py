@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from components.statistics import bootstrap
 from eval.commands.report import build_report
@@ -154,6 +155,63 @@ def test_the_tables_by_hand(sets):
     assert "A > B" in text
     assert "A &gt; B" in Path("run/tables.md").read_text()
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(file.results)
+
+
+class Sure:
+    """Gives each claim of a document its probability; ``None`` has failed."""
+
+    judges_sets = False
+
+    def __init__(self, p):
+        self.p = p
+
+    def __call__(self, documents, claims, passages):
+        return [
+            [self._verdict(claim, p) for claim, p in zip(own, self.p[d.id], strict=True)]
+            for d, own in zip(documents, claims, strict=True)
+        ]
+
+    def _verdict(self, claim, p):
+        if p is None:
+            return Verdict(claim=claim.id, assessor="s", label="failed", reason="no answer")
+        label = "supported" if p > 0.5 else "not_supported"
+        return Verdict(claim=claim.id, assessor="s", label=label, p=p)
+
+
+def test_probabilities_are_compared_and_tested_by_hand(sets):
+    p = {"one": (0.9, 0.2), "two": (0.8, 0.6, 0.4, 0.1), "three": (0.7, 1.0)}
+    q = {"one": (0.5, 0.4), "two": (0.3, 0.6, 0.4, 0.3), "three": (None, 0.6)}
+    file = experiment(sets, {"P": Sure(p), "Q": Sure(q)}).run(Path("run"), {})
+    # Squared errors of the seven claims that both judged: S, NS; S, S, NS, NS; S.
+    mine = 0.1**2 + 0.2**2 + 0.2**2 + 0.4**2 + 0.4**2 + 0.1**2 + 0
+    theirs = 0.5**2 + 0.4**2 + 0.7**2 + 0.4**2 + 0.4**2 + 0.3**2 + 0.4**2
+    brier = value_of(file, "P", "brier", against="Q")
+    assert brier == (pytest.approx((mine - theirs) / 7), 3, 1)
+    assert value_of(file, "Q", "brier", against="P")[0] == pytest.approx((theirs - mine) / 7)
+    # Eq. 1 of each text; the smaller is the better, so that it is P that is tested to be less.
+    e = [
+        [np.mean([-x * np.log10(x) for x in own if x is not None]) for own in each.values()]
+        for each in (p, q)
+    ]
+    assert value_of(file, "P", "e_measure", against="Q")[0] == pytest.approx(
+        np.mean(e[0]) - np.mean(e[1])
+    )
+    less = ttest_rel(*e, alternative="less").pvalue
+    assert 0 < less < 0.5
+    for sides, own in ((("P", "Q"), less), (("Q", "P"), 1 - less)):
+        found = value_of(file, sides[0], "e_measure", against=sides[1], variant="p")
+        assert found == (pytest.approx(own), 3, 0)
+    # Two tests are the family: the smaller of two is doubled.
+    holm = value_of(file, "P", "e_measure", against="Q", variant="p_holm")
+    assert holm[0] == pytest.approx(2 * less)
+
+
+def test_a_text_that_failed_whole_is_not_among_the_texts_of_a_pooled_value(sets):
+    file = experiment(sets).run(Path("run"), {})
+    assert value_of(file, "A", "f1_micro")[1:] == (3, 0)
+    # B supports all six claims that it judged, three of them rightly.
+    assert value_of(file, "B", "f1_micro") == (pytest.approx(2 * 3 / (2 * 3 + 3)), 2, 2)
+    assert value_of(file, "B", "accuracy_micro")[0] == 0.5
 
 
 def test_documents_of_one_topic_are_all_counted_in_the_tests(sets):

@@ -9,6 +9,7 @@ from components import measures
 from components.statistics import bootstrap
 from eval.experiments.lss import lss_generation_values
 from eval.experiments.lss.lss_generation import LssGeneration
+from eval.experiments.lss.lss_pairs import GroundedClaim
 from eval.experiments.lss.page import LssPage
 from eval.models.chat import Answer
 from eval.models.lss import InWindows, SharedWords, Subsequence, WholeClaim
@@ -126,6 +127,52 @@ def test_noisy_ratings_bound_every_correlation() -> None:
     assert most["ci95"][0] < most["value"] < most["ci95"][1]
     alone = list(rated(50, 1.0, 2.0, 1))
     assert lss_generation_values.ceiling(alone, seed=0) == {}, "one rater tells no noise"
+
+
+def of_raters(*ratings):
+    """A claim with a rating of each of its raters."""
+    own = [{"lss": "It", "rating": rating} for rating in ratings]
+    return LssExample(claim="It rained.", reference=f"Rain, {ratings}.", annotations=own)
+
+
+def test_the_ceiling_by_hand() -> None:
+    """Raters of one claim vary by 2, so the noise is 1, 1 and 2; the means 2, 4 and 1 by 7 / 3."""
+    examples = [of_raters(1, 3), of_raters(3, 5), of_raters(1)]
+    (most,) = lss_generation_values.ceiling(examples, seed=0).values()
+    assert most["value"] == pytest.approx((1 - (1 + 1 + 2) / 3 / (7 / 3)) ** 0.5)
+    # With means that do not vary nothing correlates; these vary by less than their noise.
+    (most,) = lss_generation_values.ceiling([of_raters(1, 5), of_raters(2, 4)], seed=0).values()
+    assert most["value"] is None
+    (most,) = lss_generation_values.ceiling([of_raters(1, 5), of_raters(2, 5)], seed=0).values()
+    assert most["value"] == 0
+
+
+def test_ratings_are_rounded_and_their_shares_are_of_what_is_drawn() -> None:
+    examples = [of_raters(4.6, 5), of_raters(1.4)]
+    found = lss_generation_values.by_rating(examples, {"none": [None, "It"]}, seed=0)
+    share = found["rating_share", "human", 5]
+    assert (share["value"], share["n"]) == (pytest.approx(2 / 3), 1)
+    # Draws of the one reference, of the other, and of both.
+    assert share["ci95"] == [0, 1]
+    assert found["rating_share", "human", 1]["value"] == pytest.approx(1 / 3)
+    # One claim failed, whichever number of people rated it.
+    assert [found["bleu", "none", stars]["failed"] for stars in (1, 5)] == [0, 1]
+
+
+def test_a_difference_of_generators_is_that_to_the_first() -> None:
+    claims = {
+        name: [GroundedClaim(reference="It rained.", claim="It rained all day.")]
+        for name in ("first", "second")
+    }
+    found = {"first": [Subsequence(None, "It rained all day.")]}
+    found |= {"second": [Subsequence(None, "It")]}
+    rows = {
+        (row["metric"], row["generator"], row["against"]): row["value"]
+        for row in lss_generation_values.by_generator(claims, found, seed=0)
+    }
+    assert rows["kept_words", "first", None] == 1
+    assert rows["kept_words", "second", "first"] == pytest.approx(1 / 4 - 1)
+    assert ("kept_words", "first", "first") not in rows
 
 
 def test_a_claim_without_a_human_lss_star_is_no_miss(tmp_path) -> None:

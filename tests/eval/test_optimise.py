@@ -133,7 +133,8 @@ def test_values_of_a_series_are_those_of_the_definition(config):
 
 
 def test_texts_that_differ_by_their_topic_alone_are_one_text(config):
-    same = [{"topic": t, "text": f"{t} is  someone."} for t in TOPICS[:6]]
+    same = [{"topic": t, "text": f"{t} is  someone."} for t in TOPICS[:5]]
+    same += [{"topic": TOPICS[5], "text": f"{TOPICS[5]} IS someone."}]
     other = [{"topic": t, "text": f"{t} won {t}."} for t in TOPICS[6:]]
     every = [*same, *other, {"topic": TOPICS[0], "text": ""}]
     rows = [row | {"id": str(n), "claims": []} for n, row in enumerate(every)]
@@ -157,7 +158,17 @@ def test_what_cannot_be_judged_is_counted_and_never_scored(config):
     assert value.failed == len(TOPICS)
     assert value.value == pytest.approx((5 * 2 / 6 + 4 * 3 / 7) / 9)
     assert found["factual_precision", "none", EMPTY, 20, None].failed == len(TOPICS)
+    end = (5 * 5 / 6 + 4 * 5 / 7) / 9
+    assert found["factual_precision", "none", EMPTY, 20, None].value == pytest.approx(end)
     assert found["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS)
+    # What failed at the start stands beside what is compared with it, and only there.
+    write_jsonl(
+        "a0.jsonl", [series(EMPTY, 0)[0] | {"claims": rows[0]["claims"]}, *series(EMPTY, 0)[1:]]
+    )
+    found = run(config, "start")
+    assert found["gain", "none", EMPTY, 10, "start"].failed == 1
+    assert found["gain", "none", EMPTY, 10, "normal"].failed == 0
+    assert found["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS) + 1
 
 
 def test_rows_may_say_whose_they_are(config):

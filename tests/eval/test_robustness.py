@@ -323,6 +323,17 @@ def test_what_is_asked_for_and_not_there_is_the_users_mistake(here, options, sai
         documents_of(rows, **options)
 
 
+@pytest.mark.parametrize("name", ["nli.large", "nli, F1@10"])
+def test_a_name_that_a_controls_verdict_could_have_is_refused(name):
+    metric = Pipeline(Sentences(), [Labels()])
+    metrics = {"nli": metric, name: metric}
+    said = f"controls: {name!r} would be taken for a verdict of 'nli'"
+    with pytest.raises(UserError, match=re.escape(said)):
+        Robustness(metrics, ["x"], controls=["nli"])
+    Robustness(metrics, ["x"], controls=[name])
+    Robustness({"nli": metric, "nli large": metric}, ["x"], controls=["nli"])
+
+
 def test_a_curve_needs_its_twins_and_something_corrupted(here):
     normal = {"normal": ["normal.jsonl"]}
     write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])

@@ -206,6 +206,19 @@ def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch)
         score_main(["--documents", str(tmp_path), *arguments])
 
 
+@pytest.mark.parametrize("field", ["group", "bin"])
+def test_a_group_that_is_called_as_all_texts_is_told_before_any_is_scored(
+    field, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("documents.jsonl", [document("x. y.").model_copy(update={field: "all"})])
+    arguments = ["--pipeline.decompose", "eval.decompose.given.Given", "--output", "out"]
+    arguments += ["--pipeline.verify+", "eval.verify.labels.Labels"]
+    with pytest.raises(UserError, match=rf"document '.*': {field}: 'all' means all texts"):
+        score_main(["--documents", "documents.jsonl", *arguments])
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     claims = [Claim(id="a", text="x", label="S")]

@@ -266,6 +266,9 @@ def test_qags_by_the_majority(tmp_path):
     (found,) = read(tmp_path, {"article": DOC, "summary_sentences": sentences})
     assert labels([found]) == [("S", "supported"), ("NS", "not_supported"), (None, "disputed")]
     assert [claim.share for claim in found.claims] == [pytest.approx(2 / 3), 0, 0.5]
+    sentences[0]["responses"] = [{"response": "unsure"}]
+    with pytest.raises(BadInput, match=r":1: response: expected one of yes, no, got 'unsure'"):
+        read(tmp_path, {"article": DOC, "summary_sentences": sentences})
 
 
 def test_expertqa_by_system(tmp_path):
@@ -286,6 +289,8 @@ def test_expertqa_by_system(tmp_path):
     ]
     assert (gpt4.passages, rr.passages[0].text, rr.text) == ([], DOC, "A. B. C.")
     assert (gpt4.generator, rr.generator, gpt4.topic) == ("gpt4", "rr", "Which?")
+    answers["bing_chat"] = None  # as Parquet has a system that did not answer
+    assert len(read(tmp_path, {"question": "Which?", "answers": answers})) == 2
 
 
 def test_ragtruth_in_two_files(tmp_path):
@@ -310,6 +315,19 @@ def test_a_bad_response_of_ragtruth_has_no_label(tmp_path, quality):
         (None, "unknown"),
         (None, "unknown"),
     ]
+
+
+def test_spans_that_are_not_told_are_no_label(tmp_path):
+    row = {"id": "5", "source_id": "9", "model": "m", "labels": None, "response": CLAIM}
+    hub = {"id": "5", "context": DOC, "output": CLAIM, "hallucination_labels": None}
+    assert labels(read(tmp_path, row, hub)) == [(None, None)] * 2
+    with pytest.raises(BadInput, match=r":1: hallucination_labels: expected JSON, got \"\[{'"):
+        read(tmp_path, hub | {"hallucination_labels": "[{'start': 0}]"})
+
+
+def test_a_source_may_be_a_number(tmp_path):
+    rows = [{"dataset": n, "doc": DOC, "claim": CLAIM, "label": 1} for n in (0, 1, None)]
+    assert [document.group for document in read(tmp_path, *rows)] == ["0", "1", None]
 
 
 def test_a_batch_of_faithbench_is_one_object(tmp_path):

@@ -390,6 +390,16 @@ def test_a_monitored_source_must_exist(
     assert "has a, b" in error
 
 
+@pytest.mark.parametrize("component", ["unli", "relation"])
+def test_rows_that_all_have_weight_0(
+    component: str, arguments: Callable, write: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    rows = unli_rows() if component == "unli" else relation_rows()
+    path = write("none", [row | {"weight": 0} for row in rows])
+    error = complaint(arguments(component, "--data.train", path), capsys)
+    assert f"{path}: weight: all rows of training have 0" in error
+
+
 def test_a_weight_too_small_for_its_file(
     arguments: Callable, write: Callable, capsys: pytest.CaptureFixture
 ) -> None:

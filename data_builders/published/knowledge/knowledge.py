@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import Card, remove_earlier
 from data_builders.published.knowledge import domains
 from data_builders.published.knowledge.sources import SOURCES, Item, is_dump
 from data_builders.published.knowledge.store import Store, content_sha256, count, titles
@@ -114,7 +114,7 @@ class KnowledgeFile(Builder):
         if empty and self.source != "expertqa":  # whose answers are of use without a page
             raise UserError(f"input: no page is left ({work.why()}); give other files, or `source`")
         # The old manifest is of the old file.
-        (self.output / "manifest.json").unlink(missing_ok=True)
+        remove_earlier(self.output, (), self.writes(), self.inputs())
         store.finish(made)
         return self._made(files, made, work)
 

@@ -116,36 +116,41 @@ class Agreement(Experiment):
     def measure(self, run: Run) -> Found:
         """Judge every set; beside the results ``claims.jsonl``, every claim with its verdicts."""
         values, rows, left_out = [], [], Counter()
-        for name, files in self.sets.items():
-            paths = [files] if isinstance(files, str) else files
-            for one in read_sets(name, paths, self.levels, left_out):
-                _check_sources(one)
-                claims = self._judged(run, one)
-                rows += claims
-                table = table_of(claims)
-                judges = judges_of(claims, table, self.seed)
-                values += [{"kind": one.name} | v for v in values_of(table, judges, self.seed)]
+        for one in self._read(left_out):
+            claims = self._judged(run, one)
+            rows += claims
+            table = table_of(claims)
+            judges = judges_of(claims, table, self.seed)
+            values += [{"kind": one.name} | v for v in values_of(table, judges, self.seed)]
         return Found(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
 
     def plan(self, run: Run) -> Plan:
         """The sets, and what verifiers would be asked about evidence that the sets bring."""
         told, todo = [], []
-        for name, files in self.sets.items():
-            paths = [files] if isinstance(files, str) else files
-            for one in read_sets(name, paths, self.levels, Counter()):
-                documents = self._drawn(one)
-                known = run.done(f"{one.name}\nverdicts")
-                todo += [d for d in documents if d.id not in known]
-                labels = Counter(c.label for d in documents for c in d.claims or [])
-                told.append(
-                    f"set         {one.name}: {labels['S'] + labels['NS']:,} labelled claims, "
-                    f"{labels['S']:,} supported, of {len(set(map(unit_of, documents))):,} units"
-                )
+        for one in self._read(Counter()):
+            documents = self._drawn(one)
+            known = run.done(f"{one.name}\nverdicts")
+            todo += [d for d in documents if d.id not in known]
+            labels = Counter(c.label for d in documents for c in d.claims or [])
+            told.append(
+                f"set         {one.name}: {labels['S'] + labels['NS']:,} labelled claims, "
+                f"{labels['S']:,} supported, of {len(set(map(unit_of, documents))):,} units"
+            )
         plan = super().plan(run)
         if self.retrieve is not None:
             return plan._replace(told=[*told, *plan.told])
         judged = {name: Pipeline(Given(), [one]) for name, one in self.assessors.items()}
         return Plan([*told, *plan.told[:-1]], judged, documents=todo)
+
+    def _read(self, left_out: Counter) -> list[LabelledSet]:
+        """All sets: what is wrong with the last one is said before the first one is judged."""
+        found = []
+        for name, files in self.sets.items():
+            paths = [files] if isinstance(files, str) else files
+            found += read_sets(name, paths, self.levels, left_out)
+        for one in found:
+            _check_sources(one)
+        return found
 
     def _drawn(self, one: LabelledSet) -> list[Document]:
         chosen = drawn(map(unit_of, one.documents), self.units, random.Random(self.seed))

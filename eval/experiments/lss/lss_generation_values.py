@@ -123,7 +123,8 @@ def ceiling(examples: Sequence[LssExample], seed: int) -> Measures:
         variance = within[rows].sum() / free if free else math.nan
         whole = np.var(mean[rows], ddof=1) if len(rows) > 1 else 0.0
         true = 1 - (variance / count[rows]).mean() / whole if whole else math.nan
-        return {"pearson_bleu_rating": float(np.sqrt(max(0.0, true)))}
+        # Not max(), which takes 0 for the larger of it and NaN.
+        return {"pearson_bleu_rating": float(np.sqrt(np.maximum(0.0, true)))}
 
     return bootstrap(statistics, [reference for reference, _ in rated], seed=seed)
 

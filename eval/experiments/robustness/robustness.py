@@ -44,6 +44,7 @@ from eval.experiments.robustness.values import (
     gains,
     of_texts,
     twin_of,
+    with_k,
 )
 from eval.pipeline import Pipeline
 from eval.run.run import Run
@@ -136,6 +137,14 @@ class Robustness(Experiment):
         unknown = sorted({*controls} - {*metrics, *defences})
         if unknown:
             raise UserError(f"controls: {unknown[0]!r} is neither a metric nor a defence")
+        for control in controls:  # whose verdicts, and F1@K, have names that begin as its own
+            begins = (f"{control}.", with_k(control, ""))
+            taken = [name for name in (*metrics, *defences) if name.startswith(begins)]
+            if taken:
+                raise UserError(
+                    f"controls: {taken[0]!r} would be taken for a verdict of {control!r}; give one "
+                    "of them another name"
+                )
         self.metrics = metrics
         self.texts = texts
         self.defences = defences
