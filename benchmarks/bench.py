@@ -21,6 +21,7 @@ from pathlib import Path
 from eval.report.page import write_tables
 from eval.report.tables import TextTable
 from records import write_json
+from records.errors import run_door
 from train.cli import default_precision
 
 HERE = Path(__file__).parent
@@ -82,14 +83,17 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
     }
 
 
+def call(command: list[str], **environment: str) -> None:
+    """Run Python; where it fails it has said why, and this ends as it did."""
+    done = subprocess.run([sys.executable, *command], env={**os.environ, **environment})
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
 def run(command: list[str], file: Path, threads: int) -> tuple[object, float]:
     """What one benchmark wrote, and the seconds that it took; it prints to the terminal."""
     start = time.perf_counter()
-    subprocess.run(
-        [sys.executable, str(HERE / command[0]), *command[1:], "--json", str(file)],
-        check=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-    )
+    call([str(HERE / command[0]), *command[1:], "--json", str(file)], OMP_NUM_THREADS=str(threads))
     return json.loads(file.read_text(encoding="utf-8")), time.perf_counter() - start
 
 
@@ -157,7 +161,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     builder = ["data_builders", "corruption", "--config", "configs/data/small/corruption.yaml"]
     own = ["--kinds", "[uninformative]", "--output", str(folder / "corruption")]
-    subprocess.run([sys.executable, "-m", *builder, *CURVES, *own], check=True)
+    call(["-m", *builder, *CURVES, *own])
     parts, seconds = {}, {}
     for name, command in commands(options.checkpoint, folder, options.threads).items():
         print(f"\n{name}", flush=True)
@@ -170,4 +174,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

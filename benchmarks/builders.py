@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from records import UserError
+from records.errors import run_door
 
 PLACES = 100
 FREQUENCIES = (40, 400, 2500, 12000)
@@ -349,4 +350,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

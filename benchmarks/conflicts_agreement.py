@@ -26,6 +26,8 @@ import numpy as np
 
 from components.statistics import balanced_accuracy, bootstrap, confusion
 from eval.pipeline import Scored
+from records import read_records
+from records.errors import run_door
 
 _SAID = {"supported": 1.0, "undecided": 0.5}
 # Baselines; ``majority.by_prior`` knows the priors of contexts, as FactReasoner does
@@ -40,10 +42,7 @@ def read(paths: list[Path], seen: list[Path]) -> tuple[list[Scored], int]:
     for path in seen:
         with open(path, encoding="utf-8") as file:
             known |= {str(json.loads(line).get("person", "")).rsplit("/", 1)[-1] for line in file}
-    rows = []
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            rows += [Scored.model_validate_json(line) for line in file]
+    rows = [row for path in paths for row in read_records(path, Scored)]
     kept = [row for row in rows if row.document.id not in known]
     return kept, len(rows) - len(kept)
 
@@ -125,4 +124,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

@@ -35,6 +35,8 @@ import numpy as np
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
 from eval.verify.dfactscore.linking import linked_groups
+from records import read_records
+from records.errors import run_door
 
 THRESHOLDS = np.linspace(0.02, 0.98, 49)
 
@@ -64,8 +66,7 @@ class Text(NamedTuple):
 def read(path: Path, half: int | None) -> tuple[list[Text], dict[str, int]]:
     """The documents of a ``scored.jsonl``, and what was left out."""
     texts, left_out = [], defaultdict(int)
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = Scored.model_validate_json(line)
+    for row in read_records(path, Scored):
         atoms = row.document.model_extra.get("atoms_grouped") or []
         digest = hashlib.sha256(row.document.topic.encode()).hexdigest()
         if half is not None and int(digest, 16) % 2 != half:
@@ -232,4 +233,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

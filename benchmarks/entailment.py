@@ -27,13 +27,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from components.encoding import Pair
 from components.windows import best_windows, windows_of
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
 from records import Document, Passage, read_records, write_json
+from records.errors import run_door
 
 DEFENCES = 2
 TEXTS = ("profiles", "padded", "generations_test", "generations_dev")
@@ -64,10 +70,13 @@ def long_pairs(data: Path, most: int) -> list[Pair]:
     return list(islice(((page.text, claim) for page, claim in chosen), most))
 
 
-def plain(engine: Entailment, pairs: Sequence[Pair]) -> np.ndarray:
+def plain(
+    engine: Entailment,
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    pairs: Sequence[Pair],
+) -> np.ndarray:
     """Padded batches in order, without deduplication, in float32; shape (n, 3)."""
-    tokenizer = AutoTokenizer.from_pretrained(engine.checkpoint)
-    model = AutoModelForSequenceClassification.from_pretrained(engine.checkpoint).eval()
     component = engine.component
     rows, windows = windows_of(
         pairs, component.chunk_words, component.focus_words, component.mark_new
@@ -126,7 +135,10 @@ class Watched(Entailment):
 def compared(checkpoint: str, pairs: list[Pair]) -> dict[str, float]:
     """The figures of one workload, as they are printed."""
     engine = Entailment(checkpoint)
-    reference, seconds = timed(lambda: plain(engine, pairs))
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    model = AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
+    plain(engine, tokenizer, model, pairs[:1])  # as for the engine, before the clock starts
+    reference, seconds = timed(lambda: plain(engine, tokenizer, model, pairs))
     print(f"{len(pairs):,} pairs, {len(set(pairs)):,} distinct")
     print(f"  {'plain loop':22} {seconds:7.1f} s {len(pairs) / seconds:8.0f} pairs/s")
     found: dict[str, float] = {
@@ -195,4 +207,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

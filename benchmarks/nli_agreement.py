@@ -24,16 +24,11 @@ import numpy as np
 from components.overlap import covered_share, stem_weights
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
-from records import Claim
+from records import Claim, UserError, read_records
+from records.errors import run_door
 
 # A document's probabilities and its labels, both of shape (claims,)
 Judged = tuple[np.ndarray, np.ndarray]
-
-
-def read(path: Path) -> list[Scored]:
-    """The documents of a ``scored.jsonl``."""
-    with open(path, encoding="utf-8") as file:
-        return [Scored.model_validate_json(line) for line in file]
 
 
 def labelled(row: Scored, assessor: str) -> list[tuple[Claim, float]]:
@@ -128,14 +123,24 @@ def report(name: str, fit: list[Judged], judge: list[Judged], left_out: int) -> 
 
 
 def main() -> None:
-    """Print a line a direction and method."""
+    """Print a line a direction and method.
+
+    Raises:
+        UserError: a file without claims of both labels, of which no threshold can be fitted.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs=2, type=Path, help="two scored.jsonl of `eval score`")
     parser.add_argument("--assessor", default="nli", help="whose verdicts")
     options = parser.parse_args()
-    rows = [read(path) for path in options.files]
+    rows = [read_records(path, Scored) for path in options.files]
     names = [path.parent.name for path in options.files]
     verdicts = [judged(own, options.assessor) for own in rows]
+    for path, (own, _) in zip(options.files, verdicts, strict=True):
+        if len({label for _, labels in own for label in labels.tolist()}) < 2:
+            raise UserError(
+                f"{path}: not both S and NS among the labels of claims that {options.assessor} "
+                "gives a probability; give another file or --assessor"
+            )
     words = [overlap(own, options.assessor) for own in rows]
     for fit, judge in ((0, 1), (1, 0)):
         direction = f"{names[fit]} → {names[judge]}"
@@ -144,4 +149,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

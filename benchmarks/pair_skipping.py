@@ -24,6 +24,7 @@ from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Document, read_records
+from records.errors import run_door
 
 
 class Known(Remembered):
@@ -84,4 +85,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

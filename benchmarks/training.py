@@ -46,7 +46,8 @@ from transformers import Trainer as HuggingFaceTrainer
 
 from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
-from records import RelationPair, read_records, write_json
+from records import RelationPair, UserError, read_records, write_json
+from records.errors import run_door
 from train.__main__ import main as train_door
 from train.batches import FixedBatches
 from train.cli import default_precision
@@ -290,10 +291,14 @@ def start(job: dict) -> dict:
 
 
 def sample(paths: list[str], count: int, seed: int) -> list[str]:
-    """Rows drawn from all files together, as the lines of a JSONL file."""
+    """Rows drawn from all files together, as the lines of a JSONL file.
+
+    Raises:
+        UserError: they hold fewer.
+    """
     rows = [row for path in paths for row in read_records(path, RelationPair)]
     if len(rows) < count:
-        raise SystemExit(f"--data holds {len(rows)} rows, {count} are needed; lower --steps")
+        raise UserError(f"--data holds {len(rows)} rows, {count} are needed; lower --steps")
     drawn = random.Random(seed).sample(rows, count)
     return [row.model_dump_json(include={"premise", "hypothesis", "label"}) for row in drawn]
 
@@ -380,4 +385,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

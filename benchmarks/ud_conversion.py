@@ -23,6 +23,7 @@ from components.statistics import bootstrap
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.ud.parsers import Spacy
 from eval.decompose.ud.tree import Token, Tree, read_conllu, ud_version
+from records.errors import run_door
 
 Span = tuple[int, int]
 Facts = Callable[[Tree], Iterable[Hashable]]
@@ -122,4 +123,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_door(main)

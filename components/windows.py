@@ -45,8 +45,10 @@ def windows_of(
         row has at least one window.
     """
     rows, windows = [], []
+    # A premise meets many hypotheses; its windows stand in memory once.
+    cut = {premise: chunk_premise(premise, chunk_words) for premise in dict(pairs)}
     for row, (premise, hypothesis) in enumerate(pairs):
-        for window in chunk_premise(premise, chunk_words):
+        for window in cut[premise]:
             rows.append(row)
             seen = mark_new_words(hypothesis, window) if mark_new else hypothesis
             windows.append((focus_premise(window, hypothesis, focus_words), seen))

@@ -269,7 +269,7 @@ def _json_items(text: str) -> list[str] | Failed | None:
         return None
     raw = text[start.start() :].strip()
     try:
-        value, _ = json.JSONDecoder().raw_decode(raw)
+        value = _json_value(raw)
     except (ValueError, RecursionError):
         try:
             with warnings.catch_warnings():  # Python's own, about a backslash in an answer
@@ -281,6 +281,27 @@ def _json_items(text: str) -> list[str] | Failed | None:
                 return Failed("broken JSON")
     found = _texts(value)
     return Failed("JSON without a list of claims") if found is None else found
+
+
+def _json_value(raw: str) -> object:
+    """The JSON value that a text begins with; of an object a line, without lists, all of them.
+
+    Raises:
+        ValueError: there is none.
+    """
+    decoder = json.JSONDecoder()
+    value, end = decoder.raw_decode(raw)
+    values = [value]
+    while isinstance(value, dict) and not any(isinstance(own, list) for own in value.values()):
+        raw = raw[end:].lstrip(", \r\n\t")
+        if not raw.startswith("{"):
+            break
+        try:
+            value, end = decoder.raw_decode(raw)
+        except ValueError:  # cut
+            break
+        values.append(value)
+    return values if len(values) > 1 else values[0]
 
 
 def _unescaped(text: str) -> str:

@@ -357,12 +357,17 @@ def _failed_prompt(error: Exception) -> Answer | None:
 
 
 def _message(error: APIStatusError) -> str:
-    """What a server says of an error: in an object, in a list of one, or as a text but no page."""
+    """What a server says of an error: in an object, in a list of one, or as a text but no page.
+
+    Servers on FastAPI say it in ``detail``: a text, or a list of what is wrong with which field.
+    """
     said = error.body
     if isinstance(said, list) and said:
         said = said[0]
-    for name in ("error", "message"):
+    for name in ("error", "message", "detail"):
         said = said.get(name, said) if isinstance(said, Mapping) else said
+    if isinstance(said, list) and all(isinstance(one, Mapping) for one in said):
+        said = "; ".join(f"{one.get('loc')}: {one.get('msg')}" for one in said)
     text = said.strip() if isinstance(said, str) else ""
     return error.message if not text or text.startswith("<") else text
 

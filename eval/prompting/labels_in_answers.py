@@ -9,13 +9,14 @@ open is no answer.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 # [Supported], ###Supported###; closing marks may open the next one.
-_MARKED = re.compile(r"\[([^\[\]]*)\]|#{2,}[ \t]*([^#\n]+?)[ \t]*(?=#{2})")
+_MARKED = re.compile(r"\[([^\[\]]*)\]|#{2,}([^#\n]+)(?=#{2})")
 _LATEX_TEXT = re.compile(r"\\(?:text|math)\w*\{([^{}]*)\}")
 _LATEX_BOX = re.compile(r"\\f?boxed\{([^{}]*)\}")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
@@ -33,8 +34,9 @@ _LEAD = re.compile(
 )
 _NEGATION = re.compile(
     r"(?:\b(?:not|cannot|never|neither|nor)|n['’]t)"
-    r"(?: (?:be|been|(?!only)\w+ly|well|at all|yet|considered|deemed|said to be|regarded as"
-    r"|(?:marked|rated|labell?ed)(?: as)?|\w+ed or))*$"
+    r"(?: (?:to be|be|been|(?!only)\w+ly|well|at all|yet|enough|in fact|appear|seem|considered"
+    r"|deemed|said to be|(?:regarded|qualify|count) as|(?:marked|rated|labell?ed)(?: as)?"
+    r"|\w+(?:ed|ly) or))*$"
 )
 # "only partly [Supported]" is another label than those that were asked for.
 _IN_PART = re.compile(
@@ -53,17 +55,25 @@ _DOUBT = (
     rf" (?:that|to (?:say|call|deem|mark)|makes?|suggests?|shows?|proves?|indicates?|says?)"
     rf"{_MORE}{{0,4}}?"
     rf"|{_NOT} (?:think|believe|say|(?:confirm|verify) that){_MORE}{{0,4}}?"
-    rf"|{_NOT} (?:be |been )?(?:proven|(?:\w+ed|known|shown|proven) (?:as|to be))"
+    rf"|{_NOT} (?:be |been )?(?:proven|(?:\w+ed|known|shown|proven|said) (?:as|to be))"
     rf"|{_NOT} (?:know|state|show|prove|mean|imply) (?:that )?(?:it|this|the \w+) is"
     rf"|(?:hard|impossible|wrong|incorrect|unlikely|doubtful|{_NOT} (?:accurate|possible|correct"
-    rf"|sure|certain)) (?:that|to){_MORE}{{0,5}}?|far from)"
+    rf"|sure|certain|clear|the case)) (?:that|to){_MORE}{{0,5}}?|far from)"
 )
 _DOUBTED = re.compile(rf"{_DOUBT}$")
-# "Supported: No", "Is it [Supported]? No.", {"supported": false}
-_DENIED = re.compile(r"\W*\b(?:no|false)\b\s*(?:[^\w\s'’-]|$)", re.IGNORECASE)
+# "Supported: No", "Is it [Supported]? No.", {"supported": false}, "[Supported] is not the answer"
+_DENIED = re.compile(
+    r"\W*\b(?:no|false)\b\s*(?:[^\w\s'’-]|$)"
+    r"|#* +(?:(?:is|was|does|did|would|could|should)(?:(?: \w+ly)? not|n['’]t)\b|can(?:not|['’]t)\b"
+    r"|(?:is|was|would be|seems) (?:wrong|incorrect|false)\b)",
+    re.IGNORECASE,
+)
 # "[Supported] if the STATEMENT is …": what a label means, not which one it is.
 _CONDITION = re.compile(r"\W*(?:if|only if|when|otherwise|unless)\b", re.IGNORECASE)
 _FIRST_SENTENCE = re.compile(r".*?[.!](?=\s|$)")
+_BETWEEN_WORDS = r"\s\-–—:;,.!?()<>{}|/#•="
+_WORD = re.compile(rf"[^{_BETWEEN_WORDS}]*[^{_BETWEEN_WORDS}'’][^{_BETWEEN_WORDS}]*")
+_NEAR = 500  # characters before a mark that can change what it says
 _CLAUSE_END = re.compile(r"[,;:(–—]|\s-\s")
 _RESERVATION = re.compile(
     r"\b(?:but|though|although|however|except|unless|if|or|partially|partly|in part|unsure)\b"
@@ -76,8 +86,14 @@ _OPEN = re.compile(
     r"[ -](?:true|false)\b"
     rf"|{_DOUBT}[ \"“*]+(?:true|false)\b(?: or (?:false|true|not)\b)?"
 )
-_OPENS_WITH = re.compile(r"\W*(?:(?:output|answer)\W+)?(true|false)\b(?![ -]\w)")
-_TRUTH = re.compile(r"((?:\b(?:can)?not|n['’]t) (?:be )?(?:\w+ )?|\bun|\b)(true|false)\b")
+_OPENS_WITH = re.compile(
+    r"\W*(?:(?:output|answer)\W+)?(true|false)\b(?!-\w| (?!(?:because|since|as)\b)\w)"
+)
+_TRUTH = re.compile(
+    r"((?:\b(?:can)?not|n['’]t) (?:be |(?:appear|seem) to be )?(?:\w+ )?|\bun|\b)"
+    r"['‘]?(true|false)\b"
+)
+_EMPHASIS = re.compile(r"[*_`\"“”]")
 _FIRST_WORD = re.compile(r"\W*(yes|no)\b(?!\s*(?:/|or\b|and\b)\s*(?:yes|no)\b)")
 # "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'; a sum such as
 # "2 of 5 claims are [Supported]" is of no claim.
@@ -182,8 +198,8 @@ def true_or_false(text: str) -> bool | None:
 
     As FActScore's released code reads it (``factscore/factscorer.py``): the word that occurs, or
     of both the one whose first occurrence is later. It departs from there in five things. Only
-    whole words count, without the question that an answer may repeat ("True or False?"). "Not true"
-    and "untrue" say false. And an answer without either word is no answer; the released code
+    whole words count, without the question that an answer may repeat ("True or False?"). "**Not**
+    true" and "untrue" say false. And an answer without either word is no answer; the released code
     takes it for true unless it has one of "not", "cannot", "unknown", "information". What leaves it
     open ("It cannot be said whether it is true", "partly true") is no such word, and where an
     answer opens with one ("False. The true year is 1901.") that one counts.
@@ -193,7 +209,7 @@ def true_or_false(text: str) -> bool | None:
     if opening:
         return opening[1] == "true"
     first: dict[bool, int] = {}
-    for match in _TRUTH.finditer(text):
+    for match in _TRUTH.finditer(_EMPHASIS.sub("", text)):
         said = (match[2] == "true") != bool(match[1])
         first.setdefault(said, match.start())
     return max(first, key=first.__getitem__) if first else None
@@ -242,36 +258,51 @@ def _mentions(text: str, labels: Mapping[str, str]) -> list[_Mention]:
 def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
     """A label that is a whole line, its first sentence, or what an answer opens with."""
     first = _FIRST_SENTENCE.match(line)
-    pieces = [line, first.group() if first else line]
-    clauses = [line[: end.start()] for end in _CLAUSE_END.finditer(line)]
-    for place, piece in enumerate([*pieces, *clauses]):
-        content = _plain(piece)
-        label = labels.get(_without_lead(content))
-        led = _without_lead(content) != content
-        if not label or (place >= len(pieces) and not (led or start == 0)):
+    ends = [len(line), first.end() if first else len(line)]
+    wholes = len(ends)  # the others are ends of clauses
+    ends += [end.start() for end in _CLAUSE_END.finditer(line)]
+    # A model that repeats itself writes thousands of clauses in a line, so its words are read once.
+    word_ends = [word.end() for word in _WORD.finditer(line)]
+    words = _plain(line).split(" ")
+    last = _last_places(words, labels)
+    most = max(len(name.split()) for name in labels) + 4  # a lead has three, and one is too many
+    for place, end in enumerate(ends):
+        count = bisect_right(word_ends, end)
+        content = " ".join(words[max(0, count - most) : count])
+        own = _without_lead(content)
+        label, led = labels.get(own), own != content
+        if not label or (place >= wholes and not (led or start == 0)):
             continue
-        rest = _plain(line[len(piece) :]) if place >= len(pieces) else ""
-        if rest and (_RESERVATION.search(rest) or _DENIED.match(line, len(piece))):
+        rest = count if place >= wholes else len(word_ends)
+        if rest < len(word_ends) and (last[None] >= rest or _DENIED.match(line, end)):
             continue
-        if any(
-            re.search(rf"\b{re.escape(name)}\b", rest)
-            for name, other in labels.items()
-            if other != label
-        ):
+        if any(last[name] >= rest for name, other in labels.items() if other != label):
             continue
         return [_Mention(start, start + len(line.rstrip("\n")), label, led, alone=True)]
     return []
+
+
+def _last_places(words: Sequence[str], labels: Mapping[str, str]) -> dict[str | None, int]:
+    """The word at which each label stands last, and (``None``) a reservation; -1 for nowhere."""
+    text, found = " ".join(words), {}
+    for name in [None, *labels]:
+        pattern = _RESERVATION if name is None else re.compile(rf"\b{re.escape(name)}\b")
+        start = max((match.start() for match in pattern.finditer(text)), default=None)
+        found[name] = -1 if start is None else text.count(" ", 0, start)
+    return found
 
 
 def _mention(
     mark: re.Match[str], line: str, start: int, labels: Mapping[str, str]
 ) -> tuple[_Mention, bool]:
     """What a mark says, and whether it is a label or something like one."""
-    before = _plain(line[: mark.start()])
+    near = line[max(0, mark.start() - _NEAR) : mark.start()]
+    before = _plain(near)
+    sentence = _plain(re.split(r"[.!?]\s", near)[-1])  # "She was not well. [Supported]"
     content = _without_lead(_plain(mark.group(1) or mark.group(2) or ""))
     like = any(label in content for label in labels)
-    clause = re.split(r"[.,;:!?]", line[: mark.start()])[-1]
-    if _NEGATION.search(before):
+    clause = re.split(r"[.,;:!?]", near)[-1]
+    if _NEGATION.search(sentence):
         content = f"not {content}"
     elif (
         _IN_PART.search(before)
@@ -281,7 +312,7 @@ def _mention(
     ):
         content = f"perhaps {content}"
     place = (start + mark.start(), start + mark.end())
-    alone = not before and not _plain(line[mark.end() :])
+    alone = not (_WORD.search(line, 0, mark.start()) or _WORD.search(line, mark.end()))
     return _Mention(*place, labels.get(content), bool(_LEAD.search(before)), alone), like
 
 
@@ -295,5 +326,4 @@ def _without_lead(text: str) -> str:
 
 def _plain(text: str) -> str:
     """In small letters, without punctuation except inside words."""
-    words = re.split(r"[\s\-–—:;,.!?()<>{}|/#>•=]+", text.lower())
-    return " ".join(word.strip("'’") for word in words if word.strip("'’"))
+    return " ".join(word.lower().strip("'’") for word in _WORD.findall(text))

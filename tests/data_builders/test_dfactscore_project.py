@@ -211,6 +211,17 @@ def test_several_annotators_decide_together():
     assert factual_precision(text, "grouped") == pytest.approx(1 / 3)
 
 
+def test_whoever_left_a_claim_out_does_not_make_it_irrelevant_where_the_others_tie():
+    record = {"id": "gen/7", "topic": "Ann Lee", "generator": "gen"}
+    nothing = {"grouped": None, "independent": None, "alone": None}
+    silent = MERGED[0].model_copy(update={**nothing, "failed": ["independent", "grouped"]})
+    tied = claims("01-0", "iain", {"0": PAINTER})
+    # The first one's groups are the nearest to the others'; the second's are the same.
+    answers = [[silent, *MERGED[1:]], MERGED, tied]
+    text = decided([Answer(record, str(k), own) for k, own in enumerate(answers)])
+    assert text.claims == MERGED
+
+
 def test_exports_become_a_dataset(tmp_path):
     tasks = project(tmp_path)
     export = write(tmp_path / "export.json", full(tasks, [("a@x", MERGED), ("b@x", APART)]))

@@ -9,9 +9,11 @@ import re
 import pytest
 
 from data_builders.kb.facts import Person
+from data_builders.kb.kb_pairs.generations import generations, padded, profiles
 from data_builders.kb.kb_pairs.kb_pairs import KbPairs
-from data_builders.kb.kb_pairs.pages import page
+from data_builders.kb.kb_pairs.pages import page, passages
 from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS, split_people
+from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.wording import bank
 from records import Document, Passage, UserError, read_records
 
@@ -23,6 +25,16 @@ def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
     assert len(names) == 22
     for name in names:
         assert (dataset / name).read_bytes() == (again / name).read_bytes(), name
+
+
+def test_texts_of_everybody_are_made_as_they_are_written(people):
+    """Of many people they would not all fit into memory."""
+    worlds = [World(people[:20], people, split) for split in SPLITS]
+    given = worlds, 0.5, 1, 3
+    made = [generations(worlds[0], 1, 0.3, 3), profiles(*given), passages(people, 3)]
+    for rows in [*made, padded(worlds, profiles(*given), 3)]:
+        assert iter(rows) is rows
+        assert next(rows).person
 
 
 def test_manifest_and_card(dataset):

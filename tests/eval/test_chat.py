@@ -239,6 +239,7 @@ def test_a_wait_too_long_and_an_empty_account_end_the_run(echo):
             'body 422 {"error": "`inputs` tokens + `max_new_tokens` must be <= 96. Given: 99"}',
             "prompt too long for the model",
         ),
+        ('body 400 {"detail": "exceeds the context window"}', "prompt too long for the model"),
         ("body 413 <html>Payload Too Large</html>", "prompt too long for the model"),
     ],
 )
@@ -425,6 +426,27 @@ def test_two_places_of_one_host_do_not_share_answers():
     assert first == same
     assert "path" not in first
     assert [other["path"] for other in others] == ["/a/v1", "/b/v1"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"detail": "Server is pinned to \'a\'"}', "HTTP 422: Server is pinned to 'a'; check"),
+        (
+            '{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs", "input": "too long"}]}',
+            r"HTTP 422: \['body', 'seed'\]: Extra inputs; check",
+        ),
+        (
+            '{"message": {"detail": [{"loc": "a", "msg": "b"}, {"loc": "c", "msg": "d"}]}}',
+            "HTTP 422: a: b; c: d; check",
+        ),
+    ],
+)
+def test_what_a_server_on_fastapi_says_of_a_request_is_said(echo, body, said):
+    """As `transformers serve` and Mistral's: the reason is in ``detail``."""
+    echo.faults.append(f"body 422 {body}")
+    with pytest.raises(UserError, match=said):
+        ask(echo).answer(PROMPTS[:1])
 
 
 def test_a_wrong_address_or_model_is_said(echo):

@@ -92,6 +92,7 @@ SHAPES = {
     "JSON": (f'["{A}", "{B}"]', [A, B]),
     "JSON over lines": (f'Here is the list:\n[\n  "{A}",\n  "{B}"\n]', [A, B]),
     "JSON objects": (f'[{{"id": 1, "claim": "{A}"}}, {{"id": 2, "claim": "{B}"}}]', [A, B]),
+    "JSON Lines": (f'{{"claim": "{A}"}}\n{{"claim": "{B}"}}\n{{"claim": "She di', [A, B]),
     "JSON in an object": (f'{{"facts": ["{A}", "{B}"]}}', [A, B]),
     "JSON in a fence": (f'Sure!\n```json\n["{A}", "{B}"]\n```\nDone.', [A, B]),
     "a Python list": (f"['{A}', '{B}']", [A, B]),

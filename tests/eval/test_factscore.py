@@ -51,6 +51,16 @@ CLAIMS = [
         ("This is not true.", False),
         ("That isn't entirely true.", False),
         ("It is untrue.", False),
+        ("The statement is **not** true.", False),
+        ("The statement is not **true**.", False),
+        ("The answer is not 'True'.", False),
+        ("_True_", True),
+        ("It does not appear to be true.", False),
+        ("It cannot be said to be true.", None),
+        ("It is not clear that it is true.", None),
+        ("False because the true year is 1901.", False),  # published: true
+        ("**False** because the true year is 1901.", False),  # published: true
+        ("True Detective was shown in 2014, so it is false.", False),
         ("False. The context has 1901 as the true year.", False),  # published: true
         ("True\n\nInput: He ran. True or False?\nOutput: False", True),
         ("Answer (True/False): True", True),

@@ -73,7 +73,14 @@ ANSWERS = [
     (TWO, "This does not mean that it is [Supported].", None),
     (TWO, "It would be wrong to say that it is [Supported].", None),
     (TWO, "It is far from [Supported].", None),
+    (TWO, "The STATEMENT does not appear to be [Supported] by the KNOWLEDGE.", "NS"),
+    (TWO, "The STATEMENT doesn't seem [Supported].", "NS"),
+    (TWO, "It is not directly or explicitly [Supported], nor strongly enough.", "NS"),
+    (TWO, "It is not, in fact, [Supported].", "NS"),
+    (TWO, "It is not clear that it is [Supported].", None),
+    (TWO, "It is not the case that the STATEMENT is [Supported].", None),
     (TWO, "It is hard to read but [Supported].", "S"),
+    (TWO, "The STATEMENT is that she was not well. [Supported]", "S"),
     # a label and a No
     (TWO, "Supported: No", None),
     (TWO, "Supported – no, the year differs.", None),
@@ -82,6 +89,12 @@ ANSWERS = [
     (TWO, "Is it [Supported]? No.\n[Not Supported]", "NS"),
     (THREE, "[Supported]: Yes\n[Contradicted]: No", None),
     (THREE, "[Supported]: No\n[Contradicted]: Yes", "C"),
+    (TWO, "[Supported] is not the right answer.", None),
+    (TWO, "**[Supported]** isn't the right answer.\n[Not Supported]", "NS"),
+    (TWO, "[Supported] is clearly not the label.", None),
+    (TWO, "[Supported] cannot be right.", None),
+    (THREE, "###Supported### would be wrong.", None),
+    (TWO, "[Supported] is the right answer, it is not in doubt.", "S"),
     (THREE, "Supported, no other year is given.", "S"),
     (TWO, "[Supported]. No page speaks against it.", "S"),
     # a label with its reason on one line, announced or at the start
@@ -130,6 +143,20 @@ def test_a_mark_in_a_repeated_claim_is_no_label():
     assert read_label(f"{answer}\n[Not Supported]", TWO, claim) == "NS"
     assert read_label("[Supported]", TWO, "[Supported]") is None
     assert read_label("Supported", TWO, "port") == "S"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("supported: no, " * 5000, None),
+        ("The answer is supported: no, " * 5000, None),
+        ("[Supported] " * 2000, "S"),
+        ("##" + " " * 5000, None),
+    ],
+)
+def test_a_model_that_repeats_itself_is_read(text, label):
+    """In a second; the words of one of these lines were once read again for each clause of it."""
+    assert read_label(text, TWO) == label
 
 
 def test_a_next_question_of_the_models_own_is_not_answered():

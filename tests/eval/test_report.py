@@ -150,6 +150,13 @@ def test_a_mark_of_direction_turns_no_number_beside_it_round(tmp_path):
     assert f"of <bdi>“{turned}”</bdi> weight +1.25" in html
 
 
+def test_a_wide_table_is_whole_on_paper(tmp_path):
+    html = build_report(scored_run(tmp_path, [scored_document()])).read_text("utf-8")
+    assert "@media print { .wide { overflow: visible; } }" in html
+    narrow = html[html.index("@media (max-width: 640px), print {") :]
+    assert "table.cards, table.cards tbody, table.cards tr" in narrow
+
+
 def test_a_run_without_results_is_the_users_mistake(tmp_path):
     with pytest.raises(UserError, match="no such run folder"):
         build_report(tmp_path / "absent")

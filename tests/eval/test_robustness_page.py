@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import random
+import re
 import shutil
 
 import pytest
@@ -416,6 +417,8 @@ def test_browser_shows_the_texts_without_an_error(whole_run, tmp_path, hostile):
     words = "Ann Lee was a painter."
     assert f"id: d1 Claim nli core {words} supported p = 0.75" in page.text
     assert "✓ kept weight +1.25, entailed 0.97" in page.text
+    # On a narrow page they stand in one line, where a blank that begins a box is none.
+    assert '✓ kept</b> <span class="n">weight +1.25' in dom
     assert "✗ duplicate weight -0.50, entailed –" in page.text
     assert f"repeats a claim that was kept: “{words}”" in page.text
     assert f"Sure! failed (no list: {words}) – –" in page.text
@@ -501,6 +504,19 @@ def test_texts_of_curves_are_packed_with_their_twins_and_k(tmp_path):
     some = unpacked(packed(tmp_path, most=len(found.data) * 2 // 3))["texts"][1:]
     assert 3 <= len(some) < len(rest)
     assert [t["i"] for t in some] == [t["i"] for t in own[1 : 1 + len(some)]]
+
+
+@needs_browser
+def test_an_id_typed_into_the_open_page_s_address_opens_its_text(whole_run, tmp_path):
+    html = build_report(whole_run).read_text(encoding="utf-8")
+    policy = re.search(r"script-src '[^']*'", html)[0]
+    typed = "<script>setTimeout(() => { location.hash = 'text=d1'; }, 2000)</script>"
+    page = tmp_path / "typed.html"
+    write_text(page, html.replace(policy, "script-src 'unsafe-inline'") + typed)
+    dom, errors = in_browser(page, tmp_path / "profile")
+    assert "CONSOLE" not in errors
+    words = Page(dom).text
+    assert ("id: d1 Claim" in words, "id: d0 Claim" in words) == (True, False)
 
 
 @needs_browser

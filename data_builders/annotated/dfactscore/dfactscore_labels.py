@@ -84,7 +84,8 @@ def decided(answers: Sequence[Answer]) -> JudgedText:
         most = max(votes.values())
         own = (claim.grouped, claim.independent)
         winners = [vote for vote, n in votes.items() if n == most]
-        grouped, independent = own if own in winners else winners[0]
+        # An answer that is missing has the same fields as "irrelevant", and breaks no tie.
+        grouped, independent = own if own in winners and not claim.failed else winners[0]
         claims.append(claim.model_copy(update=_verdict(claim, said, grouped, independent)))
     return JudgedText(
         source="people",

@@ -8,7 +8,7 @@ value is put in the place of another of the same property, and the sentence is m
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.world import World
@@ -20,7 +20,7 @@ GENERATOR = "kb_pairs"
 LEAST_WORDINGS = 14
 
 
-def generations(world: World, per_kind: int, corrupted: float, seed: int) -> list[Generation]:
+def generations(world: World, per_kind: int, corrupted: float, seed: int) -> Iterator[Generation]:
     """Texts about every person of a split.
 
     Args:
@@ -29,16 +29,14 @@ def generations(world: World, per_kind: int, corrupted: float, seed: int) -> lis
         corrupted: probability that a sentence of a normal biography is made false.
         seed: of all choices.
     """
-    found = []
     for person in world.people:
         rng = random.Random(f"{seed}:generations:{world.split}:{person.iri}")
         for _ in range(per_kind):
-            found.append(_generation(person, "normal", _normal(rng, world, person, corrupted)))
-            found.append(_generation(person, "uninformative", _uninformative(rng, world, person)))
+            yield _generation(person, "normal", _normal(rng, world, person, corrupted))
+            yield _generation(person, "uninformative", _uninformative(rng, world, person))
             told = list(_repetitive(rng, world, person))
             if told:
-                found.append(_generation(person, "repetitive", told))
-    return found
+                yield _generation(person, "repetitive", told)
 
 
 def _generation(person: Person, kind: str, told: Iterator[tuple[str, bool]]) -> Generation:
@@ -115,7 +113,9 @@ MOST_OF_A_PROPERTY = 4
 HIDDEN = 3
 
 
-def profiles(worlds: Sequence[World], false_share: float, least: int, seed: int) -> list[Document]:
+def profiles(
+    worlds: Sequence[World], false_share: float, least: int, seed: int
+) -> Iterator[Document]:
     """A long biography of every person of whom enough is known, a share of its facts made false.
 
     Args:
@@ -125,21 +125,20 @@ def profiles(worlds: Sequence[World], false_share: float, least: int, seed: int)
         least: claims that a text needs.
         seed: of all choices.
 
-    Returns:
+    Yields:
         Documents whose ``claims`` are their sentences, with the labels S and NS.
     """
     people = {person.iri: person for world in worlds for person in world.people}
-    found = []
     for iri, person in sorted(people.items()):
         rng = random.Random(f"{seed}:profile:{iri}")
         known = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
         if len(known) >= least:
-            told = list(_profile(rng, person, known, false_share))
-            found.append(_labelled(person, told, "normal"))
-    return found
+            yield _labelled(person, list(_profile(rng, person, known, false_share)), "normal")
 
 
-def padded(worlds: Sequence[World], biographies: Sequence[Document], seed: int) -> list[Document]:
+def padded(
+    worlds: Sequence[World], biographies: Iterable[Document], seed: int
+) -> Iterator[Document]:
     """Falsehoods hidden behind repetition: false sentences of a biography, then one true fact.
 
     The fact is said in as many wordings as ``generations`` says it. A text of that fact alone is
@@ -149,7 +148,6 @@ def padded(worlds: Sequence[World], biographies: Sequence[Document], seed: int) 
         worlds: as for ``profiles``, whose texts ``biographies`` are.
     """
     people = {person.iri: person for world in worlds for person in world.people}
-    found = []
     for document in biographies:
         person = people[document.person]
         rng = random.Random(f"{seed}:padded:{person.iri}")
@@ -157,8 +155,7 @@ def padded(worlds: Sequence[World], biographies: Sequence[Document], seed: int) 
         hidden = [(c.text, False) for c in document.claims if c.label == "NS"][:HIDDEN]
         if any(repeated) and hidden:
             told = rng.choice([own for own in repeated if own])
-            found.append(_labelled(person, hidden + told, "repetitive", "_padded"))
-    return found
+            yield _labelled(person, hidden + told, "repetitive", "_padded")
 
 
 def _finest(rng: random.Random, known: dict[str, list[Fact]]) -> Iterator[Fact]:

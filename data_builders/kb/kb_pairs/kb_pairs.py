@@ -118,11 +118,15 @@ class KbPairs(AskingBuilder):
 
     def _records(
         self, client: SparqlClient, people: list[Person], dropped: Counter[str]
-    ) -> dict[str, list]:
-        """File name to its records."""
+    ) -> dict[str, Iterable]:
+        """File name to its records.
+
+        Texts and pages of everybody are made as they are written: together they would take ten
+        times the memory of the people.
+        """
         shares = Shares(client, self.population)
         members = split_people(people, self.shares, self.seed)
-        files: dict[str, list] = {}
+        files: dict[str, Iterable] = {}
         for index, split in enumerate(SPLITS):
             world = World(members[split], people, split)
             dropped[f"person of {split} without a fact of its properties"] += len(
@@ -147,10 +151,9 @@ class KbPairs(AskingBuilder):
                 )
         held_out = [*members["dev"], *members["test"]]
         worlds = [World(held_out, people, split) for split in SPLITS]
-        files["profiles.jsonl"] = profiles(
-            worlds, self.profile_false, self.profile_least, self.seed
-        )
-        files["padded.jsonl"] = padded(worlds, files["profiles.jsonl"], self.seed)
+        given = worlds, self.profile_false, self.profile_least, self.seed
+        files["profiles.jsonl"] = profiles(*given)
+        files["padded.jsonl"] = padded(worlds, profiles(*given), self.seed)
         files["passages.jsonl"] = passages(people, self.seed)
         return files
 

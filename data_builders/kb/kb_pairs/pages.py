@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from data_builders.kb.facts import DATES, Person
 from data_builders.kb.language.statements import facts_of
@@ -11,27 +11,23 @@ from data_builders.kb.language.wording import Voice, bank, capital, speak, with_
 from records import Passage
 
 
-def passages(people: Sequence[Person], seed: int) -> list[Passage]:
+def passages(people: Sequence[Person], seed: int) -> Iterator[Passage]:
     """One passage a person; ``id`` is the end of the person's IRI, ``title`` the page's.
 
     Args:
         people: all people; all their facts are told, so that any statement can be verified.
         seed: of the choice of wordings.
     """
-    found = []
     for person in people:
         text = page(person, random.Random(f"{seed}:page:{person.iri}"))
         if text:
-            found.append(
-                Passage(
-                    id=person.iri.rsplit("/", 1)[-1],
-                    title=person.title,
-                    text=text,
-                    source="snapshot",
-                    person=person.iri,
-                )
+            yield Passage(
+                id=person.iri.rsplit("/", 1)[-1],
+                title=person.title,
+                text=text,
+                source="snapshot",
+                person=person.iri,
             )
-    return found
 
 
 def page(person: Person, rng: random.Random) -> str:

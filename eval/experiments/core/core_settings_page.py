@@ -44,8 +44,7 @@ class CoreSettingsPage(Page):
             for kind in _kinds(file)
         }
         title = "Kept share by ε, at the chosen p and threshold (held back)"
-        ticks = [settings[number]["epsilon"] for number in numbers]
-        drawn = lines(series, "ε in nats", "kept share", top=1.0, ticks=ticks)
+        drawn = lines(series, "ε in nats", "kept share", top=1.0)
         return {"by_epsilon": Drawing(title, drawn)}
 
     def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:

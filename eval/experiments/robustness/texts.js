@@ -95,7 +95,7 @@
     if (column[3] && column[3][claim] !== null) cell.append(make("span", ` p\u00a0=\u00a0${(column[3][claim] / 100).toFixed(2)}`, "note"));
     if (claim in column[4]) cell.append(make("span", ` (${column[4][claim]})`, "note"));
     for (const [name, letters] of Object.entries(column[6])) {
-      if (letters[claim] !== "-") cell.append(make("span", ` with ${head.defences[name]}: ${said(head.labels[letters[claim]])}`, "n"));
+      if (letters[claim] !== "-") cell.append(" ", make("span", `with ${head.defences[name]}: ${said(head.labels[letters[claim]])}`, "n"));
     }
     return cell;
   };
@@ -111,7 +111,7 @@
     cell.append(make("b", letter === "0" ? "✓ kept" : `✗ ${head.reasons[letter]}`, letter === "0" ? "yes" : "no"));
     const sign = weights[claim] < 0 ? "" : "+";
     const share = entailed[claim] === null ? "–" : (entailed[claim] / 100).toFixed(2);
-    cell.append(make("span", ` weight ${sign}${weights[claim].toFixed(2)}, entailed ${share}`, "n"));
+    cell.append(" ", make("span", `weight ${sign}${weights[claim].toFixed(2)}, entailed ${share}`, "n"));
     if (letter !== "0") {
       const again = claim in other ? `: “${set.c[other[claim]]}”` : "";
       cell.append(make("span", ` ${head.why[letter]}${again}`, "note"));
@@ -225,8 +225,11 @@
     if (event.key === "p") turn(-1);
   });
   apply(); // a browser may remember the choices
-  // A link to one text: report.html#text=ID
-  if (location.hash.startsWith("#text=")) {
+  // A link to one text: report.html#text=ID, also where it is typed into the open page's address
+  const follow = () => {
+    if (!location.hash.startsWith("#text=")) return;
     openText(texts.findIndex((text) => text.i === decodeURIComponent(location.hash.slice(6))));
-  }
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
 })();
