@@ -158,6 +158,8 @@ def _judged(
     if not any(verdicts) and not any(named):
         return None
     groups = in_order([None if name in (None, NOBODY) else name for name in named])
+    open_pages = [name for name in {*named} - {None, NOBODY} if _page(values, name) is None]
+    dropped["person whose page was left open, taken for no page"] += len(open_pages)
     found = []
     for k, (text, group, verdict) in enumerate(zip(texts, groups, verdicts, strict=True)):
         dropped["claim without a verdict"] += verdict is None
@@ -180,11 +182,14 @@ def _judged(
 
 def _title(values: dict[str, str], person: str | None) -> str | None:
     """The page of a person, ``None`` where there is none."""
-    if person is None or not person.startswith("person "):
-        return None
+    return None if person in (None, NOBODY) else _named(_page(values, person))
+
+
+def _page(values: dict[str, str], person: str) -> str | None:
+    """What was said of a person's page, ``None`` where nothing was."""
     number = person.removeprefix("person ")
     title = values.get(f"title_{number}")
-    return values.get(f"other_title_{number}") if title == ANOTHER_PAGE else _named(title)
+    return values.get(f"other_title_{number}") if title == ANOTHER_PAGE else title
 
 
 def _named(title: str | None) -> str | None:
