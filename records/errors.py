@@ -12,6 +12,7 @@ import os
 import pkgutil
 import re
 import select
+import signal
 import sqlite3
 import sys
 from argparse import ArgumentError, ArgumentParser
@@ -98,15 +99,19 @@ def run_door(main: Callable[[], int | None]) -> None:
 
     A ``UserError``, a parser's complaint about an option or a config key, or what a file system
     refuses, is printed on standard error as one line and becomes exit code 2; a class path that
-    moved is answered with the new one. Any other exception is a defect of ours and keeps its
-    traceback, but where nobody reads the output any longer (``| head``). Where nobody looks at a
-    terminal, libraries draw no progress bars into the log.
+    moved is answered with the new one. Ctrl-C is one line, too, and the exit code that shells give
+    it. Any other exception is a defect of ours and keeps its traceback, but where nobody reads the
+    output any longer (``| head``). Where nobody looks at a terminal, libraries draw no progress
+    bars into the log.
     """
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is first imported
     try:
         code = main()
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from what is kept", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
             sys.exit(1)
@@ -222,7 +227,7 @@ def _in_one_line(error: ArgumentError) -> str:
     said = " ".join(str(error).split())
     if said.startswith('Parser key "config": File does not exist: '):
         return f"{said.split(chr(39))[1]}: no such file; give the path of a YAML configuration"
-    if said.startswith("Problems parsing config"):
+    if said.startswith(("Problems parsing config", "Unexpected config")):
         return _of_yaml() or said
     if found := _OF_CLASS.search(said) or _OF_CALLABLE.search(said):
         path, option = found["path"], found["option"]
@@ -276,18 +281,23 @@ def _configs() -> list[Path]:
 
 
 def _of_yaml() -> str | None:
-    """The first of the configurations that is no YAML, with the line and what is wrong there."""
+    """The first of the configurations that is no YAML, with the line and what is wrong there.
+
+    So is one without a single option: an empty file, bare text or a list.
+    """
     import yaml  # only a mistake needs it
 
     for path in _configs():
         try:
-            yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+            given = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
         except yaml.MarkedYAMLError as error:
             begun = error.context_mark and f" {error.context} of line {error.context_mark.line + 1}"
             line = error.problem_mark.line + 1
             return f"{path}:{line}: no YAML: {error.problem}{begun or ''}; mend the line"
         except yaml.YAMLError as error:  # a sign that YAML does not know
             return f"{path}: no YAML: {' '.join(str(error).split())}"
+        if not isinstance(given, dict):
+            return f"{path}: no option in it; write `option: value`, one a line"
     return None
 
 

@@ -40,7 +40,7 @@ python -m train fit --model train.unli.Unli --help those of a module."""
 def main(arguments: list[str] | None = None) -> int:
     """Run the door; user mistakes raise ``UserError``."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    command, *rest = arguments or [""]
+    command, *rest = arguments or ["--help"]
     if command in {"-h", "--help"}:
         print(HELP)
         return 0

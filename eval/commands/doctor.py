@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -132,17 +133,25 @@ def _yamls() -> list[Path]:
 def _lacks(path: Path) -> Iterator[str]:
     """A line a command that makes something missing, and one for what no config here makes."""
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        needed = _needs(path)
+        # A metric to sample by, the training that a sweep repeats
+        given = chain.from_iterable(v if isinstance(v, list) else [v] for v in needed.values())
+        others = [_needs(Path(v)) for v in given if str(v).endswith(".yaml") and Path(v).is_file()]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         yield f"no YAML: {' '.join(str(error).split())}"
         return
-    needed = {k: v for k, v in config.items() if k not in _OWN} if isinstance(config, dict) else {}
     by_command: dict[str | None, list[str]] = {}
-    for name in (line.split(": not there (")[0] for line in missing(needed)):
+    for name in (line.split(": not there (")[0] for line in missing([needed, *others])):
         by_command.setdefault(made_by(name, path.parent.name), []).append(name)
     for command, names in by_command.items():
         how = f"`{command}`" if command else "the first lines of the file may say where it is from"
         yield f"missing {_named(names)}: {how}"
+
+
+def _needs(path: Path) -> dict:
+    """What a configuration says, without what it makes itself."""
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {k: v for k, v in config.items() if k not in _OWN} if isinstance(config, dict) else {}
 
 
 def _named(names: list[str]) -> str:

@@ -23,6 +23,9 @@ _ENDINGS = {
     *(".npz", ".npy", ".gguf"),
 }
 
+# Where configurations here put things and look for them: paths also before the folder is there.
+_PLACES = {"data", "downloads", "runs"}
+
 # What says what a folder's weights are: a checkpoint's own, or a published model's configuration.
 _ABOUT = ("component.json", "config.json")
 # Of a published model, whose settings others may change, what decides its answers.
@@ -41,9 +44,9 @@ def inputs(config: object) -> dict[str, str]:
 def missing(config: object) -> list[str]:
     """Files and folders that a configuration names and that are not there, each with its option.
 
-    What looks like a path: with the ending of a file, below a folder that is there, or what a
-    ``checkpoint`` (unless it can be a hub id) or a ``training_logs`` is said to be. Hub ids and
-    addresses do not.
+    What looks like a path: with the ending of a file, below a folder that is there or ``data``,
+    ``downloads`` or ``runs``, or what a ``checkpoint`` (unless it can be a hub id) or a
+    ``training_logs`` is said to be. Hub ids and addresses do not.
     """
     found = {name: where for where, name in _places(config) if _is_missing(where, name)}
     return [f"{name}: not there ({where})" for name, where in sorted(found.items())]
@@ -121,12 +124,17 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
-    """Every text of a configuration with the option that it is the value of."""
+    """Every text of a configuration with the option that it is the value of.
+
+    So are the keys of numbers: ``train: {FILE: WEIGHT}``.
+    """
     if isinstance(value, str):
         yield where, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key not in _COSTS:
+            if isinstance(key, str) and isinstance(item, int | float):
+                yield where, key
+            elif key not in _COSTS:
                 yield from _places(item, f"{where}.{key}".lstrip("."))
     elif isinstance(value, list | tuple):
         for item in value:
@@ -140,7 +148,7 @@ def _is_missing(where: str, name: str) -> bool:
     above = path.parts[0] if len(path.parts) > 1 else ""
     trained = where.endswith(".checkpoint") and not is_hub_id(name)
     asked = trained or "training_logs." in where
-    named = path.suffix in _ENDINGS or (above and os.path.isdir(above))
+    named = path.suffix in _ENDINGS or above in _PLACES or (above and os.path.isdir(above))
     return bool(asked or named) and not os.path.exists(name)
 
 

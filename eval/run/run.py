@@ -8,7 +8,6 @@ and ends in the same bytes.
 
 from __future__ import annotations
 
-import glob
 import json
 import re
 from collections import Counter
@@ -42,6 +41,8 @@ R = TypeVar("R", bound=BaseModel)
 CHUNK = 128
 _NAMED = 3  # options and files in which another configuration differs that a message names
 _USAGE = "usage of the documents from "
+# As ``atomic_file`` names what a killed run was writing, here or in ``tables`` and ``figures``.
+_TORN = ".?*.?*." + "[a-z0-9_]" * 8
 
 
 class Run:
@@ -267,12 +268,7 @@ class Run:
 
     def _tidy(self) -> None:
         """Delete what only a run that is not finished needs, of killed ones as well."""
-        torn = [
-            left
-            for path in self.output.iterdir()
-            if not path.name.startswith(".") and path.is_file()
-            for left in self.output.glob(f".{glob.escape(path.name)}.*")
-        ]
+        torn = [torn for below in ("", "*/") for torn in self.output.glob(f"{below}{_TORN}")]
         for path in {*torn, *self._journals()}:
             path.unlink()
 

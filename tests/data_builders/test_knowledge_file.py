@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import json
 import os
@@ -496,23 +497,53 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
     assert sorted(p.name for p in out.iterdir()) == sorted(p.name for p in whole.iterdir())
 
 
-def test_after_a_bad_row_is_mended_the_build_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_after_an_error_the_build_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "BATCH", 2)
-    path = Path(jsonl(tmp_path / "rows.jsonl", ROWS))
-    good = path.read_text()
-    whole = KnowledgeFile(tmp_path / "whole", [str(path)]).build().parent
-    out = tmp_path / "out"
-    path.write_text(good.replace('{"title": ""', '["title": ""'))
-    with pytest.raises(BadInput, match=r"rows\.jsonl:5: json"):
-        KnowledgeFile(out, [str(path)]).build()
+    path = jsonl(tmp_path / "rows.jsonl", ROWS)
+    whole = KnowledgeFile(tmp_path / "whole", [path]).build().parent
+    out, written, write = tmp_path / "out", [], builder.Store.write
+
+    def writes(store, items):
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "full")
+        written.append([item.title for item in items])
+        write(store, items)
+
+    monkeypatch.setattr(builder.Store, "write", writes)
+    with pytest.raises(OSError, match="full"):
+        KnowledgeFile(out, [path]).build()
     with sqlite3.connect(out / ".knowledge.partial.db") as db:
         saved = dict(db.execute("SELECT name, value FROM meta"))
     db.close()
     assert (saved["position"], saved["last_row"], saved["done"]) == ("4", "2", "no")
-    path.write_text(good)
-    KnowledgeFile(out, [str(path)]).build()
+    written.clear()
+    KnowledgeFile(out, [path]).build()
+    assert written == [["", "Half"]]
     assert (out / "knowledge.db").read_bytes() == (whole / "knowledge.db").read_bytes()
     assert manifest(out)["dropped"] == DROPPED
+
+
+def test_a_file_that_is_mended_is_read_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(builder, "BATCH", 2)
+    path = Path(jsonl(tmp_path / "rows.jsonl", ROWS))
+    path.write_text(path.read_text().replace('{"title": ""', '["title": ""'))
+    with pytest.raises(BadInput, match=r"rows\.jsonl:5: json"):
+        KnowledgeFile(tmp_path / "out", [str(path)]).build()
+    # Of the same size, and in a row that was read already.
+    jsonl(path, [{**ROWS[0], "text": "Ada was a Mathematician."}, *ROWS[1:]])
+    out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
+    assert content(out)[0] == ("Ada", "Ada was a Mathematician.")
+
+
+def test_a_damaged_file_of_a_killed_build_is_one_line(tmp_path):
+    path = jsonl(tmp_path / "rows.jsonl", ROWS)
+    partial = tmp_path / "out/.knowledge.partial.db"
+    partial.parent.mkdir()
+    partial.write_bytes(bytes(8192))
+    with pytest.raises(UserError, match=r"\.knowledge\.partial\.db: damaged .*; delete it"):
+        KnowledgeFile(tmp_path / "out", [path]).build()
+    partial.unlink()
+    assert KnowledgeFile(tmp_path / "out", [path]).build().exists()
 
 
 def test_another_input_starts_anew(tmp_path, monkeypatch):

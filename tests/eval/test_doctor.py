@@ -72,6 +72,34 @@ def test_what_is_there_is_not_missing(repository, capsys):
     assert lines[lines.index("checkpoints") + 1] == "  checkpoints/small/relation"
 
 
+def test_weighed_files_other_configs_and_folders_of_a_fresh_clone_are_looked_for(
+    repository, capsys
+):
+    """A file of ``{file: weight}``, what a config named by another lacks, and ``downloads/…``."""
+    texts = {
+        "data/small/pages.yaml": "input: [downloads/texts, downloads/a.xml.bz2]\n",
+        "data/small/sampled.yaml": "pipeline: configs/eval/small/mine.yaml\n",
+        "train/small/weighed.yaml": "data:\n  train: {data/kb/a.jsonl: 1, data/kb/b.jsonl: 0.5}\n",
+        "train/small/sweep.yaml": "command: [--config, configs/train/small/weighed.yaml]\n",
+    }
+    for name, text in texts.items():
+        path = repository / "configs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    lines, _ = said(capsys)
+    lacks = {
+        line.strip(): lines[place + 1 : place + 3]
+        for place, line in enumerate(lines)
+        if line.endswith(".yaml")
+    }
+    named = {name: "\n".join(lacks.get(f"configs/{name}", [])) for name in texts}
+    assert "missing downloads/a.xml.bz2, downloads/texts:" in named["data/small/pages.yaml"]
+    assert "missing checkpoints/small/relation:" in named["data/small/sampled.yaml"]
+    assert "missing data/kb/passages.jsonl:" in named["data/small/sampled.yaml"]
+    for name in ("train/small/weighed.yaml", "train/small/sweep.yaml"):
+        assert "missing data/kb/a.jsonl, data/kb/b.jsonl:" in named[name]
+
+
 def test_a_key_is_set_or_not_and_never_shown(repository, capsys, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     monkeypatch.setenv("MY_LAB_KEY", "also-secret")

@@ -149,13 +149,17 @@ def test_a_folder_holds_one_configuration(tmp_path):
         with pytest.raises(UserError, match=r"results of another configuration.*delete"):
             Run(name, pipeline, config, tmp_path).__enter__()
     before = (tmp_path / "results.json").read_bytes()
-    # Nothing was done in the one, and killed while writing the other.
-    for left in (".scored.0123.partial.jsonl", ".results.json.a1b2c3d4", ".mine"):
+    # Nothing was done in the one, and killed while writing the others.
+    (tmp_path / "tables").mkdir()
+    torn = (".results.json.a1b2c3d4", ".tables.md.a1b2c3d_", "tables/.by_kind.csv.a1b2c3d4")
+    mine = [".answers.sqlite-wal", ".mine", ".mine.settings", "tables/.mine"]
+    for left in (".scored.0123.partial.jsonl", *torn, *mine):
         (tmp_path / left).write_text("")
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
         assert run.finished("scored.jsonl") is None
         assert run.finished().results == [result()]
-    assert files(tmp_path) == [".mine", "results.json"]
+    left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
+    assert left == [*mine[:3], "results.json", "tables/.mine"]
     assert (tmp_path / "results.json").read_bytes() == before
 
 

@@ -91,6 +91,14 @@ def test_a_mistake_in_a_config_is_told_with_its_line(stages, said, tmp_path, mon
     assert line == f"error: {said.format(file=file)}"
 
 
+@pytest.mark.parametrize("text", ["", "# to be filled\n", "nothing\n", "- pipeline\n"])
+def test_a_config_without_an_option_is_told_with_its_name(text, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "my.yaml"
+    file.write_text(text)
+    line = complaint(["score", "--config", str(file), "--output", "out"], monkeypatch, capsys)
+    assert line == f"error: {file}: no option in it; write `option: value`, one a line"
+
+
 FIT = """\
 name: mine  # what lr is
 model: {{class_path: {model}, init_args: {{base: x, {options}}}}}
@@ -193,6 +201,17 @@ def test_a_module_that_lacks_a_package_is_told_what_it_lacks(tmp_path, monkeypat
     Path("my.yaml").write_bytes(b"pipeline: \x00\n")
     line = complaint(arguments, monkeypatch, capsys)
     assert line.startswith("error: my.yaml: no YAML: ")
+
+
+def test_ctrl_c_is_one_line_and_no_traceback(capsys):
+    def main():
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as left:
+        run_door(main)
+    assert left.value.code == 130
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "interrupted; the same command goes on from what is kept"
 
 
 def test_a_wrong_option_on_the_command_line_is_told_the_right_one(monkeypatch, capsys):

@@ -81,7 +81,6 @@ def test_bad_config(
     [
         (["fit", "--config", "nosuch.yaml"], "nosuch.yaml"),
         (["train"], "train"),
-        ([], "subcommand"),
         (["fit", "--nosuch", "1"], "--nosuch"),
     ],
 )
@@ -228,6 +227,12 @@ def test_help_of_a_command_shows_every_option_of_a_run(capsys: pytest.CaptureFix
     assert re.search(r"--export_steps\n[^-]*default: \[\]", text)
     assert help_of("fit", ["--model", "torch.nn.Linear"]) is None
     assert help_of("fit", ["--model", "nosuch.Module", "--help"]) is None
+
+
+def test_the_door_alone_names_all_its_commands(capsys: pytest.CaptureFixture) -> None:
+    assert main([]) == 0
+    listed = re.findall(r"^  (\w+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert listed == ["fit", "validate", "test", "predict", "sweep", "push", "convert"]
 
 
 def test_help_needs_no_torch() -> None:

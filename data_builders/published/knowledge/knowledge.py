@@ -129,9 +129,9 @@ class KnowledgeFile(Builder):
         return files
 
     def _key(self, files: list[Path]) -> str:
-        """What the growing file depends on; files by name and size, their hashes come later."""
+        """What the growing file depends on; files by their content, which may be mended."""
         parser = _parser_version() if any(map(is_dump, files)) else None
-        own = [(path.name, path.stat().st_size) for path in files]
+        own = [(path.name, sha256_file(path)) for path in files]
         asked = () if self.category is None else (self.category.casefold(),)
         return sha256_text(repr((1, self.source, self.limit, BATCH, parser, own, *asked)))
 

@@ -12,11 +12,12 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from data_builders.published.knowledge.sources import Item
 from eval.retrieve.knowledge import plain_text
-from records import sha256_text
+from records import UserError, sha256_text
 
 PAGE_CACHE = -65536  # KiB, negative by SQLite's convention
 # ``content=''``: the index holds no text of its own; its rows are those of ``documents``.
@@ -28,6 +29,7 @@ NO_TITLE = "page without a title"
 NO_TEXT = "page without text"
 DUPLICATE = "page whose title another page has"
 NOT_UNICODE = "page whose text is not valid Unicode"
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
 class Store:
@@ -37,6 +39,9 @@ class Store:
         path: where it grows.
         key: what the build depends on; a database of another key is thrown away.
         with_pages: whether the pages themselves are kept, or only their index.
+
+    Raises:
+        UserError: the file is damaged; so do ``write`` and ``finish``.
     """
 
     def __init__(self, path: Path, key: str, with_pages: bool):
@@ -57,11 +62,22 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, isolation_level=None)
-        connection.execute("PRAGMA journal_mode = WAL")
+        with self._told():
+            connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA cache_size = {PAGE_CACHE}")
         connection.execute("PRAGMA temp_store = FILE")
         return connection
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A damaged file, in a line for the user."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if not error.sqlite_errorname.startswith(_DAMAGED):
+                raise
+            raise UserError(f"{self.path}: damaged ({error}); delete it, start again") from None
 
     def _create(self, key: str) -> None:
         with self._transaction():
@@ -83,7 +99,8 @@ class Store:
     def _meta(self, name: str) -> str | None:
         try:
             query = "SELECT value FROM meta WHERE name = ?"
-            row = self._connection.execute(query, (name,)).fetchone()
+            with self._told():
+                row = self._connection.execute(query, (name,)).fetchone()
         except sqlite3.OperationalError:
             return None
         return row and row[0]
@@ -93,7 +110,7 @@ class Store:
 
     def write(self, items: Sequence[Item]) -> None:
         """Add a batch, whole or not at all."""
-        with self._transaction():
+        with self._told(), self._transaction():
             for item in items:
                 self._add(item)
             self.position += len(items)
@@ -124,7 +141,7 @@ class Store:
     def finish(self, path: Path) -> None:
         """Merge the index, and put a compact copy in its place."""
         if not self.done:
-            with self._transaction():
+            with self._told(), self._transaction():
                 self._connection.execute(
                     "INSERT INTO documents_fts (documents_fts) VALUES ('optimize')"
                 )
@@ -132,7 +149,8 @@ class Store:
             self.done = True
         beside = path.with_name(f".{path.name}.tmp")
         beside.unlink(missing_ok=True)
-        self._connection.execute("VACUUM INTO ?", (str(beside),))
+        with self._told():
+            self._connection.execute("VACUUM INTO ?", (str(beside),))
         with open(beside, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(beside, path)
