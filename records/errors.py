@@ -110,7 +110,8 @@ def run_door(main: Callable[[], int | None]) -> None:
         code = main()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on from what is kept", file=sys.stderr)
+        how = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
+        print(f"interrupted; {how}", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():

@@ -210,19 +210,18 @@ class TrainCLI(LightningCLI):
             import wandb
             from lightning.pytorch.loggers import WandbLogger
 
-            loggers.append(
-                WandbLogger(
-                    name=self.options.name,
-                    project="factfoundry",
-                    save_dir=self.folder,
-                    offline=not {"WANDB_API_KEY", "WANDB_SWEEP_ID"} & set(os.environ),
-                    # Lightning adds the module's and the data's own options.
-                    config={
-                        k: v for k, v in self._decisive().items() if k not in ("model", "data")
-                    },
-                    settings=wandb.Settings(silent=True, console="off", disable_git=True),
-                )
+            logger = WandbLogger(
+                name=self.options.name,
+                project="factfoundry",
+                save_dir=self.folder,
+                offline=not {"WANDB_API_KEY", "WANDB_SWEEP_ID"} & set(os.environ),
+                # Lightning adds the module's and the data's own options.
+                config={k: v for k, v in self._decisive().items() if k not in ("model", "data")},
+                settings=wandb.Settings(silent=True, console="off", disable_git=True),
             )
+            # Lightning passes it always, and wandb warns that it does nothing.
+            logger._wandb_init.pop("anonymous", None)
+            loggers.append(logger)
         return loggers
 
     def _fingerprint(self) -> str:
@@ -374,4 +373,8 @@ def run_lightning(arguments: list[str]) -> int:
             f"--ckpt_path: its weights are not those of this --model ({one_line(str(error))}); "
             "give the options of its training"
         ) from None
+    except SystemExit as left:
+        if isinstance(left.__context__, KeyboardInterrupt):  # Lightning leaves without a word
+            raise KeyboardInterrupt from None
+        raise
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,14 @@ class Poison(Callback):
     def on_after_backward(self, trainer, pl_module) -> None:
         if trainer.global_step == self.step and self.gradient:
             pl_module.model.classifier.weight.grad.fill_(torch.nan)
+
+
+class Interrupted(Callback):
+    """Ctrl-C behind a step."""
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+        if trainer.global_step == 3:
+            raise KeyboardInterrupt
 
 
 def poison(step: int, gradient: bool) -> str:
@@ -133,3 +142,21 @@ def test_a_pad_id_other_than_0_is_the_filler(word_tokenizer: Callable, tmp_path:
     assert (batch["inputs"]["input_ids"][batch["inputs"]["attention_mask"] == 0] == 1).all()
     alone = [logits(module, module.collate([item], [0]))[0] for item in items]
     assert logits(module, batch) == pytest.approx(alone, abs=1e-5)
+
+
+def test_ctrl_c_is_one_line_and_the_fit_goes_on(
+    arguments: Callable, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    callbacks = '[{"class_path": "tests.train.test_robust_fit.Interrupted"}]'
+    options = ["--save_every", "1", "--trainer.callbacks", callbacks]
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as left:
+            run_door(partial(main, arguments("unli", *options)))
+    finally:
+        signal.signal(signal.SIGINT, before)  # which Lightning ignores while it leaves
+    assert left.value.code == 130
+    assert capfd.readouterr().err.splitlines()[-1].startswith("interrupted; ")
+    (last,) = (tmp_path / "runs").glob("*/last.ckpt")
+    # Ctrl-C comes before what saves that step.
+    assert torch.load(last, weights_only=True)["global_step"] == 2

@@ -293,7 +293,10 @@ def test_runs_of_a_wandb_agent_have_folders_of_their_own(
 
 
 def test_wandb_compares_the_exported_measures(
-    arguments: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: Callable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture,
 ) -> None:
     given = arguments("unli", "--model.lr", "0.3", "--model.monitor", "dev/mse",
                       "--trainer.val_check_interval", "1")  # fmt: skip
@@ -301,6 +304,7 @@ def test_wandb_compares_the_exported_measures(
     wandb.finish()  # what an earlier test of this process left open would be gone on with
     try:
         main(given)
+        assert "wandb: WARNING" not in capfd.readouterr().err
         metrics = read_component(tmp_path / "checkpoints/run").metrics
         assert wandb.run.summary["dev/mse"] == metrics["mse"]
         # The run holds its configuration: of module, data and trainer.
