@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
@@ -13,6 +14,21 @@ from eval.run.held import held
 from records import Document, Passage
 
 MOST_REASONS = 3
+
+
+def misspelt(documents: Sequence[Document]) -> list[str]:
+    """Fields that are none of a document's, but nearly one that it lacks; a line each."""
+    meant = Counter(
+        (name, near[0])
+        for document in documents
+        for name in document.model_extra or {}
+        if (near := get_close_matches(name, Document.model_fields, n=1, cutoff=0.8))
+        and getattr(document, near[0]) is None
+    )
+    return [
+        f"{n:,} of {len(documents):,} documents have `{name}`, which is not read; is it `{near}`?"
+        for (name, near), n in sorted(meant.items())
+    ]
 
 
 def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:

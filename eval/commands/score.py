@@ -15,7 +15,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from eval.commands.early import check_file
-from eval.commands.remarks import doubts, nothing_judged, reasons, unanswered
+from eval.commands.remarks import doubts, misspelt, nothing_judged, reasons, unanswered
 from eval.formats import Format, write_formats
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
@@ -88,6 +88,8 @@ def main(argv: list[str]) -> int:
     documents = read_records(arguments.documents, Document)[: arguments.limit]
     _check_ids(documents, arguments.documents)
     check_strata(documents)
+    for line in misspelt(documents):
+        print(f"warning: {line}", file=sys.stderr)
     made = parser.instantiate(arguments)
     pipeline, files = made.pipeline, [arguments.documents]
     run = Run(

@@ -71,6 +71,17 @@ def test_passages_that_are_read_are_no_doubt(score):
     assert score([document("Ann Lee (painter)")], *shelf(), output="shelf")[2] == []
 
 
+def test_a_misspelt_field_is_told(score):
+    documents = [
+        document("Ann Lee", passage=[OWN.model_dump()], note="mine"),
+        document("Ada", passages=[OWN], passage="p1"),  # a field of the user's own
+    ]
+    (said,) = score(documents)[2]
+    assert said == (
+        "warning: 1 of 2 documents have `passage`, which is not read; is it `passages`?"
+    )
+
+
 def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
     documents = [document("Ann Lee"), document("Marie Curie", label="NS")]
     assert score(documents, "--limit", "1")[0] == 0
