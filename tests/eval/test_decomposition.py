@@ -584,9 +584,10 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     sentence = {"text": "Ann sings loud.", "human-atomic-facts": [fact]}
     sentence["model-atomic-facts"] = [{"text": "Ann sings."}, {"text": "Ann is loud."}]
     row = {"topic": "Ann", "output": "Ann sings loud.", "annotations": [sentence]}
-    none = row | {"annotations": None, "topic": "Bob"}
-    (tmp_path / "bios.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(none)}\n")
-    ann, bob = read_records(tmp_path / "bios.jsonl", Document)
+    none = {"topic": "Bob", "output": "Bob sings loud."}
+    silent = {"topic": "Cy", "output": "Cy sings.", "annotations": None}
+    write_jsonl(tmp_path / "bios.jsonl", [row, none, silent])
+    ann, bob, _ = read_records(tmp_path / "bios.jsonl", Document)
     model = Given(field="model_claims")
     assert [(c.text, c.source, c.id) for c in model([ann])[0]] == [
         ("Ann sings.", "Ann sings loud.", "c0"),
@@ -602,7 +603,7 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     own = {"sentences": Sentences(), "model": model}
     run = Decomposition([str(tmp_path / "bios.jsonl")], own, judges)
     file = run.run(tmp_path / "run", {})
-    assert file.provenance["left_out"] == {"no response": 0, "no given claims": 1}
+    assert file.provenance["left_out"] == {"no response": 1, "no given claims": 1}
     assert value_of(file, "model", "decomp_score", "given", "nli") == (1, 1, 0)
     assert value_of(file, "sentences", "decomp_score", "given", "nli") == (1, 1, 0)
 
