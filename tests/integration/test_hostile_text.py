@@ -133,8 +133,16 @@ def cards(folder: Path, said: str) -> None:
     write_text(folder / "model.md", card.split("\n---\n", 1)[1])
     claim = BleachedClaim(text=said, source="model", share=0.5, count=1, of=2, fact=said)
     made: Card = bleached_card("people", [claim], 0)
-    given = {"configs": {}, "card": made, "clients": [], "dropped": {}, "config": {}, "seed": 0}
-    write_dataset(folder / "set", {}, builder="bleached", **given)
+    configs = {"": {"train": "claims.jsonl"}}
+    given = {
+        "configs": configs,
+        "card": made,
+        "clients": [],
+        "dropped": {},
+        "config": {},
+        "seed": 0,
+    }
+    write_dataset(folder / "set", {"claims.jsonl": [claim]}, builder="bleached", **given)
     card = (folder / "set/README.md").read_text(encoding="utf-8")
     (folder / "set/README.md").write_text(card.split("\n---\n", 1)[1], encoding="utf-8")
 
