@@ -5,7 +5,7 @@ FactReasoner (2502.18573) and WiCE judge a claim against the window that support
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -24,6 +24,16 @@ def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
     step = max(1, chunk_words // 2)
     starts = range(0, len(words) - chunk_words + step, step)
     return [" ".join(words[start : start + chunk_words]) for start in starts]
+
+
+def chunks_of(premises: Iterable[str], chunk_words: int | None) -> list[list[str]]:
+    """The windows of each premise; of equal premises, which meet many hypotheses, the same ones.
+
+    So they are cut and stand in memory once.
+    """
+    premises = list(premises)
+    cut = {premise: chunk_premise(premise, chunk_words) for premise in set(premises)}
+    return [cut[premise] for premise in premises]
 
 
 def windows_of(
@@ -45,10 +55,9 @@ def windows_of(
         row has at least one window.
     """
     rows, windows = [], []
-    # A premise meets many hypotheses; its windows stand in memory once.
-    cut = {premise: chunk_premise(premise, chunk_words) for premise in dict(pairs)}
-    for row, (premise, hypothesis) in enumerate(pairs):
-        for window in cut[premise]:
+    chunks = chunks_of((premise for premise, _ in pairs), chunk_words)
+    for row, ((_, hypothesis), own) in enumerate(zip(pairs, chunks, strict=True)):
+        for window in own:
             rows.append(row)
             seen = mark_new_words(hypothesis, window) if mark_new else hypothesis
             windows.append((focus_premise(window, hypothesis, focus_words), seen))

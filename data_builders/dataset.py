@@ -6,7 +6,6 @@ import json
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from glob import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path, PurePath
@@ -15,6 +14,7 @@ from pydantic import BaseModel
 
 from clients.polite import PoliteClient
 from records import UserError, sha256_file, write_json, write_jsonl, write_text
+from records.writing import torn_files
 
 PACKAGES = ("pydantic", "oxigraph", "matplotlib")
 
@@ -192,8 +192,7 @@ def sweep(folder: Path, names: Sequence[str]) -> None:
     """Remove what earlier builds left of these files when they were killed while writing."""
     for name in names:
         place = folder / name
-        # As ``atomic_file`` names them.
-        for leftover in place.parent.glob(f".{escape(place.name)}.????????"):
+        for leftover in torn_files(place.parent, place.name):
             leftover.unlink()
 
 

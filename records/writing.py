@@ -7,6 +7,7 @@ file that grows in place is a :class:`JsonlAppender`'s, which repairs a torn las
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import io
 import json
@@ -20,6 +21,8 @@ from typing import BinaryIO, TextIO
 from pydantic import BaseModel
 
 from records.errors import REFUSED, UserError
+
+_TEMPORARY = "[a-z0-9_]" * 8  # how ``tempfile.mkstemp`` ends a name
 
 
 @contextmanager
@@ -154,6 +157,17 @@ def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
         for rows, record in enumerate(records, 1):  # noqa: B007 (the count is the answer)
             file.write(json_line(record) + "\n")
     return rows
+
+
+def torn_files(folder: Path, name: str | None = None) -> list[Path]:
+    """What processes left in a folder that were killed in :func:`atomic_bytes`.
+
+    Args:
+        folder: it need not be there.
+        name: of the file that was to be written; by default any, with an ending.
+    """
+    of = "?*.?*" if name is None else glob.escape(name)
+    return list(folder.glob(f".{of}.{_TEMPORARY}"))
 
 
 def sha256_file(path: str | Path) -> str:

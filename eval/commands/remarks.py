@@ -18,17 +18,14 @@ MOST_REASONS = 3
 
 def misspelt(documents: Sequence[Document]) -> list[str]:
     """Fields that are none of a document's, but nearly one that it lacks; a line each."""
-    meant = Counter(
-        (name, near[0])
-        for document in documents
-        for name in document.model_extra or {}
-        if (near := get_close_matches(name, Document.model_fields, n=1, cutoff=0.8))
-        and getattr(document, near[0]) is None
-    )
-    return [
-        f"{n:,} of {len(documents):,} documents have `{name}`, which is not read; is it `{near}`?"
-        for (name, near), n in sorted(meant.items())
-    ]
+    found = []
+    for name in sorted({name for document in documents for name in document.model_extra or {}}):
+        for near in get_close_matches(name, Document.model_fields, n=1, cutoff=0.8):
+            own = (d for d in documents if name in (d.model_extra or {}))
+            if n := sum(getattr(document, near) is None for document in own):
+                have = f"{n:,} of {len(documents):,} documents have `{name}`"
+                found.append(f"{have}, which is not read; is it `{near}`?")
+    return found
 
 
 def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:

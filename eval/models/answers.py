@@ -21,7 +21,7 @@ from transformers import (
 
 from components.base import load_tokenizer
 from components.encoding import Pair, row_features
-from components.windows import best_windows, chunk_premise
+from components.windows import best_windows, chunks_of
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from eval.models.text2text import Text2Text
@@ -47,8 +47,9 @@ class Answerer(Protocol):
 
 def _windows(pairs: Sequence[Pair], chunk_words: int) -> tuple[list[int], list[Pair]]:
     rows, inputs = [], []
-    for row, (question, context) in enumerate(pairs):
-        for chunk in chunk_premise(context, chunk_words):
+    chunks = chunks_of((context for _, context in pairs), chunk_words)
+    for row, ((question, _), own) in enumerate(zip(pairs, chunks, strict=True)):
+        for chunk in own:
             rows.append(row)
             inputs.append((question, chunk))
     return rows, inputs

@@ -24,7 +24,7 @@ from components.calibration import probabilities
 from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_published, read_component
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
 from components.overlap import new_words
-from components.windows import best_windows, chunk_premise, windows_of
+from components.windows import best_windows, chunks_of, windows_of
 from components.words import join_words, split_words
 from eval.models.cache import fingerprint
 from eval.models.engine import Dtype, Engine, Row
@@ -244,7 +244,7 @@ class LssTagger(Encoder):
 
         ``None`` stands for a claim that does not fit the model's input.
         """
-        chunks = [chunk_premise(ref, self.component.chunk_words) for _, ref in pairs]
+        chunks = chunks_of((reference for _, reference in pairs), self.component.chunk_words)
         inputs = [(claim, c) for cs, (claim, _) in zip(chunks, pairs, strict=True) for c in cs]
         answers = iter(self._judge(inputs))
         found = []

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from components.encoding import Pair
 from components.overlap import new_words
-from components.windows import chunk_premise
+from components.windows import chunks_of
 from components.words import join_words, project, split_words
 from records import UserError
 
@@ -59,7 +59,7 @@ class InWindows:
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """One answer a (claim, reference) pair; ``None`` where one of its windows has none."""
-        windows = [chunk_premise(reference, self.chunk_words) for _, reference in pairs]
+        windows = chunks_of((reference for _, reference in pairs), self.chunk_words)
         asked = [(c, w) for (c, _), own in zip(pairs, windows, strict=True) for w in own]
         answers = iter(self.lss.subsequences(asked))
         return [

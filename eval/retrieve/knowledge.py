@@ -31,7 +31,7 @@ TOKENS = 256
 WORDS = 190
 
 # What SQLite calls a file that is torn, or none of its.
-_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 _MARK = re.compile(r"</?s>")
 _TERM = re.compile(r"\w+")
@@ -220,8 +220,8 @@ class Knowledge:
         except (sqlite3.DatabaseError, MemoryError) as error:
             # One without a name is of a text that is not UTF-8, or of a torn length in the index,
             # for which no memory is enough; others are the disk's.
-            name = getattr(error, "sqlite_errorname", _DAMAGED[0])
-            if not name.startswith(_DAMAGED):
+            name = getattr(error, "sqlite_errorname", DAMAGED[0])
+            if not name.startswith(DAMAGED):
                 raise
             raise self.damaged(str(error) or "a torn length") from None
 

@@ -33,7 +33,7 @@ from records import (
     sha256_text,
     write_results,
 )
-from records.writing import alone_in
+from records.writing import alone_in, torn_files
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -41,8 +41,6 @@ R = TypeVar("R", bound=BaseModel)
 CHUNK = 128
 _NAMED = 3  # options and files in which another configuration differs that a message names
 _USAGE = "usage of the documents from "
-# As ``atomic_file`` names what a killed run was writing, here or in ``tables`` and ``figures``.
-_TORN = ".?*.?*." + "[a-z0-9_]" * 8
 
 
 class Run:
@@ -268,7 +266,8 @@ class Run:
 
     def _tidy(self) -> None:
         """Delete what only a run that is not finished needs, of killed ones as well."""
-        torn = [torn for below in ("", "*/") for torn in self.output.glob(f"{below}{_TORN}")]
+        folders = [self.output, *self.output.glob("*/")]  # ``tables`` and ``figures``
+        torn = [path for folder in folders for path in torn_files(folder)]
         for path in {*torn, *self._journals()}:
             path.unlink()
 

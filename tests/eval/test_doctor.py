@@ -27,6 +27,13 @@ pipeline:
 """
 
 
+def write_configs(root, texts):
+    for name, text in texts.items():
+        path = root / "configs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A root with a config to score, one to train, and one that is no YAML."""
@@ -36,10 +43,7 @@ def repository(tmp_path, monkeypatch):
         "train/small/pages.yaml": "name: small/pages\nexport_to: checkpoints/small/relation\n",
         "eval/small/torn.yaml": "pipeline: {",
     }
-    for name, text in texts.items():
-        path = tmp_path / "configs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_configs(tmp_path, texts)
     (tmp_path / "data/kb").mkdir(parents=True)
     return tmp_path
 
@@ -82,10 +86,7 @@ def test_weighed_files_other_configs_and_folders_of_a_fresh_clone_are_looked_for
         "train/small/weighed.yaml": "data:\n  train: {data/kb/a.jsonl: 1, data/kb/b.jsonl: 0.5}\n",
         "train/small/sweep.yaml": "command: [--config, configs/train/small/weighed.yaml]\n",
     }
-    for name, text in texts.items():
-        path = repository / "configs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_configs(repository, texts)
     lines, _ = said(capsys)
     lacks = {
         line.strip(): lines[place + 1 : place + 3]

@@ -153,6 +153,7 @@ class KbPairs(AskingBuilder):
         worlds = [World(held_out, people, split) for split in SPLITS]
         given = worlds, self.profile_false, self.profile_least, self.seed
         files["profiles.jsonl"] = profiles(*given)
+        # Made anew: kept until both files are written they would all stand in memory.
         files["padded.jsonl"] = padded(worlds, profiles(*given), self.seed)
         files["passages.jsonl"] = passages(people, self.seed)
         return files

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from data_builders.published.knowledge.sources import Item
-from eval.retrieve.knowledge import plain_text
+from eval.retrieve.knowledge import DAMAGED, plain_text
 from records import UserError, sha256_text
 
 PAGE_CACHE = -65536  # KiB, negative by SQLite's convention
@@ -29,7 +29,6 @@ NO_TITLE = "page without a title"
 NO_TEXT = "page without text"
 DUPLICATE = "page whose title another page has"
 NOT_UNICODE = "page whose text is not valid Unicode"
-_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
 class Store:
@@ -75,7 +74,7 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if not error.sqlite_errorname.startswith(_DAMAGED):
+            if not getattr(error, "sqlite_errorname", "").startswith(DAMAGED):
                 raise
             raise UserError(f"{self.path}: damaged ({error}); delete it, start again") from None
 
@@ -91,10 +90,13 @@ class Store:
             for name, value in start.items():
                 self._set(name, value)
 
-    def _transaction(self) -> sqlite3.Connection:
-        """``BEGIN`` now; the connection, as a context, commits or rolls back."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        return self._connection
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """``BEGIN`` now; commit at the end of the block, or roll back at an error."""
+        with self._told():
+            self._connection.execute("BEGIN IMMEDIATE")
+            with self._connection:
+                yield
 
     def _meta(self, name: str) -> str | None:
         try:
@@ -110,7 +112,7 @@ class Store:
 
     def write(self, items: Sequence[Item]) -> None:
         """Add a batch, whole or not at all."""
-        with self._told(), self._transaction():
+        with self._transaction():
             for item in items:
                 self._add(item)
             self.position += len(items)
@@ -141,7 +143,7 @@ class Store:
     def finish(self, path: Path) -> None:
         """Merge the index, and put a compact copy in its place."""
         if not self.done:
-            with self._told(), self._transaction():
+            with self._transaction():
                 self._connection.execute(
                     "INSERT INTO documents_fts (documents_fts) VALUES ('optimize')"
                 )
