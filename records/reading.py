@@ -144,13 +144,15 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         place = end
 
 
-def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
+def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, dict]]:
     """Read a table or a JSONL file of any size row by row, without a record type.
 
     Args:
         path: JSONL (anything whose suffix is not one of the others), CSV, TSV or a ``.txt`` with
             tabs, also with ``.gz`` behind it; Parquet; or JSON, whose objects of many lines, or
             list, are in memory.
+        any_text: also give rows with half a character, which cannot be written again: the caller
+            counts them.
 
     Yields:
         The line, counted from 1 (in Parquet: the row), and the row. Cells of a CSV are texts.
@@ -160,8 +162,9 @@ def iter_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
         BadInput: a row that cannot be read, as ``file:line: what is wrong``.
     """
     for number, row in _rows(Path(path)):
-        if isinstance(row, str):
-            raise BadInput([f"{path}:{number}: {row}"])
+        fault = row if isinstance(row, str) else None if any_text else _unwritable(row)
+        if fault:
+            raise BadInput([f"{path}:{number}: {fault}"])
         yield number, row
 
 
@@ -378,11 +381,15 @@ def whole_json(path: str | Path) -> object:
 
     Raises:
         FileNotFoundError: no such file.
-        UserError: the file is not JSON.
+        UserError: the file is not JSON, or it holds half a character, which no file can.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _NOT_JSON as error:
         raise UserError(f"{path}: not JSON: {error}") from None
+    fault = _unwritable(found)
+    if fault:
+        raise UserError(f"{path}: {fault}")
+    return found

@@ -163,6 +163,17 @@ def test_every_attack_has_a_file_of_texts_that_name_the_document_they_are_of():
     )
 
 
+def test_a_text_that_does_not_respond_is_not_attacked():
+    silent = document("bob").model_copy(update={"id": "silent", "claims": [], "responds": False})
+    write_jsonl("docs.jsonl", [document("ann"), silent])
+    folder = build()
+    figures = json.loads((folder / "statistics.json").read_text())
+    for kind in SHIPPED:
+        assert figures[kind]["not_applicable"]["the text does not respond"] == 1
+        assert "silent" not in (folder / f"{kind}.jsonl").read_text()
+    assert len(read_records(folder / "normal.jsonl", Document)) == 2
+
+
 def test_the_same_bytes_again_and_a_killed_build_goes_on(monkeypatch):
     first = build("a")
     made = {path.name: path.read_bytes() for path in first.glob("*.jsonl")}
@@ -255,7 +266,7 @@ def test_what_cannot_be_is_said_in_a_line():
         build(attacks={"normal": Edited()})
     with pytest.raises(UserError, match="documents: no text of source_kind 'info'"):
         build(source_kind="info")
-    write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "I do not know."}])
+    write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "Zed sings."}])
     with pytest.raises(UserError, match=r"no attack gave a valid text .*no supported claim"):
         build(documents=["bare.jsonl"], attacks={"split": Split()})
     for attack in (Instructed, InstructedPassage):

@@ -444,6 +444,15 @@ def test_a_bound_is_moved_to_where_it_is_false(text, larger):
     assert all((_value(other) > old) == larger for other in find.others)
 
 
+def test_a_range_is_made_narrower():
+    for text in ("It took place between 1926 and 1929.", "It was between the 1930s and the 1950s."):
+        first, last = Values(PEOPLE)._distinct(ToChange("k", "Cy Coe", text))
+        assert all(other > text[first.start : first.end] for other in first.others)
+        assert all(other < text[last.start : last.end] for other in last.others)
+        assert first.others
+        assert last.others
+
+
 def test_a_true_value_is_never_offered():
     # Ann Lee is a chemist and a poet, and a poet is a writer.
     (find,) = Values(PEOPLE)._distinct(ToChange("k", "Ann Lee", "Ann Lee is a chemist."))

@@ -191,6 +191,13 @@ def test_the_published_table(tmp_path):
             read_answers(str(path), dropped)
 
 
+def test_an_export_as_a_table_is_told(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text("annotation_id,claim,reference,removed\n1,A b.,Ref,[]\n")
+    with pytest.raises(UserError, match=r"export\.csv: .*export again as JSON or JSON-MIN"):
+        read_answers(str(path), Counter())
+
+
 def test_an_annotator_may_change_their_mind():
     dropped = Counter()
     rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee")]

@@ -107,6 +107,7 @@ FAULTS = {
     "reference that is not English": {
         "text": " ".join(f"Die {i}. alte Mühle steht am Fluss." for i in range(9))
     },
+    "text that is not valid Unicode": {"text": f"{PAGE} \ud83d"},
     "near-duplicate of an earlier claim": citation(1)["meta"]["sentences"][1].replace(".", "!"),
     "reference of another split": {"url": "https://page.example/0"},
 }
@@ -213,6 +214,30 @@ def test_a_chunk_may_have_a_number_of_any_length(tmp_path):
     assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(1)
 
 
+def test_chunks_named_by_hashes_stay_in_their_order(tmp_path):
+    row = citation(1)
+    parts = row["output"][0]["provenance"]
+    parts.reverse()
+    names = ("9d3f6a1e-0c52-4b7a-8f10-5ad3c7e9b84f", "1b8e2c70-7f4d-4a39-9c65-e0d2f6a7c31b")
+    for name, part in zip(names, parts, strict=True):
+        part["chunk_id"] = name
+    source = write(tmp_path / "in.jsonl", [row])
+    Wafer(tmp_path / "out", train=[source]).build()
+    assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(1)
+
+
+@pytest.mark.parametrize("mark", [".[CIT]", ". [CIT]", " [CIT].", '." [CIT]'])
+def test_the_claim_stands_before_its_mark(tmp_path, mark):
+    """The authors' script keeps ``sentences`` without the mark, which then is in ``input`` only."""
+    claim = "The grey mill was sold by its owner to the town in 1950"
+    row = citation(1)
+    row["meta"]["sentences"] = []
+    row["input"] = f"Mill [SEP] History [SEP] It is old. {claim}{mark} It was then made a school."
+    source = write(tmp_path / "in.jsonl", [row])
+    Wafer(tmp_path / "out", train=[source]).build()
+    assert read(tmp_path / "out/train.jsonl")[0]["claim"] == claim + unmarked(mark)
+
+
 def test_unsplit_files_are_split_by_page(tmp_path):
     rows = [citation(i, url=f"https://page.example/{i % 12}", text=page(i % 12)) for i in range(34)]
     source = write(tmp_path / "wafer.jsonl", rows)
@@ -251,6 +276,9 @@ def test_mistakes_are_named(tmp_path):
     source = write(tmp_path / "bad.jsonl", [citation(1), {"id": 2, "input": "x", "meta": {}}])
     with pytest.raises(BadInput, match=r"bad\.jsonl:2: output: missing"):
         Wafer(tmp_path / "out", train=[source]).build()
+    half = write(tmp_path / "half.jsonl", [{"url": "u", "text": "half \ud83d"}])
+    with pytest.raises(BadInput, match=r"half\.jsonl:1: json: half a character"):
+        Wafer(tmp_path / "out", train=[source], passages=[half]).build()
     row = citation(1)
     row["meta"]["sentences"] = 3
     with pytest.raises(BadInput, match=r"bad\.jsonl:1: meta: sentences: expected a list, got '3'"):
@@ -275,6 +303,7 @@ def test_the_plan_reads_nothing(tmp_path):
         ("It was sold.[CIT]", "It was sold."),
         ("It was sold,[CIT] and burnt.", "It was sold, and burnt."),
         ("It was sold [CIT] and burnt.", "It was sold and burnt."),
+        ("It was sold [CIT] [CIT].", "It was sold."),
     ],
 )
 def test_the_mark_leaves_no_trace(sentence, claim):

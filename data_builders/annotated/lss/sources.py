@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from data_builders.annotated.labelstudio import Task, read_tasks
+from data_builders.annotated.labelstudio import SHORT, Task, read_tasks
 from data_builders.annotated.lss.labelstudio import Unreadable, example_of, from_values
 from records import (
     Annotation,
@@ -48,7 +48,7 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
         dropped: reason to how many annotations were left out; added to.
 
     Raises:
-        UserError: no such file, or a ``.json`` that is no export of Label Studio.
+        UserError: no such file, a ``.json`` that is no export of Label Studio, or one as a table.
         BadInput: a row that is not as its project writes it.
     """
     if not Path(path).is_file():
@@ -60,6 +60,10 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
         first = next(iter_rows(path), (1, {}))[1]
         if all(column in first for column in TABLE):
             return list(_table(path))
+        if SHORT in first:
+            raise UserError(
+                f"{path}: Label Studio's export as a table; export again as JSON or JSON-MIN"
+            )
     return read_records(path, LssExample)
 
 

@@ -75,7 +75,7 @@ def _read(path: Path) -> str:
 
 def table(path: Path) -> Iterator[Item]:
     """Rows of ``title`` and ``text``; FActScore's own have a list of texts."""
-    for number, row in iter_rows(path):
+    for number, row in iter_rows(path, any_text=True):
         text = field(path, number, row, "text", (str, list))
         if isinstance(text, list):
             if not all(isinstance(part, str) for part in text):

@@ -17,6 +17,9 @@ MARK = "[CIT]"
 _MARKUP = re.compile(
     r"\{\{|\}\}|\[\[|\]\]|==|\||</?\w+[^>]*>|https?://|www\.|\[\d+\]|\[CIT|citation needed|&\w+;"
 )
+_MARKS_BEHIND = re.compile(r"([.!?][\"'”’)]*)((?:\s*\[CIT\])+)")
+# A UUID or a hash, as the authors' script names chunks: its digits give no order.
+_HASH = re.compile(r"[0-9a-fA-F-]{32,}")
 _LIST_MARK = re.compile(r"[*#•·–—-]\s|\(?\d{1,2}[.)]\s|[:;]")
 _ERROR_PAGE = re.compile(
     r"\b404 (?:error|not found)|error 404|page (?:was |could )?not (?:be )?found|access denied|"
@@ -38,7 +41,7 @@ def citation_rows(path: str | Path) -> Iterator[tuple[str, dict]]:
         BadInput: a row that is no JSON object, as ``file:line: what is wrong``.
     """
     if not str(path).lower().endswith((".tar.gz", ".tgz", ".tar")):
-        yield from ((f"{path}:{number}", row) for number, row in iter_rows(path))
+        yield from ((f"{path}:{number}", row) for number, row in iter_rows(path, any_text=True))
         return
     try:
         with tarfile.open(path, mode="r|*") as archive:
@@ -56,7 +59,7 @@ def citation_rows(path: str | Path) -> Iterator[tuple[str, dict]]:
 def _object(line: bytes, where: str) -> dict:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput([f"{where}: json: {error}; is the line whole?"]) from None
     if not isinstance(row, dict):
         raise BadInput([f"{where}: json: expected an object"])
@@ -116,22 +119,34 @@ def _texts(output: dict) -> list[str]:
 def chunk_number(chunk: object) -> int:
     """A chunk's number: it, or the last number in its name; 0 without one.
 
-    A longer one than SQLite takes, as a hash may hold, counts by its first digits.
+    A longer one than SQLite takes counts by its first digits.
     """
+    if _HASH.fullmatch(str(chunk)):
+        return 0
     return int((re.findall(r"\d+", str(chunk)) or ["0"])[-1][:18])
 
 
 def _marked_sentence(text: str) -> str | None:
     """The sentence of WAFER's ``input`` that carries the mark."""
-    text = text.split("[SEP]")[-1]
+    # A mark stands behind the full stop mostly; there the splitter gives it to the next sentence.
+    text = _MARKS_BEHIND.sub(r" \2\1", text.split("[SEP]")[-1])
     return next((s for s in split_sentences(text) if MARK in s), None)
 
 
 def unmarked(sentence: str) -> str:
     """A sentence without its citation's mark and the blanks that this leaves."""
     mark = re.escape(MARK)
-    sentence = re.sub(rf"\s*{mark}\s*(?=[.,;:!?)]|$)", "", sentence)
+    sentence = re.sub(rf"(?:\s*{mark})+\s*(?=[.,;:!?)]|$)", "", sentence)
     return " ".join(re.sub(rf"\s*{mark}\s*", " ", sentence).split())
+
+
+def is_unicode(citation: dict) -> bool:
+    """Whether a citation's texts can be written: no half of an escaped pair, as web pages have."""
+    try:
+        json.dumps(citation, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_fragment(claim: str, title: str) -> bool:

@@ -25,6 +25,7 @@ from data_builders.published.wafer.citations import (
     has_markup,
     is_error_page,
     is_fragment,
+    is_unicode,
     read_citation,
 )
 from data_builders.published.wafer.store import Store, number_of
@@ -136,7 +137,8 @@ class Wafer(Builder):
         )
         for where, row in islice(rows, self.limit):
             citation = read_citation(row, where)
-            reason = self._fault_of_claim(citation)
+            reason = None if is_unicode(citation) else "text that is not valid Unicode"
+            reason = reason or self._fault_of_claim(citation)
             if reason is None and citation["failed"]:
                 citation["reference"] = citation["reference"] or ""
                 store.add("failed", 0, {**_columns(citation), "split": split})

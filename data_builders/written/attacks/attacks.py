@@ -24,7 +24,7 @@ from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import identity_of, journalled
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked
+from data_builders.written.attacks.attacked import Attacked, NotApplicable
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
@@ -37,6 +37,7 @@ from data_builders.written.corruption.sources import Source, labelled, told_apar
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel
 from records import Document, Passage, UserError, read_records, sha256_text
+from records.abstention import responds
 
 # What is made where nothing is said.
 SHIPPED: dict[str, type[Attack]] = {
@@ -216,13 +217,15 @@ class Attacks(Builder):
         self, kind: str, attack: Attack, sources: Sequence[Source], world: World
     ) -> Iterator[dict]:
         """The journal's rows: the texts, and the first fault of each."""
-        rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in sources]
-        made = attack.attack_all(sources, world, rngs, self.seed)
-        whole = [
-            (s, one) for s, one in zip(sources, made, strict=True) if isinstance(one, Attacked)
-        ]
+        # A text that does not respond has no score that an attack could raise.
+        told = [source for source in sources if responds(source.document)]
+        rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in told]
+        tried = attack.attack_all(told, world, rngs, self.seed)
+        made = dict(zip((source.id for source in told), tried, strict=True))
+        whole = [(s, one) for s in told if isinstance(one := made[s.id], Attacked)]
         refuted = iter(self._refuted(attack, whole, world))
-        for source, one in zip(sources, made, strict=True):
+        for source in sources:
+            one = made.get(source.id, NotApplicable("the text does not respond"))
             if not isinstance(one, Attacked):
                 yield {"text": None, "why": str(one), "where": ""}
                 continue

@@ -55,8 +55,14 @@ _COUNTED = re.compile(rf"\b({'|'.join(COUNTED)})\b(?!-)")
 _RANKED = re.compile(rf"(?<=\bthe |\bher |\bhis )({'|'.join(RANKED)})\b")
 
 # What a number is above, or below: then another one is false on one side alone.
-_ABOVE = re.compile(r"(?i)\b(?:more than|no fewer than|at least|over|above|after) [$€£]?$")
-_BELOW = re.compile(r"(?i)\b(?:less than|fewer than|at most|up to|under|below|before) [$€£]?$")
+# What happened between 1880 and 1881 did between 1880 and 1882: a range is made narrower only.
+_ABOVE = re.compile(
+    r"(?i)\b(?:more than|no fewer than|at least|over|above|after|between(?: the)?) [$€£]?$"
+)
+_BELOW = re.compile(
+    r"(?i)\b(?:less than|fewer than|at most|up to|under|below|before"
+    r"|between (?:the )?\S+ and(?: the)?) [$€£]?$"
+)
 
 # A capitalised word directly beside a name makes it part of a longer name: the American Academy.
 _NAME_BEFORE = re.compile(r"[A-Z][\w.'’-]*(?: of(?: the)?| de| and)? $")
