@@ -44,8 +44,9 @@ METHODS = {
     "chen": _Method("chen.jinja", "factscore.txt", 7, 1),
     "conllu": _Method("conllu.jinja", "factscore.txt", 1, 1),
     "rnd": _Method("rnd.jinja", "rnd.txt", 7, 1),
-    # 2403.18802 and 2406.19276, as in their code.
-    "safe": _Method("safe.jinja", "factscore.txt", 8, 0, temperature=0.1),
+    # 2403.18802 and 2406.19276, as in their code. SAFE's asks for facts with temperature 0, which
+    # its client takes for none given (``temperature or self.temperature``): 0.1.
+    "safe": _Method("safe.jinja", "factscore.txt", 7, 1, temperature=0.1),
     "veriscore": _Method("veriscore.jinja", "veriscore.txt", 7, 0, 0.0, max_new_tokens=1000),
 }
 

@@ -33,10 +33,10 @@ class VeriScore(FromPassages):
     """Judge each claim by the search results for it.
 
     The search results are the claim's passages: a retriever asks with the claim itself, and its
-    ``k`` says how many results the prompt shows (up to ten in the paper; the released code shows
-    five). The model marks its decision with ``###``. The prompt is few-shot as the paper's; its
-    demonstrations are our own. Where nothing was found the claim is ``failed``; the released code
-    asks the model all the same.
+    ``k`` says how many results the prompt shows (up to ten in the paper; the released
+    code's command shows ten, its class five). The model marks its decision with ``###``. The prompt
+    is few-shot as the paper's; its demonstrations are our own. Where nothing was found the claim is
+    ``failed``; the released code asks the model all the same.
 
     Args:
         writer: the language model.

@@ -27,7 +27,7 @@ COUNTS = {
     "chen": (7, 1),
     "conllu": (1, 1),
     "rnd": (7, 1),
-    "safe": (8, 0),
+    "safe": (7, 1),
     "veriscore": (7, 0),
 }
 TEXT = "Ada Roe won the Nobel Prize in Chemistry[1]. She saw Peru."

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
@@ -216,3 +217,16 @@ def test_a_language_model_is_asked_about_each_passage_and_one_yes_is_enough() ->
     ]
     assert verdicts[0][1].reason == "no answer in the text"
     assert verdicts[1][0].reason == "retrieval failed"
+
+
+def test_no_published_metric_but_factscore_and_those_made_of_it_is_penalised_for_length() -> None:
+    folder = Path(__file__).parents[2] / "configs" / "eval" / "paper"
+    gammas = {
+        path.stem: yaml.safe_load(path.read_text())["pipeline"]["gamma"]
+        for path in folder.iterdir()
+    }
+    assert {name for name, gamma in gammas.items() if gamma} == {
+        "core_published",
+        "dfactscore",
+        "factscore",
+    }
