@@ -288,8 +288,9 @@ def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
     # Cut i leaves i rows below; rows of one score are not parted.
     below_true = np.append(0, np.cumsum(true))
     below_false = np.arange(len(true) + 1) - below_true
-    found = (1 - below_true / true.sum() + below_false / (~true).sum()) / 2
-    found[1:-1][np.diff(ordered) == 0] = -1.0
+    # What the accuracy grows with, in whole numbers: rounding must not decide between equal cuts.
+    found = below_false * true.sum() - below_true * (~true).sum()
+    found[1:-1][np.diff(ordered) == 0] = -(len(true) ** 2)
     cut = int(np.argmax(found))
     if cut == 0:  # the cut above all scores is no better
         return float(ordered[0])

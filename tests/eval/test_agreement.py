@@ -202,6 +202,7 @@ def test_the_best_threshold():
 
     assert best([1, 2, 3, 4], [0, 0, 1, 1]) == 2.5
     assert best([2, 2, 3], [0, 1, 1]) == 2.5  # equal scores are not parted
+    assert best([1, 2, 3, 4, 5, 6], [0, 0, 1, 0, 1, 1]) == 2.5  # 2.5 and 4.5 are as good
     assert best([3, 1], [0, 1]) == 1  # nothing helps: everything is positive
     assert math.isnan(best([1, 2], [1, 1]))
     random = np.random.default_rng(0)
