@@ -12,11 +12,12 @@ import json
 import logging
 import math
 import os
+import re
 import secrets
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +29,10 @@ from jsonargparse import ArgumentParser
 from eval.run.held import keep_answers
 from records import UserError
 
-# A worker that dies on the same chunk as often as this is not killed by chance.
+# A worker that dies on the same chunk more often than this is not killed by chance.
 _RETRIES = 3
+# What a worker gives of a chunk.
+_MADE = ("place", "rows", "refused")
 
 
 @dataclass(frozen=True)
@@ -77,31 +80,32 @@ class OnRay:
             UserError: no Ray, no such cluster or one too small, a worker that dies again and again
                 on the same chunk, or what a worker has to say.
         """
-        if not chunks:
-            return
-        ray = _started(self.workers, self.address)
-        try:
-            dataset = self._dataset(ray, (kind, config, folder, work), chunks)
-            # Without prefetching: otherwise a chunk is given when the next one is ready.
-            for batch in dataset.iter_batches(batch_size=None, prefetch_batches=0):
-                for rows, refused in zip(batch["rows"], batch["refused"], strict=True):
-                    if refused:
-                        raise UserError(str(refused))
-                    yield json.loads(rows)
-        except ray.exceptions.RayActorError:
-            raise UserError(
-                "ray.workers: a worker died again and again on the same chunk, as a rule for want "
-                "of memory; give fewer --ray.workers or a smaller --chunk, where there is one, and "
-                "start again: what was done is kept"
-            ) from None
-        finally:
-            ray.shutdown()
+        left = {str(place): chunk for place, chunk in enumerate(chunks)}
+        while left:
+            before = len(left)
+            ray = _started(self.workers, self.address, anew=before < len(chunks))
+            try:
+                dataset = self._dataset(ray, (kind, config, folder, work), left)
+                # Without prefetching: otherwise a chunk is given when the next one is ready.
+                for batch in dataset.iter_batches(batch_size=None, prefetch_batches=0):
+                    for place, rows, refused in zip(*map(batch.get, _MADE), strict=True):
+                        if refused:
+                            raise UserError(str(refused))
+                        del left[place]
+                        yield json.loads(rows)
+            # So ends the loss of a machine, too: its workers do not answer, and Ray gives up before
+            # it starts them elsewhere.
+            except ray.exceptions.RayActorError as error:
+                if len(left) == before:
+                    raise UserError(_why(error)) from None
+            finally:
+                ray.shutdown()
 
-    def _dataset(self, ray: ModuleType, given: tuple, chunks: Sequence[Any]) -> Any:
-        """A row a chunk; rows become ready in any order."""
-        rows = [{"chunk": json.dumps(chunk)} for chunk in chunks]
-        workers = min(self.workers, len(chunks))
-        gpus = ray.cluster_resources().get("GPU", 0)
+    def _dataset(self, ray: ModuleType, given: tuple, chunks: Mapping[str, Any]) -> Any:
+        """A row a chunk, with its place; rows become ready in any order."""
+        rows = [{"place": place, "chunk": json.dumps(chunk)} for place, chunk in chunks.items()]
+        there = ray.cluster_resources()
+        workers, gpus = min(self.workers, len(rows), int(there["CPU"])), there.get("GPU", 0)
         with warnings.catch_warnings():
             # Ray means to take remote arguments by name, and has no other for this one yet.
             warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")
@@ -141,8 +145,8 @@ class _Worker:
         try:
             rows = self._work(self._made, json.loads(row["chunk"]))
         except UserError as error:
-            return {"rows": "", "refused": str(error)}
-        return {"rows": json.dumps(rows), "refused": ""}
+            return {"place": row["place"], "rows": "", "refused": str(error)}
+        return {"place": row["place"], "rows": json.dumps(rows), "refused": ""}
 
     @cached_property
     def _made(self) -> Any:
@@ -166,6 +170,21 @@ class _Worker:
         return made
 
 
+def _why(error: Exception) -> str:
+    """Why workers die and get nothing done."""
+    absent = re.search(r"No module named '[^']*'", str(error))
+    if absent:
+        return (
+            f"ray.workers: {absent[0]} where a worker is; every machine needs the code under the "
+            "same path, and what is not below the folder of the run in PYTHONPATH"
+        )
+    return (
+        "ray.workers: a worker died again and again on the same chunk, as a rule for want of "
+        "memory; give fewer --ray.workers or a smaller --chunk, where there is one, and start "
+        "again: what was done is kept"
+    )
+
+
 def _with_caches(value: Any, host: str) -> Any:
     """A configuration in which each cache is the host's own."""
     if isinstance(value, list):
@@ -179,8 +198,13 @@ def _with_caches(value: Any, host: str) -> Any:
     return config
 
 
-def _started(workers: int, address: str | None) -> ModuleType:
+def _started(workers: int, address: str | None, anew: bool) -> ModuleType:
     """Ray, connected to a cluster, or to one on loopback that is started here.
+
+    Args:
+        workers: who are to work there.
+        address: of the cluster.
+        anew: some of the work is done; then what is left of a cluster that lost a machine will do.
 
     Raises:
         UserError: no Ray, no cluster there, or one with fewer processors than workers.
@@ -214,7 +238,7 @@ def _started(workers: int, address: str | None) -> ModuleType:
             reason = " ".join(str(error).split())[:200]
             raise UserError(f"ray.address: {address}: no Ray cluster answers ({reason})") from None
     there = int(ray.cluster_resources().get("CPU", 0))
-    if there < workers:
+    if there < (1 if anew else workers):
         ray.shutdown()
         raise UserError(f"ray.workers: {workers}, but the cluster has {there} processors")
     return ray

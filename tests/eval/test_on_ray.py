@@ -16,7 +16,7 @@ from eval.commands.score import main as score_main
 from eval.decompose.sentences import Sentences
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
-from eval.run.on_ray import _Worker
+from eval.run.on_ray import OnRay, _Worker
 from eval.run.run import _made_rows
 from eval.verify.factscore import FActScore
 from records import Document, Passage, UserError, read_results, write_json, write_jsonl
@@ -150,6 +150,38 @@ def test_an_address_without_a_cluster_is_one_line(tmp_path, arguments, monkeypat
         score_main([*given, f"--ray.address={address}"])
 
 
+class Slow:
+    """Does nothing, and takes a while."""
+
+
+def where(made, chunk):
+    time.sleep(0.3)
+    context = pytest.importorskip("ray").get_runtime_context()
+    return [{"chunk": chunk, "node": context.get_node_id()}]
+
+
+@on_ray
+def test_a_machine_that_is_lost_loses_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    try:
+        lost = cluster.add_node(num_cpus=1)
+        done = []
+        for rows in OnRay(2, cluster.address).rows(Slow, {}, tmp_path, where, range(12)):
+            done += rows
+            if lost and {lost.node_id} < {row["node"] for row in done}:
+                cluster.remove_node(lost, allow_graceful=False)
+                lost = None
+        assert lost is None
+        assert sorted(row["chunk"] for row in done) == list(range(12))
+    finally:
+        cluster.shutdown()
+
+
 @on_ray
 def test_a_worker_on_another_machine_keeps_answers_in_files_of_its_own(tmp_path, server):
     cache = tmp_path / "cache/all.sqlite"
@@ -169,7 +201,7 @@ def test_a_worker_on_another_machine_keeps_answers_in_files_of_its_own(tmp_path,
     for host in (here, "192.0.2.9"):
         options = {"cache": str(cache)}
         worker = _Worker(Asking, options, tmp_path / "out", work, host, place)
-        (row, _) = json.loads(worker({"chunk": chunk})["rows"])
+        (row, _) = json.loads(worker({"place": "0", "chunk": chunk})["rows"])
         assert row["done"]["verdicts"][0]["label"] == "supported"
     assert made == [str(cache), str(tmp_path / f"cache/all.{here}.sqlite")]
     kept = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")}
