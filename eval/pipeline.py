@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import yaml
 from jsonargparse import ArgumentParser, get_loader
 
+from eval import stages
 from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
@@ -36,7 +37,7 @@ class Pipeline:
         gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 for none.
 
     Raises:
-        UserError: no verifier.
+        UserError: no verifier, or beside a selector one that does not say whether it judges sets.
     """
 
     def __init__(
@@ -50,6 +51,12 @@ class Pipeline:
     ):
         if not verify:
             raise UserError("verify: an empty list judges nothing; give one verifier or more")
+        for verifier in verify:
+            if select is not None and not hasattr(verifier, "judges_sets"):
+                raise UserError(
+                    f"verify: {stages.name_of(verifier)} does not say `judges_sets`: true if its "
+                    "verdict on a claim depends on the other claims, else false"
+                )
         self.decompose = decompose
         self.verify = verify
         self.retrieve = retrieve or GivenPassages()
@@ -69,8 +76,10 @@ class Pipeline:
         """
         every = self.claims(documents)
         claims = usable(every)
-        selections = self.select(documents, claims) if self.select else [[] for _ in documents]
-        claims, passages = self.retrieve(documents, claims)
+        selections: list[list[Selection]] = [[] for _ in documents]
+        if self.select is not None:
+            selections = stages.selected(self.select, documents, claims)
+        claims, passages = stages.retrieved(self.retrieve, documents, claims)
         every = updated(every, claims)
         verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
         return [
@@ -90,10 +99,10 @@ class Pipeline:
 
     def claims(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """Decompose and revise; what failed on the way is among them."""
-        every = self.decompose(documents)
+        every = stages.decomposed(self.decompose, documents)
         if self.revise is None:
-            return [list(own) for own in every]
-        return updated(every, self.revise(documents, usable(every)))
+            return every
+        return updated(every, stages.revised(self.revise, documents, usable(every)))
 
     def _judge(
         self,
@@ -111,10 +120,10 @@ class Pipeline:
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         core_verdicts: list[list[Verdict]] = [[] for _ in documents]
         for verifier in self.verify:
-            for row, found in enumerate(verifier(documents, claims, passages)):
+            for row, found in enumerate(stages.judged(verifier, documents, claims, passages)):
                 verdicts[row].extend(found)
             if self.select is not None and verifier.judges_sets:
-                for row, found in enumerate(verifier(documents, kept, passages)):
+                for row, found in enumerate(stages.judged(verifier, documents, kept, passages)):
                     core_verdicts[row].extend(found)
         check_names(verdicts)
         return verdicts, core_verdicts

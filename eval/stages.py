@@ -6,14 +6,20 @@ batched across documents, deduplicated and cached.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.encoding import Pair
-from records import Claim, Document, Passage, Verdict
+from records import Claim, Document, Passage, UserError, Verdict
+
+R = TypeVar("R", bound=BaseModel)
+
+# A float32 probability may be outside [0, 1] by its last bits.
+_ROUNDING = 1e-3
 
 
 class EntailmentModel(Protocol):
@@ -78,7 +84,7 @@ class Selection(BaseModel):
         duplicate_of: the selected claim that excluded it, where one did.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     claim: str
     selected: bool
@@ -164,3 +170,222 @@ class Verifier(Protocol):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]: ...
+
+
+# What a stage gave, held against its contract: one that leaves a document out, or judges claims
+# that nobody made, ends the run in a line that names it, and never becomes a score.
+
+
+def decomposed(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
+    """The claims of each document.
+
+    Raises:
+        UserError: not one list of claims a document, or two claims of one id.
+    """
+    rows = _rows(stage, _given_by(stage, documents), documents, Claim)
+    for document, own in zip(documents, rows, strict=True):
+        _check_once(stage, document, (claim.id for claim in own), "claims of one id")
+    return rows
+
+
+def revised(
+    stage: Reviser, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+) -> list[list[Claim]]:
+    """The claims in their new form.
+
+    Raises:
+        UserError: not the claims that it was given, by their ids.
+    """
+    rows = _rows(stage, _given_by(stage, documents, claims), documents, Claim)
+    _check_claims(stage, documents, claims, rows)
+    return rows
+
+
+def selected(
+    stage: Selector, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+) -> list[list[Selection]]:
+    """The selections of each document.
+
+    Raises:
+        UserError: not one a claim in the claims' order.
+    """
+    rows = _rows(stage, _given_by(stage, documents, claims), documents, Selection)
+    for document, own, found in zip(documents, claims, rows, strict=True):
+        if [claim.id for claim in own] != [one.claim for one in found]:
+            raise UserError(
+                f"{name_of(stage)}: document {document.id!r}: gave selections of the claims "
+                f"{_ids(one.claim for one in found)} where it was given "
+                f"{_ids(claim.id for claim in own)}; give one a claim, in their order"
+            )
+    return rows
+
+
+def retrieved(
+    stage: Retriever, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+) -> tuple[list[list[Claim]], list[list[Passage]]]:
+    """The claims with their contexts, and the passages of each document.
+
+    Raises:
+        UserError: no two such lists, not the claims that it was given, or two texts of one id.
+    """
+    given = _given_by(stage, documents, claims)
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise UserError(
+            f"{name_of(stage)}: gave {_kind(given)}; give two lists, the claims and the passages "
+            "of each document"
+        )
+    rows = _rows(stage, given[0], documents, Claim)
+    _check_claims(stage, documents, claims, rows)
+    passages = _rows(stage, given[1], documents, Passage)
+    for document, own in zip(documents, passages, strict=True):
+        texts = {(passage.id, passage.text) for passage in own}
+        _check_once(stage, document, (name for name, _ in texts), "passages of one id")
+    return rows, passages
+
+
+def judged(
+    stage: Verifier,
+    documents: Sequence[Document],
+    claims: Sequence[Sequence[Claim]],
+    passages: Sequence[Sequence[Passage]],
+) -> list[list[Verdict]]:
+    """The verdicts on the claims of each document; a claim without one counts as failed.
+
+    Raises:
+        UserError: not one list of verdicts a document, or a verdict on a claim that it was not
+            given, or two of one name on a claim.
+    """
+    rows = _rows(stage, _given_by(stage, documents, claims, passages), documents, Verdict)
+    for document, own, found in zip(documents, claims, rows, strict=True):
+        known = {claim.id for claim in own}
+        for verdict in found:
+            if verdict.claim not in known:
+                raise UserError(
+                    f"{name_of(stage)}: document {document.id!r}: gave a verdict on the claim "
+                    f"{verdict.claim!r}, where it was given {_ids(known)}"
+                )
+        names = (f"{v.claim}: {v.assessor}.{v.name}" for v in found)
+        _check_once(stage, document, names, "verdicts of one name on a claim")
+    return rows
+
+
+def probabilities(
+    ask: Callable[[Sequence[Pair]], object], pairs: Sequence[Pair], *classes: int
+) -> np.ndarray:
+    """What a model says of pairs, shape (n, *classes); rows of NaN where it has no answer.
+
+    Args:
+        ask: its method.
+        pairs: what it is asked.
+        classes: 3 of relations, none of likelihoods.
+
+    Raises:
+        UserError: another shape, or no probabilities.
+    """
+    answers = np.asarray(ask(pairs), dtype=float)
+    who, shape = name_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
+    if answers.shape != shape:
+        raise UserError(f"{who}: gave an array of shape {answers.shape} for pairs; give {shape}")
+    if ((answers < -_ROUNDING) | (answers > 1 + _ROUNDING)).any():
+        raise UserError(
+            f"{who}: gave {np.nanmin(answers):.3g} to {np.nanmax(answers):.3g} for pairs; give "
+            "probabilities in [0, 1]"
+        )
+    return answers
+
+
+def one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
+    """What a user's code gave, as a list with one entry for each of those it was asked about.
+
+    Args:
+        who: what gave it, as the line names it.
+        given: any iterable.
+        of: what it was asked about.
+        what: one of them, in words.
+
+    Raises:
+        UserError: it is no list, or another number.
+    """
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise UserError(f"{who}: gave {_kind(given)}; give a list, one entry a {what}")
+    found = list(given)
+    if len(found) != len(of):
+        raise UserError(f"{who}: gave {len(found)} entries for {len(of)}; give one a {what}")
+    return found
+
+
+def name_of(stage: object) -> str:
+    """The path of a stage's class, or of a function."""
+    kind = stage if hasattr(stage, "__qualname__") else type(stage)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _given_by(stage: Callable, *given: Sequence) -> object:
+    """What a stage gives; where it raises an error, the traceback ends with its name."""
+    try:
+        return stage(*given)
+    except Exception as error:
+        error.add_note(f"raised in the stage {name_of(stage)}")
+        raise
+
+
+def _rows(
+    stage: object, given: object, documents: Sequence[Document], record: type[R]
+) -> list[list[R]]:
+    """A list of records a document."""
+    rows = []
+    found = one_each(name_of(stage), given, documents, "document")
+    for document, row in zip(documents, found, strict=True):
+        who = f"{name_of(stage)}: document {document.id!r}"
+        if not isinstance(row, Iterable) or isinstance(row, BaseModel | str | bytes | Mapping):
+            raise UserError(f"{who}: gave {_kind(row)}; give a list of {record.__name__}")
+        rows.append(list(row))
+        for one in rows[-1]:
+            _check_record(who, one, record)
+    return rows
+
+
+def _check_record(who: str, one: object, record: type[BaseModel]) -> None:
+    """See that a record is one, also where ``model_copy`` or ``model_construct`` made it."""
+    if not isinstance(one, record):
+        raise UserError(f"{who}: gave {_kind(one)} in place of a {record.__name__}")
+    try:
+        record.model_validate(dict(one))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
+        raise UserError(f"{who}: {record.__name__}: {where}: {fault['msg']}") from None
+
+
+def _check_claims(
+    stage: object,
+    documents: Sequence[Document],
+    claims: Sequence[Sequence[Claim]],
+    rows: Sequence[Sequence[Claim]],
+) -> None:
+    """See that a stage gave back the claims that it was given."""
+    for document, own, found in zip(documents, claims, rows, strict=True):
+        if sorted(claim.id for claim in own) != sorted(claim.id for claim in found):
+            raise UserError(
+                f"{name_of(stage)}: document {document.id!r}: gave the claims "
+                f"{_ids(claim.id for claim in found)} for {_ids(claim.id for claim in own)}; give "
+                "each back under its id"
+            )
+
+
+def _check_once(stage: object, document: Document, names: Iterable[str], what: str) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise UserError(
+            f"{name_of(stage)}: document {document.id!r}: gave several {what} ({twice[0]})"
+        )
+
+
+def _ids(names: Iterable[str]) -> str:
+    """The first few ids."""
+    found = sorted(names)
+    return ", ".join(found[:3]) + ", …" * (len(found) > 3) or "none"
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
+from typing import get_args
 
 import numpy as np
 
+from components.checkpoint import Architecture, ComponentName
 from records import UserError
 from records.types import Record
 
@@ -26,6 +28,26 @@ def check_numbers(options: Mapping[str, float | None], least: float, most: float
         if value is not None and not least <= value <= most:  # NaN is nowhere
             bounds = f"from {least} on" if most == inf else f"from {least} to {most}"
             raise UserError(f"{name} {value}: give a number {bounds}")
+
+
+def check_kind(component: str, architecture: str) -> None:
+    """Refuse a component that would be trained, and then could not be exported.
+
+    Args:
+        component, architecture: as its module names them.
+
+    Raises:
+        UserError: ``component.json`` has no such value.
+    """
+    for name, value, known in (
+        ("component", component, get_args(ComponentName)),
+        ("architecture", architecture, get_args(Architecture)),
+    ):
+        if value not in known:
+            raise UserError(
+                f"{name} {value!r}: components/checkpoint.py does not know it; add it there, or "
+                f"give one of {', '.join(known)}"
+            )
 
 
 class BadRow(UserError):

@@ -205,6 +205,9 @@ def judge(
         raise UserError(f"--against compares UNLI and relation models, not {component} ones")
     if against is not None and (other := component_of(against)) != component:
         raise UserError(f"--against {against}: a {other}, but {checkpoint} is not; give two alike")
+    if component not in _KINDS:
+        known = ", ".join(_KINDS)
+        raise UserError(f"{checkpoint}: a {component} is not judged here; known are {known}")
     if batch_size < 1:
         raise UserError(f"--batch_size must be at least 1, got {batch_size}")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from components.sentences import split_sentences, without_citations
-from records import Claim, Document
+from eval.stages import name_of, one_each
+from records import Claim, Document, UserError
 from records.abstention import responds
 
 
@@ -60,7 +61,11 @@ class BySentence(ABC):
         """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        """Claims of every document, in the order of the text."""
+        """Claims of every document, in the order of the text.
+
+        Raises:
+            UserError: the subclaims are not one list of texts a sentence.
+        """
         texts = [without_citations(d.text) if responds(d) else "" for d in documents]
         cut = [split_sentences(text) for text in texts]
         places = [
@@ -68,19 +73,35 @@ class BySentence(ABC):
             for document, sentences in zip(documents, cut, strict=True)
             for index in range(len(sentences))
         ]
-        found = iter(self.subclaims(places) if places else [])
+        who = f"{name_of(self)}.subclaims"
+        given = one_each(who, self.subclaims(places), places, "sentence") if places else []
+        found = iter([_checked(who, place, own) for place, own in zip(places, given, strict=True)])
         return [
             _claims(sentences, [next(found) for _ in sentences])
             for _, sentences in zip(documents, cut, strict=True)
         ]
 
 
+def _checked(who: str, place: Place, own: object) -> list[str | Failed | BackedOff]:
+    """The subclaims of a sentence as a list: of a text each letter would become a claim."""
+    found = [own] if isinstance(own, Failed | BackedOff) else own
+    if isinstance(found, Iterable) and not isinstance(found, str):
+        found = list(found)
+        none = (Failed, BackedOff)
+        if all(one.strip() if isinstance(one, str) else isinstance(one, none) for one in found):
+            return found
+    raise UserError(
+        f"{who}: document {place.document.id!r}: sentence {place.index}: gave {own!r:.60}; give a "
+        "list of texts, none of them empty, or Failed"
+    )
+
+
 def _claims(
-    sentences: Sequence[str], found: Sequence[list[str | Failed] | BackedOff | Failed]
+    sentences: Sequence[str], found: Sequence[list[str | Failed | BackedOff]]
 ) -> list[Claim]:
     claims: list[Claim] = []
     for index, (sentence, own) in enumerate(zip(sentences, found, strict=True)):
-        for one in [own] if isinstance(own, Failed | BackedOff) else own:
+        for one in own:
             text, more = (one, {}) if isinstance(one, str) else (sentence, {})
             if isinstance(one, Failed):
                 more = {"failed": one.reason}

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from components.overlap import stems
 from components.sentences import split_sentences, without_citations
-from eval.stages import Decomposer
+from eval.stages import Decomposer, decomposed
 from records import Claim, Document, UserError
 
 
@@ -56,10 +56,9 @@ class Given:
                 f"document {without[0].id}: no claims; give a `{self.field}` field or choose "
                 "another decomposer, e.g. eval.decompose.sentences.Sentences"
             )
-        others = iter(self.otherwise(without) if without else ())
+        others = iter(decomposed(self.otherwise, without) if without else ())
         return [
-            self._own(document) if self.has(document) else list(next(others))
-            for document in documents
+            self._own(document) if self.has(document) else next(others) for document in documents
         ]
 
     def _own(self, document: Document) -> list[Claim]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from eval import stages
 from eval.stages import Verifier
 from eval.verify.claim_by_claim import NOTHING_FOUND
 from records import Claim, Document, Passage, Verdict
@@ -39,7 +40,7 @@ class Named:
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
         """The verifier's verdicts."""
-        verdicts = self.verifier(documents, claims, passages)
+        verdicts = stages.judged(self.verifier, documents, claims, passages)
         found = []
         for own, said in zip(claims, verdicts, strict=True):
             alone = {claim.id for claim in own if claim.contexts == []}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
 from eval.run.held import identities, keep_answers, prompts, writers
@@ -33,6 +34,7 @@ from records import (
     sha256_text,
     write_results,
 )
+from records.errors import first_line
 from records.writing import alone_in, torn_files
 
 R = TypeVar("R", bound=BaseModel)
@@ -177,7 +179,8 @@ class Run:
     ) -> Iterator[list[dict]]:
         """:func:`journal_rows` of each chunk, by workers as soon as they are ready."""
         if self.ray.workers is None or not chunks:
-            return map(partial(journal_rows, self.held, work), chunks)
+            # No ``map``: a stage's StopIteration would end it, as if there were no more chunks.
+            return (journal_rows(self.held, work, some) for some in chunks)
         method, given = (work.func, work.args) if isinstance(work, partial) else (work, ())
         if getattr(method, "__self__", None) is not self.held:
             raise TypeError(f"{self.name}: {method} is no method of what the run holds")
@@ -285,12 +288,27 @@ def journal_rows(
     models = writers(held)
     before = [copy(model.usage) for model in models]
     rows = [
-        {"id": document.id, "done": one.model_dump(mode="json")}
+        {"id": document.id, "done": _in_json(document.id, one)}
         for document, one in zip(some, work(some), strict=True)
     ]
     used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
     ids = [document.id for document in some]
     return [*rows, {"id": f"{_USAGE}{ids[0]}", "documents": ids, "usage": used}]
+
+
+def _in_json(name: str, one: BaseModel) -> dict:
+    """A record as it is kept.
+
+    Raises:
+        UserError: a stage has put something into it that no JSON can hold.
+    """
+    try:
+        return one.model_dump(mode="json")
+    except PydanticSerializationError as error:
+        raise UserError(
+            f"document {name!r}: cannot be kept: {first_line(error)}; a stage put it into a claim, "
+            "passage or verdict: let it give Python's own numbers, texts and lists"
+        ) from None
 
 
 def _made_rows(

@@ -7,7 +7,8 @@ from functools import update_wrapper
 
 from components.sentences import split_sentences
 from eval.select.core import Core
-from records import Claim, Document
+from eval.stages import name_of, selected
+from records import Claim, Document, UserError
 
 
 class core:
@@ -56,20 +57,28 @@ class Selecting:
 
         Raises:
             ValueError: not as many topics as texts.
+            UserError: the function gives a text in place of a list.
         """
         documents = [
             Document(id=str(place), topic=topic, text=text)
             for place, (text, topic) in enumerate(zip(texts, topics, strict=True))
         ]
         claims = [self._claims(text) for text in texts]
-        selections = self.selector(documents, claims)
+        selections = selected(self.selector, documents, claims)
         return [
             [claim.text for claim, s in zip(own, chosen, strict=True) if s.selected]
             for own, chosen in zip(claims, selections, strict=True)
         ]
 
     def _claims(self, text: str) -> list[Claim]:
-        pairs = [(s, claim) for s in split_sentences(text) for claim in self.decompose(s)]
+        sentences = split_sentences(text)
+        found = [self.decompose(sentence) for sentence in sentences]
+        for own in found:
+            if isinstance(own, str):  # each letter would become a claim
+                raise UserError(
+                    f"{name_of(self.decompose)}: gave {own!r:.60}; give a list of texts"
+                )
+        pairs = [(s, claim) for s, own in zip(sentences, found, strict=True) for claim in own]
         return [
             Claim(id=f"c{place}", text=claim, source=sentence)
             for place, (sentence, claim) in enumerate(pairs)

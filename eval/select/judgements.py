@@ -8,7 +8,7 @@ import numpy as np
 
 from components.encoding import Pair
 from eval.select.weights import normalise
-from eval.stages import EntailmentModel, UnliModel
+from eval.stages import EntailmentModel, UnliModel, probabilities
 from records import UserError
 
 
@@ -18,8 +18,7 @@ def relations(model: EntailmentModel, pairs: Iterable[Pair]) -> dict[Pair, np.nd
     A text entails itself (up to :func:`~eval.select.weights.normalise`); the model is not asked.
 
     Raises:
-        RuntimeError: the model's answer has another shape.
-        UserError: the model gave no answer (NaN) for some pair.
+        UserError: the model gave no answer (NaN) for some pair, another shape, or no probability.
     """
     return _ask(model.relations, pairs, np.array([1.0, 0.0, 0.0]))
 
@@ -28,8 +27,7 @@ def likelihoods(model: UnliModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarra
     """p(hypothesis | premise), shape (), of every pair; 1 where both are the same text.
 
     Raises:
-        RuntimeError: the model's answer has another shape.
-        UserError: the model gave no answer (NaN) for some pair.
+        UserError: the model gave no answer (NaN) for some pair, another shape, or no probability.
     """
     return _ask(model.likelihood, pairs, np.array(1.0))
 
@@ -41,9 +39,7 @@ def _ask(
     todo = [pair for pair in known if normalise(pair[0]) != normalise(pair[1])]
     if not todo:
         return known
-    answers = np.asarray(ask(todo), dtype=float)
-    if answers.shape != (len(todo), *of_itself.shape):
-        raise RuntimeError(f"asked for {len(todo)} pairs, the model gave shape {answers.shape}")
+    answers = probabilities(ask, todo, *of_itself.shape)
     unanswered = [
         pair for pair, row in zip(todo, answers, strict=True) if not np.isfinite(row).all()
     ]

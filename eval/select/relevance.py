@@ -23,7 +23,7 @@ from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import before_next, read_label
 from eval.prompting.prompts import Prompt
 from eval.select.core import Relevance
-from eval.stages import Selection, Selector
+from eval.stages import Selection, Selector, selected
 from records import Claim, Document
 
 _PROMPTS = {
@@ -129,7 +129,7 @@ class Relevant:
         if self.then is None:
             chosen = [[_kept(claim) for claim in own] for own in passing]
         else:
-            chosen = self.then(documents, passing)
+            chosen = selected(self.then, documents, passing)
         rows = []
         for own, found, behind in zip(claims, judged, chosen, strict=True):
             left = iter(behind)

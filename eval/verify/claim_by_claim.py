@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.encoding import Pair
-from records import Claim, Document, Passage, Verdict
+from eval.stages import name_of, one_each
+from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 RETRIEVAL_FAILED = "retrieval failed"
@@ -65,6 +66,9 @@ class ClaimByClaim(ABC):
         """One verdict a claim.
 
         A claim without a passage is ``failed`` where passages are read; the ``reason`` says why.
+
+        Raises:
+            UserError: what judges gives not one verdict for each claim in their order.
         """
         asked: list[Asked] = []
         failed: list[list[Verdict | None]] = []
@@ -74,8 +78,20 @@ class ClaimByClaim(ABC):
             pairs = list(zip(own, found, strict=True))
             asked += [Asked(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
             failed.append([self.failed(c, f) if isinstance(f, str) else None for c, f in pairs])
-        judged = iter(self.judge(asked) if asked else ())
+        judged = iter(self._judged(asked) if asked else ())
         return [[verdict or next(judged) for verdict in own] for own in failed]
+
+    def _judged(self, asked: Sequence[Asked]) -> list[Verdict]:
+        """One verdict for each claim, in their order, whoever wrote ``judge``."""
+        who = f"{name_of(self)}.judge"
+        found = one_each(who, self.judge(asked), asked, "claim")
+        for one, verdict in zip(asked, found, strict=True):
+            if not isinstance(verdict, Verdict) or verdict.claim != one.claim.id:
+                raise UserError(
+                    f"{who}: document {one.document.id!r}: gave {verdict!r:.60} for the claim "
+                    f"{one.claim.id!r}; give one verdict a claim, in their order"
+                )
+        return found
 
     def verdict(self, claim: Claim, label: VerdictLabel, **known: Any) -> Verdict:
         """This verifier's verdict on a claim, with what else is known."""
@@ -112,7 +128,8 @@ class ByPassage(ClaimByClaim):
             for one in asked
             for passage in one.passages
         ]
-        answers = iter(self.answers(pairs))
+        who = f"{name_of(self)}.answers"
+        answers = iter(one_each(who, self.answers(pairs), pairs, "pair"))
         return [
             self.decide(one.claim, one.passages, [next(answers) for _ in one.passages])
             for one in asked

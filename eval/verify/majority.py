@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from components.encoding import Pair
-from eval.stages import EntailmentModel, called
+from eval.stages import EntailmentModel, called, probabilities
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 from records.types import VerdictLabel
@@ -55,7 +55,7 @@ class Majority(ByPassage):
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """The relations."""
-        return self.entailment.relations(pairs)
+        return probabilities(self.entailment.relations, pairs, 3)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from components.encoding import Pair
-from eval.stages import EntailmentModel, called, entails
+from eval.stages import EntailmentModel, called, entails, probabilities
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
@@ -47,7 +47,7 @@ class NLI(ByPassage):
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """The relations."""
-        return self.entailment.relations(pairs)
+        return probabilities(self.entailment.relations, pairs, 3)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]

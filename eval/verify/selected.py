@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.stages import Selector
+from eval.stages import Selector, selected
 from records import Claim, Document, Passage, Verdict
 
 
@@ -47,5 +47,5 @@ class Selected:
                 )
                 for one in own
             ]
-            for own in self.select(documents, claims)
+            for own in selected(self.select, documents, claims)
         ]

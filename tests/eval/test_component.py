@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import main
+from eval.commands.component import _KINDS
 from eval.models.causal import CausalLM
 from records import UserError, write_jsonl
 
@@ -208,6 +209,13 @@ def test_bad_options_are_refused(unli, tmp_path, more, message):
     with pytest.raises(UserError, match=message) as error:
         main(["component", "--checkpoint", str(unli), "--data", str(path), *more])
     assert "\n" not in str(error.value)
+
+
+def test_a_kind_that_only_train_knows_is_one_line(unli, tmp_path, monkeypatch):
+    monkeypatch.delitem(_KINDS, "unli")
+    said = "a unli is not judged here; known are relation, lss"
+    with pytest.raises(UserError, match=said):
+        main(["component", "--checkpoint", str(unli), "--data", str(tmp_path / "data.jsonl")])
 
 
 def test_exit_code_and_one_line(unli, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 
+import numpy as np
 import pytest
 
 from eval.decompose.given import Given
@@ -81,6 +82,35 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     assert files(tmp_path / "a") == files(tmp_path / "calm") == ["results.json"]
     calm_bytes = (tmp_path / "calm/results.json").read_bytes()
     assert (tmp_path / "a/results.json").read_bytes() == calm_bytes
+
+
+class Ends(Labels):
+    """Asks an iterator for more than there is."""
+
+    def __call__(self, *arguments):
+        return next(iter(()))
+
+
+def test_a_stage_that_asks_for_more_than_there_is_does_not_end_the_run_quietly(tmp_path):
+    pipeline = Pipeline(Given(), [Ends()])
+    with Run("score", pipeline, {}, tmp_path) as run, pytest.raises(RuntimeError) as raised:
+        scored(run, pipeline)
+    assert isinstance(raised.value.__cause__, StopIteration)
+
+
+class Graded(Labels):
+    """Leaves a number of NumPy's in a field of its own."""
+
+    def __call__(self, *arguments):
+        rows = super().__call__(*arguments)
+        return [[v.model_copy(update={"grade": np.float32(0.5)}) for v in own] for own in rows]
+
+
+def test_what_no_json_holds_is_one_line_with_the_document(tmp_path):
+    pipeline = Pipeline(Given(), [Graded()])
+    said = "^document '0': cannot be kept: .*numpy.float32.*Python's own numbers"
+    with Run("score", pipeline, {}, tmp_path) as run, pytest.raises(UserError, match=said):
+        scored(run, pipeline)
 
 
 def test_each_part_has_a_journal_whatever_its_name(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from lightning import LightningDataModule, LightningModule, Trainer
 from records.errors import run_door
 from train.__main__ import main
 from train.help import DATA, MODULES, help_of
+from train.unli import Unli
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,6 +141,33 @@ def test_bad_options_of_a_component(
     said: str,
 ) -> None:
     assert said in complaint(arguments(component, *options), capsys)
+
+
+class Own(Unli):
+    """A component of a user's own, whose kind no checkpoint knows."""
+
+    component = "own"
+
+
+def test_what_could_not_be_exported_is_not_trained(
+    arguments: Callable, capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
+    own = [
+        "tests.train.test_errors.Own" if a == "train.unli.Unli" else a for a in arguments("unli")
+    ]
+    said = complaint(own, capsys)
+    assert "component 'own': components/checkpoint.py does not know it; add it there" in said
+    assert not list((tmp_path / "runs").rglob("*.ckpt"))
+
+
+def test_a_base_that_was_not_copied_whole(
+    arguments: Callable, capsys: pytest.CaptureFixture, tiny_bert: str, tmp_path: Path
+) -> None:
+    base = shutil.copytree(tiny_bert, tmp_path / "base")
+    weights = base / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:2000])
+    said = complaint(arguments("unli", "--model.base", str(base)), capsys)
+    assert f"base model {base}: Error while deserializing" in said
 
 
 @pytest.mark.parametrize("command", ["test", "predict"])

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from components.overlap import covered_share, stem_weights
+from eval import stages
 from eval.decompose.given import Given
 from eval.experiments.agreement.agreement_page import AgreementPage
 from eval.experiments.agreement.agreement_values import (
@@ -168,7 +169,7 @@ class Agreement(Experiment):
 
     def _with_evidence(self, documents: Sequence[Document]) -> list[Document]:
         """The documents with passages that were found for their claims."""
-        claims, passages = self.retrieve(documents, _bare(documents))
+        claims, passages = stages.retrieved(self.retrieve, documents, _bare(documents))
         return [
             document.model_copy(update={"claims": own, "passages": found})
             for document, own, found in zip(documents, claims, passages, strict=True)

@@ -26,6 +26,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from eval import stages
 from eval.decompose.given import Given
 from eval.experiments.decomposition.page import DecompositionPage
 from eval.experiments.decomposition.people import alone, texts_of
@@ -229,7 +230,7 @@ class Decomposition(Experiment):
             scored = pipeline.score(documents)
         else:
             none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
-            found = zip(documents, decomposer(documents), strict=True)
+            found = zip(documents, stages.decomposed(decomposer, documents), strict=True)
             scored = [Scored(document=document, claims=own, **none) for document, own in found]
         claims = [[claim for claim in one.claims if claim.failed is None] for one in scored]
         support = {
@@ -318,7 +319,7 @@ def _filtered(
     anew: list[dict] = [{} for _ in scored]
     for verifier in verify:
         if verifier.judges_sets:
-            for row, verdicts in enumerate(verifier(documents, kept, passages)):
+            for row, verdicts in enumerate(stages.judged(verifier, documents, kept, passages)):
                 anew[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
     rows = []
     for row, one in enumerate(scored):

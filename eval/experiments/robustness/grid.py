@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from eval import stages
 from eval.metrics.document import DocumentScore, judged_of, score_document
 from eval.pipeline import (
     Once,
@@ -135,22 +137,26 @@ class Grid:
         every = once(("claims", *texts), lambda: pipeline.claims(documents))
         claims = usable(every)
         selections = {
-            defence: once(("select", defence, *texts), lambda s=select: s(documents, claims))
+            defence: once(
+                ("select", defence, *texts),
+                lambda s=select: stages.selected(s, documents, claims),
+            )
             for defence, select in self.defences.items()
         }
         claims, passages = once(
-            ("retrieve", *place), lambda c=claims: pipeline.retrieve(documents, c)
+            ("retrieve", *place),
+            lambda c=claims: stages.retrieved(pipeline.retrieve, documents, c),
         )
         every = updated(every, claims)
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         sets: dict[str, list[list[Verdict]]] = {d: [[] for _ in documents] for d in self.defences}
         for number, verifier in enumerate(pipeline.verify):
             own = ("verify", key("verify", number), *place)
-            judge = verifier.__call__
-            _add(verdicts, once(own, lambda j=judge: j(documents, claims, passages)))
+            judge = partial(stages.judged, verifier, documents)
+            _add(verdicts, once(own, lambda j=judge: j(claims, passages)))
             for defence in self.defences if verifier.judges_sets else ():
                 kept = kept_of(claims, selections[defence])
-                found = once((*own, defence), lambda j=judge, k=kept: j(documents, k, passages))
+                found = once((*own, defence), lambda j=judge, k=kept: j(k, passages))
                 _add(sets[defence], found)
         check_names(verdicts)
         return [

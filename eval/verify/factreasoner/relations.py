@@ -12,7 +12,7 @@ import numpy as np
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from eval.retrieve.dense import SentenceEncoder, relatedness
-from eval.stages import EntailmentModel, called
+from eval.stages import EntailmentModel, called, probabilities
 from records import Claim
 
 RelationName = Literal["entailment", "neutral", "contradiction", "equivalence"]
@@ -227,7 +227,7 @@ def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer
         By pair; ``None`` where the model's answer failed (a row of NaN).
     """
     pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
-    rows = np.asarray(entailment.relations(pairs)) if pairs else []
+    rows = probabilities(entailment.relations, pairs, 3) if pairs else []
     return {pair: _read(row) for pair, row in zip(pairs, rows, strict=True)}
 
 

@@ -1,0 +1,291 @@
+"""A stage of a user's own that breaks its contract is named in one line, and never scored."""
+
+import traceback
+
+import numpy as np
+import pytest
+
+from eval.decompose.by_sentence import BackedOff, BySentence, Failed
+from eval.decompose.given import Given
+from eval.decompose.sentences import Sentences
+from eval.experiments.named import Named
+from eval.experiments.robustness.grid import Grid
+from eval.pipeline import Pipeline
+from eval.select.core import Core
+from eval.select.decorator import core
+from eval.select.relevance import Relevant
+from eval.stages import Selection, probabilities
+from eval.verify.claim_by_claim import ClaimByClaim
+from eval.verify.factreasoner.stage import FactReasoner
+from eval.verify.majority import Majority
+from eval.verify.nli import NLI
+from eval.verify.selected import Selected
+from records import Claim, Document, Passage, UserError, Verdict
+
+PASSAGE = Passage(id="p", text="Ann Lee was a painter.")
+DOCUMENTS = [
+    Document(id=i, topic="Ann Lee", text="Ann Lee was a painter. She sang.", passages=[PASSAGE])
+    for i in ("d1", "d2")
+]
+
+
+class Changed:
+    """A stage that does as it should, and then something to it."""
+
+    judges_sets = False
+
+    def __init__(self, right, change):
+        self.right = right
+        self.change = change
+
+    def __call__(self, documents, *given):
+        return self.change(self.right(documents, *given))
+
+
+def supported(documents, claims, passages):
+    return [[Verdict(claim=c.id, assessor="own", label="supported") for c in own] for own in claims]
+
+
+def all_kept(documents, claims):
+    return [
+        [Selection(claim=c.id, selected=True, weight=1.0, reason="selected") for c in own]
+        for own in claims
+    ]
+
+
+def as_given(documents, claims):
+    return claims
+
+
+def with_passage(documents, claims):
+    filled = [[c.model_copy(update={"contexts": ["p"]}) for c in own] for own in claims]
+    return filled, [[PASSAGE] for _ in documents]
+
+
+RIGHT = {
+    "decompose": Sentences(),
+    "revise": as_given,
+    "select": all_kept,
+    "retrieve": with_passage,
+    "verify": supported,
+}
+STRANGE = Verdict(claim="c9", assessor="own", label="supported")
+NEW = Claim(id="c9", text="She slept.")
+
+
+def pipeline(**changes):
+    stages = {n: Changed(s, changes.get(n, lambda found: found)) for n, s in RIGHT.items()}
+    return Pipeline(**stages | {"verify": [stages["verify"]]})
+
+
+def of_first(change):
+    """A change to the first document's row alone."""
+    return lambda rows: [change(rows[0]), *rows[1:]]
+
+
+def of_passages(change):
+    return lambda found: (found[0], change(found[1]))
+
+
+@pytest.mark.parametrize(
+    ("stage", "change", "said"),
+    [
+        *((name, lambda found: None, "gave None; give") for name in RIGHT),
+        ("decompose", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
+        ("decompose", of_first(lambda row: "Ann sang."), "'d1': gave a str; give a list of Claim"),
+        ("decompose", of_first(lambda row: ["Ann sang."]), "'d1': gave a str in place of a Claim"),
+        ("decompose", of_first(lambda row: row * 2), r"'d1': gave several claims of one id \(c0\)"),
+        ("revise", of_first(lambda row: row[1:]), "'d1': gave the claims c1 for c0, c1"),
+        ("revise", of_first(lambda row: [*row, NEW]), "'d1': gave the claims c0, c1, c9 for"),
+        ("select", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
+        ("select", of_first(lambda row: row[:1]), "'d1': gave selections of the claims c0 where"),
+        ("select", of_first(lambda row: row[::-1]), "'d1': gave selections .* in their order"),
+        (
+            "select",
+            of_first(lambda row: [s.model_copy(update={"weight": float("nan")}) for s in row]),
+            "'d1': Selection: weight: Input should be a finite number",
+        ),
+        ("retrieve", lambda found: found[0], "'d1': gave a Claim; give a list of Claim"),
+        ("retrieve", of_passages(lambda rows: rows[:1]), "gave 1 entries for 2"),
+        ("retrieve", lambda found: (of_first(lambda r: [])(found[0]), found[1]), "claims none for"),
+        (
+            "retrieve",
+            of_passages(of_first(lambda row: [PASSAGE, Passage(id="p", text="Else.")])),
+            r"'d1': gave several passages of one id \(p\)",
+        ),
+        ("verify", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
+        ("verify", of_first(lambda row: [*row, STRANGE]), "'d1': gave a verdict on the claim 'c9'"),
+        ("verify", of_first(lambda row: [True]), "'d1': gave a bool in place of a Verdict"),
+        (
+            "verify",
+            of_first(lambda row: row * 2),
+            "several verdicts .*c0: own.default",
+        ),
+        (
+            "verify",
+            of_first(lambda row: [v.model_copy(update={"p": 1.2}) for v in row]),
+            "'d1': Verdict: p: Input should be less than or equal to 1",
+        ),
+    ],
+)
+def test_what_breaks_the_contract_is_one_line_with_the_stage(stage, change, said):
+    with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Changed: .*{said}"):
+        pipeline(**{stage: change}).score(DOCUMENTS)
+
+
+def test_generators_and_tuples_are_lists_too():
+    def lazy(rows):
+        return ((one for one in own) for own in rows)
+
+    changes = dict.fromkeys(("decompose", "revise", "select", "verify"), lazy)
+    changes["retrieve"] = lambda found: (lazy(found[0]), lazy(found[1]))
+    for scored in pipeline(**changes).score(DOCUMENTS):
+        assert [(s.selection, s.judged, s.precision) for s in scored.scores] == [
+            ("none", 2, 1.0),
+            ("core", 2, 1.0),
+        ]
+
+
+def test_a_claim_without_a_verdict_has_failed():
+    (first, _) = pipeline(verify=of_first(lambda row: row[:1])).score(DOCUMENTS)
+    assert [(s.judged, s.failed) for s in first.scores] == [(1, 1), (1, 1)]
+
+
+def test_a_stage_that_raises_is_named_at_the_tracebacks_end():
+    def broken(found):
+        raise KeyError("x")
+
+    with pytest.raises(KeyError) as raised:
+        pipeline(verify=broken).score(DOCUMENTS)
+    last = traceback.format_exception(raised.value)[-1].strip()
+    assert last == "raised in the stage tests.eval.test_stages.Changed"
+
+
+def test_the_experiments_and_stages_around_stages_hold_them_too():
+    twice = Changed(supported, of_first(lambda row: [*row, STRANGE]))
+    none = Changed(all_kept, of_first(lambda row: []))
+    claims = Sentences()(DOCUMENTS)
+    with pytest.raises(UserError, match="gave a verdict on the claim 'c9'"):
+        Named("mine", twice)(DOCUMENTS, claims, [[], []])
+    with pytest.raises(UserError, match="gave a verdict on the claim 'c9'"):
+        Grid({"m": Pipeline(Sentences(), [twice])}, {})(DOCUMENTS)
+    with pytest.raises(UserError, match="gave selections of the claims none"):
+        Grid({"m": Pipeline(Sentences(), [Changed(supported, list)])}, {"d": none})(DOCUMENTS)
+    with pytest.raises(UserError, match="gave selections of the claims none"):
+        Relevant(lambda _, texts: [[1] * len(own) for own in texts], none)(DOCUMENTS, claims)
+    with pytest.raises(UserError, match="gave selections of the claims none"):
+        Selected(none)(DOCUMENTS, claims, [[], []])
+    with pytest.raises(UserError, match="gave 1 entries for 2"):
+        Given(otherwise=Changed(Sentences(), lambda rows: rows[:1]))(DOCUMENTS)
+
+
+def test_a_verifier_beside_a_selector_says_whether_it_judges_sets():
+    Pipeline(Sentences(), [supported])
+    with pytest.raises(UserError, match=r"test_stages\.supported does not say `judges_sets`"):
+        Pipeline(Sentences(), [supported], select=all_kept)
+
+
+class Own(BySentence):
+    """Gives whatever it was told."""
+
+    def __init__(self, give):
+        self.give = give
+
+    def subclaims(self, places):
+        return self.give(places)
+
+
+@pytest.mark.parametrize(
+    ("give", "said"),
+    [
+        (lambda places: None, "gave None; give a list, one entry a sentence"),
+        (lambda places: [["x"]], "gave 1 entries for 4; give one a sentence"),
+        (lambda places: [p.sentence for p in places], "'d1': sentence 0: gave 'Ann Lee was"),
+        (
+            lambda places: [[p.sentence, ""] for p in places],
+            "sentence 0: gave .* none of them",
+        ),
+        (lambda places: [[None] for _ in places], r"'d1': sentence 0: gave \[None\]"),
+    ],
+)
+def test_subclaims_are_lists_of_texts(give, said):
+    with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Own\.subclaims: .*{said}"):
+        Own(give)(DOCUMENTS)
+    mixed = [Failed("no"), BackedOff("short"), (t for t in ("a", "b")), []]
+    first, second = Own(lambda places: mixed)(DOCUMENTS)
+    assert [c.text for c in first] == ["Ann Lee was a painter.", "She sang."]
+    assert [c.text for c in second] == ["a", "b"]
+
+
+class Judge(ClaimByClaim):
+    """Supports all, and changes the verdicts."""
+
+    assessor = "own"
+
+    def __init__(self, change):
+        self.change = change
+
+    def judge(self, asked):
+        return self.change([self.verdict(one.claim, "supported") for one in asked])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: found[1:], "gave 3 entries for 4; give one a claim"),
+        (lambda found: [found[0], *found], "gave 5 entries for 4; give one a claim"),
+        (lambda found: found[::-1], "'d1': gave Verdict.* for the claim 'c0'; give one verdict"),
+        (lambda found: [True] * len(found), "'d1': gave True for the claim 'c0'"),
+    ],
+)
+def test_judge_gives_one_verdict_a_claim_in_their_order(change, said):
+    with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Judge\.judge: .*{said}"):
+        Pipeline(Sentences(), [Judge(change)]).score(DOCUMENTS)
+
+
+class Model:
+    """A relation and UNLI model of a user's own, changed."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def relations(self, pairs):
+        return self.change(np.tile([0.2, 0.7, 0.1], (len(pairs), 1)))
+
+    def likelihood(self, pairs):
+        return self.change(np.full(len(pairs), 0.3))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: p[:-1], "gave an array of shape"),
+        (lambda p: p[:, None], "gave an array of shape"),
+        (lambda p: None, "gave an array of shape"),
+        (lambda p: np.log(p), r"gave -.* give probabilities in \[0, 1\]"),
+        (lambda p: p * 100, r"gave [1-9]0 .* give probabilities in \[0, 1\]"),
+    ],
+)
+def test_a_model_of_ones_own_gives_probabilities(change, said):
+    own, right = Model(change), Model(np.asarray)
+    bleached = ["{topic} is a person."]
+    for verifier in (NLI(own), Majority(own), FactReasoner(own)):
+        with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Model: {said}"):
+            Pipeline(Sentences(), [verifier]).score(DOCUMENTS)
+    for select in (Core(own, right, bleached), Core(right, own, bleached)):
+        with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Model: {said}"):
+            Pipeline(Sentences(), [Changed(supported, list)], select=select).score(DOCUMENTS)
+
+
+def test_a_pair_without_an_answer_is_none_outside_0_and_1():
+    found = probabilities(lambda pairs: [[np.nan] * 3, [0, 0, 1 + 1e-7]], [("a", "b")] * 2, 3)
+    assert np.isnan(found[0]).all()
+
+
+def test_a_decorated_function_gives_no_text_in_place_of_a_list():
+    @core(Changed(all_kept, list))
+    def decompose(sentence):
+        return sentence
+
+    with pytest.raises(UserError, match=r"decompose: gave 'Ann sang\.'; give a list of texts"):
+        decompose("Ann sang.", topic="Ann")
