@@ -90,12 +90,19 @@ def load_tokenizer(base: str, revision: str | None = None) -> PreTrainedTokenize
     try:
         if isinstance(path, Path) and path.suffix == ".gguf":
             return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-        return AutoTokenizer.from_pretrained(path, revision=revision, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+        found = AutoTokenizer.from_pretrained(path, revision=revision, trust_remote_code=False)
+    except Exception as error:  # the tokenizer's own type of error is not public
         raise UserError(
             f"base model {base}: no tokenizer to be had ({first_line(error)}); give a hub id or a "
             "model folder"
         ) from None
+    # Of a model without the files of one it makes a tokenizer to which every word is unknown.
+    if set(found.get_vocab()) <= {*found.get_added_vocab(), *found.all_special_tokens, "▁"}:
+        raise UserError(
+            f"base model {base}: no tokenizer to be had (it has no vocabulary); save its "
+            "tokenizer into the model folder, too"
+        )
+    return found
 
 
 # Names that published NLI and fact-checking models give to our classes.
@@ -168,7 +175,7 @@ def load_classifier(
         dtype=torch.float32,
         output_loading_info=True,
     )
-    fresh = set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
+    fresh = _unfilled(info)
     if strict:
         require_whole(base, fresh, info["unexpected_keys"])
     _check_encoder(base, model, fresh, set(info["unexpected_keys"]))
@@ -201,6 +208,11 @@ def load_classifier(
     return model
 
 
+def _unfilled(info: dict) -> set[str]:
+    """The weights that no file of the base filled, by what its loading says."""
+    return set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
+
+
 def _likely_from_relations(
     head: torch.nn.Linear, single: torch.nn.Linear, places: list[int]
 ) -> None:
@@ -219,7 +231,8 @@ def _likely_from_relations(
 
 def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:
     """Where each of our classes stands among theirs; ``None`` when the names cannot be matched."""
-    names = [name.lower().replace("_", " ").strip() for name in theirs]
+    # Where nobody named them, some configurations hold numbers.
+    names = [str(name).lower().replace("_", " ").strip() for name in theirs]
     order = []
     for label in ours:
         known = _SYNONYMS.get(label, {label})
@@ -280,7 +293,8 @@ def load_causal(
             or in 8 (Dettmers et al. 2022), on a CUDA GPU.
 
     Raises:
-        UserError: ``quantize`` without CUDA or bitsandbytes, or for a GGUF file.
+        UserError: ``quantize`` without CUDA or bitsandbytes, or for a GGUF file; weights are
+            missing from the base.
     """
     path = resolve_base(base)
     gguf = isinstance(path, Path) and path.suffix == ".gguf"
@@ -306,9 +320,17 @@ def load_causal(
             dtype=dtype,
             quantization_config=GgufConfig(dequantize=True),
         )
-    return AutoModelForCausalLM.from_pretrained(
-        path, revision=revision, use_safetensors=True, trust_remote_code=False, dtype=dtype
+    model, info = AutoModelForCausalLM.from_pretrained(
+        path,
+        revision=revision,
+        ignore_mismatched_sizes=True,
+        use_safetensors=True,
+        trust_remote_code=False,
+        dtype=dtype,
+        output_loading_info=True,
     )
+    require_whole(base, _unfilled(info), ())  # what is left over may be a head of another task
+    return model
 
 
 def _check_quantize(base: str, gguf: bool) -> None:
@@ -341,12 +363,13 @@ def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
     model, info = AutoModelForSeq2SeqLM.from_pretrained(
         resolve_base(base),
         revision=revision,
+        ignore_mismatched_sizes=True,
         use_safetensors=True,
         trust_remote_code=False,
         dtype=torch.float32,
         output_loading_info=True,
     )
-    require_whole(base, info["missing_keys"], info["unexpected_keys"])
+    require_whole(base, _unfilled(info), info["unexpected_keys"])
     return model
 
 

@@ -67,9 +67,15 @@ def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     Args:
         logits: shape (n,).
         target: probabilities of shape (n,); Platt's own smoothing is for 0 and 1 only and left out.
+
+    Returns:
+        The temperature and the shift, in [-50, 50]; 1 and 0 where all targets are 0, or all 1:
+        no finite shift would be the best, and all hypotheses would become as likely.
     """
     logits = np.asarray(logits, dtype=np.float64)
     target = np.asarray(target, dtype=np.float64)
+    if not 0 < target.sum() < len(target):
+        return 1.0, 0.0
 
     def loss(slope_shift: np.ndarray) -> float:
         scaled = slope_shift[0] * logits + slope_shift[1]

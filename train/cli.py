@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 import warnings
 from contextlib import ExitStack
@@ -29,6 +30,8 @@ from lightning.pytorch.cli import (
     SaveConfigCallback,
 )
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins.environments import SLURMEnvironment
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
@@ -173,6 +176,11 @@ class TrainCLI(LightningCLI):
         except (MisconfigurationException, ValueError, TypeError) as error:
             raise UserError(f"trainer: {one_line(str(error))}") from None
         made.strategy.checkpoint_io = WholeFiles()
+        environment = made._accelerator_connector.cluster_environment
+        if isinstance(environment, SLURMEnvironment):
+            # At a signal it would keep a checkpoint of its own, from which a requeued job goes on
+            # without `--ckpt_path`, while `Best`, `Resume` and the curves take it for a fresh one.
+            environment.auto_requeue = False
         return made
 
     def _fit_callbacks(self, fingerprint: str, step: int) -> list:
@@ -373,6 +381,10 @@ def run_lightning(arguments: list[str]) -> int:
             f"--ckpt_path: its weights are not those of this --model ({one_line(str(error))}); "
             "give the options of its training"
         ) from None
+    except SIGTERMException:  # Lightning's, which leaves with 0, as if all had been done
+        how = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
+        print(f"terminated; {how}", file=sys.stderr)
+        return 128 + signal.SIGTERM
     except SystemExit as left:
         if isinstance(left.__context__, KeyboardInterrupt):  # Lightning leaves without a word
             raise KeyboardInterrupt from None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
+from safetensors import SafetensorError
 
 from components.checkpoint import Component, library_versions, new_folder, write_component
 from records import UserError, sha256_file
@@ -104,7 +105,7 @@ def convert(conversion: Conversion) -> Path:
         raise UserError(f"--output: {to} is there and is no checkpoint; give another folder")
     try:
         model = load_seq2seq(conversion.model)
-    except (OSError, ValueError) as error:
+    except (OSError, SafetensorError, ValueError) as error:
         raise UserError(
             f"--model: {conversion.model}: {first_line(error)} Weights must be safetensors; "
             "train/convert.py says how to convert a pytorch_model.bin"

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from lightning import LightningModule
+from safetensors import SafetensorError
 from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmup
@@ -31,6 +32,7 @@ from train.checks import (
     MACRO,
     broken_loss,
     broken_outputs,
+    check_kind,
     check_measured,
     check_monitor,
     check_numbers,
@@ -128,11 +130,11 @@ class ComponentModule(LightningModule):
         """Say which base model could not be loaded, in one line.
 
         Raises:
-            UserError: no such model, or no connection to the hub.
+            UserError: no such model, no connection to the hub, or a torn file.
         """
         try:
             yield
-        except (OSError, ValueError) as error:
+        except (OSError, SafetensorError, ValueError) as error:
             raise UserError(
                 f"base model {self.base}: {first_line(error)} Give --model.base as a hub id, a "
                 "folder or package:NAME/PATH"
@@ -144,11 +146,12 @@ class ComponentModule(LightningModule):
         return "min" if self.monitor.rpartition("/")[2] in SMALLER_IS_BETTER else "max"
 
     def setup(self, stage: str) -> None:
-        """Settle and check the monitored measure before any training.
+        """Settle and check the monitored measure, and what is to be exported, before any training.
 
         Raises:
-            UserError: dev cannot have it.
+            UserError: dev cannot have it, or no checkpoint can be such a component.
         """
+        check_kind(self.component, self.architecture)
         if stage == "fit" and self.monitor.startswith("dev/"):
             data = self.trainer.datamodule
             if self.monitor.startswith(f"dev/{MACRO}/") and len(set(data.sources["dev"])) == 1:

@@ -17,14 +17,25 @@ from transformers import (
     BertForMaskedLM,
     BertForSequenceClassification,
     LlamaConfig,
+    LlamaForCausalLM,
     LlamaForSequenceClassification,
     MPNetConfig,
     MPNetForSequenceClassification,
     RobertaConfig,
     RobertaForSequenceClassification,
+    T5Config,
+    T5ForConditionalGeneration,
 )
 
-from components.base import load_classifier, match_labels, read_first_token, token_places
+from components.base import (
+    load_causal,
+    load_classifier,
+    load_seq2seq,
+    load_tokenizer,
+    match_labels,
+    read_first_token,
+    token_places,
+)
 from components.checkpoint import RELATIONS
 from components.join_parts import join_parts
 from records import UserError, sha256_file
@@ -109,6 +120,7 @@ def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path, capsy
 def test_published_label_names_are_known():
     assert match_labels(["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"], RELATIONS) == [0, 2, 1]
     assert match_labels(["LABEL_0", "LABEL_1", "LABEL_2"], RELATIONS) is None
+    assert match_labels([0, 1, 2], RELATIONS) is None
     assert match_labels(["entailment", "not_entailment"], RELATIONS) is None
     assert match_labels(["LABEL_0"], ["probability"]) == [0]
     assert match_labels(["LABEL_0", "LABEL_1"], ["probability"]) is None
@@ -126,6 +138,38 @@ def test_weights_that_the_encoder_lacks_are_named(tmp_path: Path):
     save_file(weights, path, metadata={"format": "pt"})
     with pytest.raises(UserError, match="unknown encoder weights"):
         load_classifier(str(tmp_path), RELATIONS)
+
+
+def changed(folder: Path, **fields: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def test_a_language_model_that_its_files_do_not_fill_is_refused(tmp_path: Path):
+    sizes = {**SIZE, "num_key_value_heads": 2}
+    LlamaForCausalLM(LlamaConfig(**sizes)).save_pretrained(tmp_path)
+    load_causal(str(tmp_path))
+    for fields in ({"num_hidden_layers": 3}, {"num_hidden_layers": 2, "intermediate_size": 48}):
+        changed(tmp_path, **fields)
+        with pytest.raises(UserError, match=r"lack model\.layers"):
+            load_causal(str(tmp_path))
+
+
+def test_a_t5_of_other_sizes_than_its_files_is_refused(tmp_path: Path):
+    config = T5Config(vocab_size=50, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
+    T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    load_seq2seq(str(tmp_path))
+    changed(tmp_path, d_ff=48)
+    with pytest.raises(UserError, match=r"lack decoder\.block"):
+        load_seq2seq(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "t5", "gpt2", "llama"])
+def test_a_model_folder_without_a_tokenizer_has_none(kind: str, tmp_path: Path):
+    # transformers makes one of most kinds, to which every word is unknown.
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    with pytest.raises(UserError, match="no tokenizer to be had"):
+        load_tokenizer(str(tmp_path))
 
 
 def test_heads_of_a_language_model_are_left_over_and_the_pooler_may_be_missing(tmp_path: Path):

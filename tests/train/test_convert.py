@@ -85,6 +85,11 @@ def test_mistakes_are_named(published: Path) -> None:
     other.mkdir()
     with pytest.raises(UserError, match="is there and is no checkpoint"):
         main(["convert", "--model", str(published), "--output", str(other)])
+    weights = published / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])  # a download that broke off
+    with pytest.raises(UserError, match=r"--model: .*Error while deserializing header"):
+        convert(published)
     torch.save({}, published / "pytorch_model.bin")
     (published / "model.safetensors").unlink()
     with pytest.raises(UserError, match=r"must be safetensors; train/convert\.py says how"):

@@ -45,6 +45,23 @@ class Interrupted(Callback):
             raise KeyboardInterrupt
 
 
+class Terminated(Callback):
+    """What `kill`, a time limit or an orchestrator sends, behind a step."""
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+        if trainer.global_step == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+
+class Handlers(Callback):
+    """Keeps what answers a signal in training."""
+
+    found: object = None
+
+    def on_train_start(self, trainer, pl_module) -> None:
+        Handlers.found = signal.getsignal(signal.SIGUSR1)
+
+
 def poison(step: int, gradient: bool) -> str:
     arguments = f'{{"step": {step}, "gradient": {str(gradient).lower()}}}'
     return f'[{{"class_path": "tests.train.test_robust_fit.Poison", "init_args": {arguments}}}]'
@@ -160,3 +177,29 @@ def test_ctrl_c_is_one_line_and_the_fit_goes_on(
     (last,) = (tmp_path / "runs").glob("*/last.ckpt")
     # Ctrl-C comes before what saves that step.
     assert torch.load(last, weights_only=True)["global_step"] == 2
+
+
+def test_a_fit_that_is_terminated_does_not_say_that_all_went_well(
+    arguments: Callable, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    callbacks = '[{"class_path": "tests.train.test_robust_fit.Terminated"}]'
+    options = ["--save_every", "1", "--trainer.callbacks", callbacks]
+    with pytest.raises(SystemExit) as left:
+        run_door(partial(main, arguments("unli", *options)))
+    assert left.value.code == 143
+    assert capfd.readouterr().err.splitlines()[-1].startswith("terminated; ")
+    (last,) = (tmp_path / "runs").glob("*/last.ckpt")
+    assert torch.load(last, weights_only=True)["global_step"] == 2
+    assert not list((tmp_path / "checkpoints").glob("*"))
+
+
+def test_slurm_gets_no_checkpoint_besides_ours(
+    arguments: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # From Lightning's own at SIGUSR1 a requeued job would go on as a fresh one.
+    job = {"JOB_ID": "7", "JOB_NAME": "job", "NTASKS": "1", "NTASKS_PER_NODE": "1", "NNODES": "1"}
+    for name, value in {**job, "PROCID": "0", "LOCALID": "0", "NODEID": "0"}.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    callbacks = '[{"class_path": "tests.train.test_robust_fit.Handlers"}]'
+    main(arguments("unli", "--trainer.callbacks", callbacks, "--trainer.max_steps", "1"))
+    assert Handlers.found == signal.SIG_DFL
