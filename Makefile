@@ -93,7 +93,7 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruptio
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
 
-small: $(READY) ## all that configs/*/small need to run, in about two hours
+small: $(READY) ## all that configs/*/small need to run, in an hour
 	@$(MAKE) --no-print-directory -j2 small-steps
 
 small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json $(OTHERS:%=data/%/manifest.json)
