@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from components.checkpoint import is_hub_id, library_versions
@@ -26,6 +27,9 @@ _ENDINGS = {
 # Where configurations here put things and look for them: paths also before the folder is there.
 _PLACES = {"data", "downloads", "runs"}
 
+# Packages of this repository, whose versions are no part of a run's key.
+_OURS = {"clients", "components", "data_builders", "eval", "records", "train"}
+
 # What says what a folder's weights are: a checkpoint's own, or a published model's configuration.
 _ABOUT = ("component.json", "config.json")
 # Of a published model, whose settings others may change, what decides its answers.
@@ -33,12 +37,14 @@ _OF_MODEL = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
 
 
 def inputs(config: object) -> dict[str, str]:
-    """SHA-256 of every file and model folder that a configuration names, by its name there."""
-    return {
-        name: _digest(Path(name))
-        for name in sorted(set(_strings(_deciding(config))))
-        if _is_input(name)
-    }
+    """SHA-256 of every file and model folder that a configuration names, by its name there.
+
+    So it is with the files of a user's own classes, by their paths from the working folder: a stage
+    that was edited is another stage. What they import is not looked after.
+    """
+    deciding = _deciding(config)
+    names = {name for name in _strings(deciding) if _is_input(name)}
+    return {name: _digest(Path(name)) for name in sorted({*names, *_own_code(deciding)})}
 
 
 def missing(config: object) -> list[str]:
@@ -139,6 +145,21 @@ def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _places(item, where)
+
+
+def _own_code(config: object) -> Iterator[str]:
+    """The files, below the working folder, of classes that a configuration names: not our own."""
+    for where, name in _places(config):
+        module = name.rpartition(".")[0]
+        if where.rpartition(".")[2] != "class_path" or module.partition(".")[0] in _OURS:
+            continue
+        try:
+            found = find_spec(module)
+        except (ImportError, ValueError):  # of a class that stands in another one, or no module
+            continue
+        path = Path(found.origin) if found is not None and found.has_location else None
+        if path and path.is_relative_to(Path.cwd()) and "site-packages" not in path.parts:
+            yield path.relative_to(Path.cwd()).as_posix()
 
 
 def _is_missing(where: str, name: str) -> bool:

@@ -164,6 +164,21 @@ def test_a_text_that_can_be_no_files_name_is_no_input(tmp_path):
     assert list(inputs([str(tmp_path / "there.txt")])) == [str(tmp_path / "there.txt")]
 
 
+def test_a_stage_of_ones_own_that_was_edited_is_another_stage(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/judges.py").write_text("class Judge:\n    pass\n")
+    ours = {"class_path": "eval.verify.labels.Labels", "init_args": {"assessor": "lab.judges"}}
+    config = {"verify": [{"class_path": "lab.judges.Judge"}, ours, {"class_path": "numpy.array"}]}
+    before = inputs(config)
+    assert list(before) == ["lab/judges.py"]
+    (tmp_path / "lab/judges.py").write_text("class Judge:\n    sure = True\n")
+    assert inputs(config) != before
+    for odd in ("lab.judges.Judge.Inner", "Judge", "nowhere.Judge", ""):
+        assert inputs({"class_path": odd}) == {}
+
+
 def test_a_folder_holds_one_configuration(tmp_path):
     pipeline = Pipeline(Given(), [Labels()])
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
