@@ -81,10 +81,15 @@ class RelationPair(Record):
     @classmethod
     def _from_probabilities(cls, row: object) -> object:
         label = row.get("label") if isinstance(row, dict) else None
-        if not isinstance(label, (dict, list, tuple)):
-            return row
-        soft = _three(label)
-        return row | {"label": _RELATIONS[soft.index(max(soft))], "soft": soft}
+        if isinstance(label, (dict, list, tuple)):
+            soft = _three("label", label)
+            return row | {"label": _RELATIONS[soft.index(max(soft))], "soft": soft}
+        if label in _RELATIONS and isinstance(row.get("soft"), (list, tuple)):
+            soft = _three("soft", row["soft"])
+            if soft[_RELATIONS.index(label)] < max(soft):
+                raise ValueError(f"soft: {row['soft']}, of which {label!r} is not the likeliest")
+            return row | {"soft": soft}
+        return row
 
 
 class UnjudgedRelationPair(RelationPair):
@@ -99,15 +104,16 @@ class UnjudgedRelationPair(RelationPair):
 
 
 def _unlabelled(row: object) -> object:
-    return {k: v for k, v in row.items() if k != "label"} if isinstance(row, dict) else row
+    labels = ("label", "soft")
+    return {k: v for k, v in row.items() if k not in labels} if isinstance(row, dict) else row
 
 
 # The order of the relation model's outputs (``components/checkpoint.py``).
 _RELATIONS = ("entailment", "neutral", "contradiction")
 
 
-def _three(label: dict | list | tuple) -> tuple[float, ...]:
-    """The probabilities of a soft label.
+def _three(field: str, label: dict | list | tuple) -> tuple[float, ...]:
+    """The probabilities of a soft label; in Parquet a class that is not named is null.
 
     Raises:
         ValueError: other names, not three, no numbers, or a sum that is not 1.
@@ -115,12 +121,12 @@ def _three(label: dict | list | tuple) -> tuple[float, ...]:
     given = label
     if isinstance(label, dict):
         if not label.keys() <= set(_RELATIONS):
-            raise ValueError(f"label: give probabilities of {', '.join(_RELATIONS)}, not {given}")
-        label = [label.get(name, 0.0) for name in _RELATIONS]
+            raise ValueError(f"{field}: give probabilities of {', '.join(_RELATIONS)}, not {given}")
+        label = [0.0 if label.get(name) is None else label[name] for name in _RELATIONS]
     numbers = all(isinstance(p, (int, float)) and not isinstance(p, bool) for p in label)
     if len(label) != 3 or not numbers or min(label) < 0 or not abs(sum(label) - 1) <= 0.01:
         raise ValueError(
-            f"label: give probabilities of {', '.join(_RELATIONS)} that sum to 1, not {given}"
+            f"{field}: give probabilities of {', '.join(_RELATIONS)} that sum to 1, not {given}"
         )
     return tuple(p / sum(label) for p in label)
 

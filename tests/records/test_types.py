@@ -17,6 +17,7 @@ from records import (
     Passage,
     Preference,
     RelationPair,
+    UnjudgedRelationPair,
     UnliPair,
     Verdict,
     read_records,
@@ -93,6 +94,7 @@ def test_what_stays_on_one_side_of_a_split(record, group):
         ({"entailment": 0.7, "neutral": 0.3}, (0.7, 0.3, 0.0)),
         ([0.2, 0.2, 0.6], (0.2, 0.2, 0.6)),
         ({"contradiction": 1}, (0.0, 0.0, 1.0)),
+        ({"entailment": 0.7, "neutral": 0.3, "contradiction": None}, (0.7, 0.3, 0.0)),
     ],
 )
 def test_a_label_of_probabilities(tmp_path, label, soft):
@@ -106,6 +108,18 @@ def test_a_label_of_probabilities(tmp_path, label, soft):
     plain = RelationPair(premise="a", hypothesis="b", label="neutral")
     assert plain.soft is None
     assert "soft" not in plain.model_dump(exclude_none=True)
+
+
+def test_soft_beside_a_label_is_held_against_it():
+    row = {"premise": "a", "hypothesis": "b", "label": "neutral"}
+    assert RelationPair.model_validate(row | {"soft": [0.1, 0.9, 0.001]}).soft[1] < 0.9
+    for soft, said in (
+        ([0.7, 0.9, 0.1], "soft: give probabilities"),
+        ([0.6, 0.3, 0.1], "likeliest"),
+    ):
+        with pytest.raises(ValidationError, match=said):
+            RelationPair.model_validate(row | {"soft": soft})
+        assert UnjudgedRelationPair.model_validate(row | {"soft": soft}).soft is None
 
 
 @pytest.mark.parametrize(
