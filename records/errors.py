@@ -238,6 +238,14 @@ def _in_one_line(error: ArgumentError) -> str:
         return f"{_place(path)}{path}: {found['absent']}{_meant(path, _classes_near(path))}"
     if unknown := _OF_OPTION.match(said):
         return _of_option(".".join(filter(None, unknown.groups())), _options(error))
+    if said.startswith("the following arguments are required: "):
+        # Of a door with commands they have the command in front.
+        names = re.sub(r"\b(?:fit|validate|test|predict)\.", "", said.partition(": ")[2]).split(
+            ", "
+        )
+        it = "them" if len(names) > 1 else "it"
+        there = ", here or in a YAML given by --config" if "config" in _options(error) else ""
+        return f"missing: {', '.join(f'--{name}' for name in names)}; give {it}{there}"
     if said.startswith("unrecognized arguments: "):
         given = said.split()[2].split("=")[0]
         return f"{said}{_meant(given, [f'--{name}' for name in _options(error)])}"

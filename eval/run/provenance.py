@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 from components.checkpoint import is_hub_id, library_versions
@@ -39,7 +39,7 @@ _OF_MODEL = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
 def inputs(config: object) -> dict[str, str]:
     """SHA-256 of every file and model folder that a configuration names, by its name there.
 
-    So it is with the files of a user's own classes, by their paths from the working folder: a stage
+    So it is with the files of a user's own stages, by their paths from the working folder: a stage
     that was edited is another stage. What they import is not looked after.
     """
     deciding = _deciding(config)
@@ -148,17 +148,21 @@ def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _own_code(config: object) -> Iterator[str]:
-    """The files, below the working folder, of classes that a configuration names: not our own."""
-    for where, name in _places(config):
+    """The files, below the working folder, of what a configuration names of loaded modules.
+
+    It is a class, also one within another, or a function; our own are left out.
+    """
+    for name in _strings(config):
         module = name.rpartition(".")[0]
-        if where.rpartition(".")[2] != "class_path" or module.partition(".")[0] in _OURS:
+        while module and module not in sys.modules:
+            module = module.rpartition(".")[0]
+        loaded = sys.modules.get(module)
+        file = getattr(loaded, "__file__", None)
+        if not file or module.partition(".")[0] in _OURS:
             continue
-        try:
-            found = find_spec(module)
-        except (ImportError, ValueError):  # of a class that stands in another one, or no module
-            continue
-        path = Path(found.origin) if found is not None and found.has_location else None
-        if path and path.is_relative_to(Path.cwd()) and "site-packages" not in path.parts:
+        path, first = Path(file), name[len(module) + 1 :].partition(".")[0]
+        below = path.is_relative_to(Path.cwd()) and "site-packages" not in path.parts
+        if below and hasattr(loaded, first):
             yield path.relative_to(Path.cwd()).as_posix()
 
 

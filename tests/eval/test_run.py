@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -167,15 +168,23 @@ def test_a_text_that_can_be_no_files_name_is_no_input(tmp_path):
 def test_a_stage_of_ones_own_that_was_edited_is_another_stage(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "lab").mkdir()
-    (tmp_path / "lab/judges.py").write_text("class Judge:\n    pass\n")
-    ours = {"class_path": "eval.verify.labels.Labels", "init_args": {"assessor": "lab.judges"}}
-    config = {"verify": [{"class_path": "lab.judges.Judge"}, ours, {"class_path": "numpy.array"}]}
-    before = inputs(config)
-    assert list(before) == ["lab/judges.py"]
-    (tmp_path / "lab/judges.py").write_text("class Judge:\n    sure = True\n")
-    assert inputs(config) != before
-    for odd in ("lab.judges.Judge.Inner", "Judge", "nowhere.Judge", ""):
+    (tmp_path / "lab_of_one").mkdir()
+    judges = tmp_path / "lab_of_one/judges.py"
+    judges.write_text("class Judge:\n    class Inner:\n        pass\ndef judge(): ...\n")
+    import_module("lab_of_one.judges")
+    ours = {
+        "class_path": "eval.verify.labels.Labels",
+        "init_args": {"assessor": "lab_of_one.judges", "of": "lab_of_one.judges.jsonl"},
+    }
+    inner = {"class_path": "lab_of_one.judges.Judge.Inner"}
+    for own in ({"class_path": "lab_of_one.judges.Judge"}, inner, "lab_of_one.judges.judge"):
+        config = {"decompose": own, "verify": [ours, {"class_path": "numpy.array"}]}
+        before = inputs(config)
+        assert list(before) == ["lab_of_one/judges.py"]
+        judges.write_text(judges.read_text() + "# edited\n")
+        assert inputs(config) != before
+    assert inputs({"verify": [ours]}) == {}
+    for odd in ("lab_of_one.judges", "Judge", "nowhere.Judge", "__main__.Judge", ".", ""):
         assert inputs({"class_path": odd}) == {}
 
 

@@ -189,6 +189,18 @@ def test_a_command_that_is_not_there_is_told_those_that_are(monkeypatch, capsys)
     assert line.startswith("error: no command 'fitt'; give one of: fit, validate, test, predict,")
 
 
+@pytest.mark.parametrize(
+    ("door", "arguments", "said"),
+    [
+        ("train", ["fit"], "--data, --model; give them, here or in a YAML given by --config"),
+        ("data_builders", ["kb_pairs"], "--output; give it, here or in a YAML given by --config"),
+        ("eval", ["report"], "--run; give it"),
+    ],
+)
+def test_what_is_missing_is_told_as_it_is_given(door, arguments, said, monkeypatch, capsys):
+    assert complaint(arguments, monkeypatch, capsys, door) == f"error: missing: {said}"
+
+
 def test_a_module_that_lacks_a_package_is_told_what_it_lacks(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
