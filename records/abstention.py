@@ -9,7 +9,9 @@ from records.types import Document
 
 # The text gives up on the topic. Short texts only: a biography may quote such words.
 _REFUSAL = re.compile(
-    r"^(i['’]?m sorry|i am sorry|sorry|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
+    r"^(?:[^.!?]{0,20}\bhappy to help! however, )?"  # Llama 3's opening
+    r"((i['’]?m|i am) (sorry|unable|not (able|aware|familiar))|sorry"
+    r"|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
     r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
     r"|(could not|no) (find )?information)\b",
     re.IGNORECASE,

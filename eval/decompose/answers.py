@@ -24,6 +24,8 @@ from eval.decompose.by_sentence import Failed
 from eval.models.chat import Message
 from eval.prompting.asker import Asker
 
+# What some models and servers leave around an answer.
+_TAGS = re.compile(r"</?s>|<\|\w+\|>")
 _FENCE = re.compile(r"```[a-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _JSON = re.compile(r"^[ \t]*[\[{]\s*(?:[\"'{\[\]]|$)", re.MULTILINE)
 _JSON_TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*)\"\s*(?=[,\]])")
@@ -34,18 +36,27 @@ _LABEL = (
     r"(?:facts?|(?:sub-?)?claims?|propositions?|statements?|sentences?)"
 )
 _MARK = re.compile(
-    rf"(?:(?:\d{{1,3}}\\?[.)]|\d{{1,2}}:)\s+(?:[-•]\s+)?|\d{{1,3}}[、．]\s*|\d{{1,3}}[.)](?=[\"“A-Z])"
-    rf"|[-*•–—−·‣⁃◦▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
-    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,3}}[\])]\s+|\(?[a-z]\)\s+|(?-i:[a-z]\.\s+(?=[\"“A-Z]))"
+    rf"(?:(?:\d{{1,3}}(?:\.\d{{1,2}})*\\?[.)]|\d{{1,2}}:)\s+(?:[-•]\s+)?"
+    rf"|\d{{1,3}}[、．]\s*|\d{{1,3}}[.)](?=[\"“A-Z])"
+    rf"|[-*•–—−·‣⁃◦○▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
+    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,3}}[\])]\s+|\(?(?:[a-z]|[ivx]{{2,4}})\)\s+"
+    rf"|(?-i:(?:[a-z]|[ivx]{{2,4}})\.\s+(?=[\"“A-Z]))"
     rf"|{_LABEL}\s*#?\d{{1,3}}\s*[.):-]\s*)",
     re.IGNORECASE,
 )
-_INLINE_BULLET = re.compile(r"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*)(?=[\"“A-Z])")
+_MARKED_NUMBER = re.compile(r"[\[(]?(\d+)")
+_INLINE_BULLET = re.compile(r"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*)(?=[\"“A-Z])|\s+•\s+")
 _INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,3})[.)]\s+(?=[\"“A-Z])")
 
 # "Facts:" before the list, with or without its first words behind it.
 _LEAD = re.compile(
     rf"(?:{_LABEL}|a|answer|output|response|decomposition|breakdown)\s*:\s*", re.IGNORECASE
+)
+# "Sure! Here are the facts:" before the first item, on its line.
+_GREETING = re.compile(
+    r"(?:(?:sure|certainly|of course|okay|absolutely)[,!.:]\s*)?"
+    r"(?:here(?:['’]s| is| are)\b[^:]*:\s*)?",
+    re.IGNORECASE,
 )
 _NAMED = re.compile(r"^(?:\*\*[^*]{1,40}:\*\*|\*\*[^*]{1,40}\*\*\s*:)\s*")
 _NAME = re.compile(rf"^{_LABEL}\s*:\s+", re.IGNORECASE)
@@ -136,6 +147,7 @@ def claims_in(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> li
     Returns:
         The subclaims; none where the answer says that there are none; or why it cannot be used.
     """
+    answer = _TAGS.sub("\n", answer)
     fence = _FENCE.search(answer)
     text = fence.group(1) if fence else answer
     listed = _json_items(text)
@@ -166,7 +178,7 @@ def statement_in(answer: str) -> str | None:
     """
     said: list[str] = []
     reading = True
-    for line in answer.splitlines():
+    for line in _TAGS.sub("\n", answer).splitlines():
         head = _head(line)
         if head in {"input", "output", "note", "explanation"}:
             if said:  # an example of the model's own making, or a remark
@@ -214,7 +226,7 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
             lead = _LEAD.match(line)
             line = line[lead.end() :] if lead else ""
             mark = _MARK.match(line)
-        elif not mark and not listed and (lead := _LEAD.match(line)):
+        elif not mark and not listed and (lead := _LEAD.match(line) or _leads(line)):
             line = line[lead.end() :]
             mark = _MARK.match(line)
         if mark:
@@ -225,6 +237,12 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
             lines.append(_Line(line, False))
         after_blank = not line
     return lines
+
+
+def _leads(line: str) -> re.Match[str] | None:
+    """The greeting that a line opens with before its mark."""
+    greeting = _GREETING.match(line)
+    return greeting if _MARK.match(line, greeting.end()) else None
 
 
 def _asks_of_another(line: str, sentence: str) -> bool:
@@ -244,10 +262,11 @@ def _goes_on(before: _Line, line: str) -> bool:
 def _inline(line: str, mark: re.Match[str]) -> list[str]:
     """The items of a marked line; models put several in one."""
     rest = line[mark.end() :]
-    if not mark.group()[0].isdigit():
+    number = _MARKED_NUMBER.match(mark.group())
+    if not number:
         return _INLINE_BULLET.split(rest)
     numbers = [int(m.group(1)) for m in _INLINE_NUMBER.finditer(rest)]
-    first = int(re.match(r"\d+", mark.group()).group())
+    first = int(number.group(1))
     if numbers != list(range(first + 1, first + 1 + len(numbers))):
         return [rest]
     return _INLINE_NUMBER.split(rest)[::2]
