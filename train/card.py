@@ -24,6 +24,7 @@ from components.checkpoint import Component
 from components.measures import Measures
 from components.nearness import shown_nearness
 from records import in_markdown
+from train.checks import MACRO
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
 
@@ -221,10 +222,21 @@ def _measures(training: Training) -> str:
             continue
         low_high = measure["ci95"]
         between = f" {low_high[0]:.4f} to {low_high[1]:.4f} |" if low_high else " |"
-        count = training.rows.get(name.rpartition("/")[0], total)
+        count = _rows(name, training) or total
         rest = f"{between if intervals else ''} {count} |"
         lines.append(f"| {in_markdown(name)} | {measure['value']:.4f} |{rest}")
     return "\n".join(lines)
+
+
+def _rows(name: str, training: Training) -> int:
+    """Dev rows of a source, or of ``macro`` those of the sources that have the measure; else 0."""
+    source, _, measure = name.rpartition("/")
+    if source in training.rows or source != MACRO:
+        return training.rows.get(source, 0)
+    values = {one: training.measures.get(f"{one}/{measure}") for one in training.rows}
+    return sum(
+        training.rows[one] for one, own in values.items() if own and own["value"] is not None
+    )
 
 
 def _calibration(component: Component, training: Training) -> str:

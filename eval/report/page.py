@@ -90,7 +90,10 @@ class Page:
         Raises:
             UserError: these runs are compared by nothing.
         """
-        raise UserError("against: runs of this experiment are not compared text by text")
+        raise UserError(
+            "against: runs of this experiment are not compared text by text; `python -m eval runs "
+            "--against A B` sets their results side by side"
+        )
 
     def in_terminal(self, row: Result) -> bool:
         """Whether a result is told when the run ends; all are in the file."""

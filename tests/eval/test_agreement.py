@@ -414,6 +414,7 @@ def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs():
     assert "failures count as wrong" in tables
     assert "<img" not in tables
     assert "mean over sources" in tables
+    assert re.search(r"by source: AUROC\n\nUnits: .* 5, b 6\.\n", tables)
     told = given.page.told(file)
     assert told.split()[:4] == ["metric", "group", "assessor", "against"]
     assert re.search(r"balanced_accuracy .*overlap", told)

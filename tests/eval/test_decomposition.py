@@ -21,6 +21,7 @@ from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments import experiment as frame
 from eval.experiments.decomposition import values as decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
+from eval.experiments.decomposition.page import grids_of, rankings
 from eval.experiments.decomposition.people import alone
 from eval.metrics.claim_matches import ByCosine, ByEntailment, Matches
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
@@ -34,6 +35,7 @@ from eval.verify.nli import NLI
 from records import (
     Claim,
     Document,
+    Result,
     UserError,
     Verdict,
     read_records,
@@ -347,6 +349,16 @@ def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick
     assert value_of(file, "cut", "decomp_score", "two", "nli")[0] == 3
     none = experiment(passages, **one).run(Path("none"), {})
     assert not [row for row in none.results if row.metric.startswith("factscore")]
+
+
+def test_generators_of_one_value_are_not_ordered():
+    """An order by precision says of equals that they are so."""
+    shared = {"metric": "factual_precision", "kind": "cut", "domain": "d", "n": 1, "failed": 0}
+    shared |= {"ci95": None, "config_hash": "c"}
+    own = {"one": 0.5, "two": 0.75, "three": 0.5, "none": None, "macro": 0.6}
+    results = [Result(generator=name, value=value, **shared) for name, value in own.items()]
+    (order,) = rankings(grids_of(results))
+    assert order.rows == [["cut", "two > one = three"]]
 
 
 def test_passages_that_do_not_respond_are_kept_where_asked_for(passages, quick):

@@ -153,6 +153,11 @@ def test_the_tables_by_hand(sets):
     assert "| A | 1.3 ± 0.6 [" in text
     assert "## Scores, bios" in text
     assert "A > B" in text
+    # Of B's three documents two have these values; A has all in all three.
+    (scores,) = (table for table in Experiment.page.tables(file, Path("run")) if "#S" in table.head)
+    notes = {row[0]: dict(zip(scores.head, row, strict=True)) for row in scores.rows}
+    assert (notes["B"]["Pr"].note, notes["B"]["n"]) == ("n = 2", "3")
+    assert (notes["A"]["Pr"].note, notes["A"]["n"]) == ("", "3")
     assert "A &gt; B" in Path("run/tables.md").read_text()
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(file.results)
 

@@ -10,7 +10,7 @@ from components.statistics import bootstrap
 from eval.experiments.lss import lss_generation_values
 from eval.experiments.lss.lss_generation import LssGeneration
 from eval.experiments.lss.lss_pairs import GroundedClaim
-from eval.experiments.lss.page import LssPage
+from eval.experiments.lss.page import LssPage, tables_of
 from eval.models.chat import Answer
 from eval.models.lss import InWindows, SharedWords, Subsequence, WholeClaim
 from eval.prompting.prompted_lss import PromptedLss
@@ -232,6 +232,10 @@ def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
     assert row("kept_words", "bad").value == pytest.approx((1 / 2 + 1 + 1) / 3)
     difference = row("kept_words", "bad", "good")
     assert (difference.n, row("kept_words", "bad").n) == (2, 3)  # not those that one has alone
+    (table,) = (t for t in tables_of(list(found.values())) if t.title == "Generators")
+    bad = next(line for line in table.rows if line[0] == "bad")
+    assert bad[1] == "3"
+    assert [cell.note for cell in bad[3:5]] == ["", "n = 2"]  # a value, and its difference
     assert difference.value == pytest.approx((-1 / 2 + 1 / 2) / 2)
     assert difference.ci95 == pytest.approx((-1 / 2, 1 / 2))
 

@@ -242,6 +242,12 @@ def test_without_a_gain_nothing_is_said_of_the_defence(config):
     said = OptimisePage().told(read_results("out/results.json"))
     assert "Training gained nothing without a defence" in said
     assert "which does not show that it holds" in said
+    assert "cannot be told" not in said
+    write_jsonl("one.jsonl", series(TOLD, 0)[:1])
+    flat |= {TOLD: {0: ["one.jsonl"], 10: ["one.jsonl"]}}
+    run(config, "two", "--experiment.adversaries", json.dumps(flat), "--experiment.texts", "[]")
+    said = OptimisePage().told(read_results("two/results.json"))
+    assert "could stop, but 1 of 2 pairs cannot be told." in said
     assert "held:" not in said
 
 
@@ -279,7 +285,8 @@ def test_a_single_topic_shows_nothing(config, capsys):
     run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
     told = capsys.readouterr()
     assert f"gain: {EMPTY} with start: fewer than two topics" in told.err
-    assert "no gain has an interval" in told.out
+    said = "Whether training gained anything cannot be said: no gain has an interval."
+    assert said in told.out
     assert "cannot be said" in told.out
 
 

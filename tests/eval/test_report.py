@@ -221,7 +221,8 @@ def test_runs_that_cannot_be_compared_are_the_users_mistake(tmp_path):
         write_results(tmp_path / name / "results.json", file)
     with pytest.raises(UserError, match="give two runs of one experiment"):
         build_comparison(one, tmp_path / "other")
-    with pytest.raises(UserError, match="not compared text by text"):
+    said = "not compared text by text; `python -m eval runs --against A B` sets"
+    with pytest.raises(UserError, match=said):
         build_comparison(tmp_path / "other", tmp_path / "same")
     (one / "scored.jsonl").unlink()
     with pytest.raises(UserError, match=r"scored\.jsonl: no such file"):
@@ -319,6 +320,8 @@ def test_a_table_as_csv_latex_and_for_a_terminal():
     assert latex[4] == r"Kind\_of & A \\ \hline"
     assert latex[5] == r"a\_b & 1.5 [1, 2] gamed \\"
     assert latex[6] == r"c & -- \\"
+    signs = latex_table(TextTable("t", "", ["ε", "−"], [["∞", "5 %"]])).splitlines()
+    assert signs[3:5] == [r"$\varepsilon$ & $-$ \\ \hline", r"$\infty$ & 5 \% \\"]
     # What a row begins with is no argument of the row break before it.
     first = latex_table(TextTable("t", "", ["A", "B"], [["[1] x", "*"], ["* y", "[2]"]]))
     assert first.splitlines()[4:6] == [r"{}[1] x & * \\", r"{}* y & [2] \\"]

@@ -219,8 +219,42 @@ def test_it_says_when_the_phenomenon_is_absent(tmp_path, whole_run):
     file = ResultFile(experiment="robustness", provenance={}, results=results)
     assert RobustnessPage().told(file).startswith("The phenomenon is absent")
     assert "Only along a curve" in words_of([*results, *curve_rows()], tmp_path / "run")
-    few = [r.model_copy(update={"ci95": None}) for r in results]
-    assert "no gain has an interval, since there are too few topics" in words_of(few, tmp_path)
+
+
+def test_a_gain_without_an_interval_is_no_sign_that_there_is_none(tmp_path):
+    control = [r for r in rows_of("bad", defences=("none", "no")) if r.selection == "none"]
+    single = [
+        r.model_copy(update={"ci95": None})
+        for r in (*rows_of(gains=(0.5, 0.0)), *curve_rows(), *control)
+    ]
+    found = words_of(single, tmp_path, controls=["bad"])
+    assert (
+        "Whether the score can be gamed cannot be told: no gain has an interval, since there are "
+        "too few topics (the largest is +0.50, info texts under nli)."
+    ) in found
+    assert "nli : no interval tells whether it is gamed by info texts (+0.50) without" in found
+    assert "The control metric bad cannot be told of: no gain has an interval." in found
+    nothing = [
+        r.model_copy(update={"ci95": None, "value": None}) if r.metric == "gain" else r
+        for r in rows_of()
+    ]
+    found = words_of(nothing, tmp_path)
+    assert "cannot be told: no gain could be measured." in found
+    assert "absent" not in found
+    # One of two metrics could be judged.
+    found = words_of([*rows_of("two", gains=(0.0, 0.0)), *nothing], tmp_path)
+    assert "The phenomenon is absent" in found
+    assert "nothing about defences; 1 of 2 gains cannot be told." in found
+
+
+def test_a_control_that_cannot_be_judged_does_not_fail_to_stop(tmp_path):
+    control = [
+        r.model_copy(update={"ci95": None}) if r.metric == "gain" else r
+        for r in rows_of(defences=("none", "bad"))
+        if r.selection == "bad"
+    ]
+    found = words_of([*rows_of(), *control], tmp_path, controls=["bad"])
+    assert "The control bad stops 0 of 1 gain (1 cannot be told)" in found
 
 
 def test_it_says_when_honest_texts_leave_no_room(tmp_path):

@@ -95,8 +95,8 @@ def test_better_texts_are_to_rise_and_game_nothing():
 
 def test_gain_without_two_shared_topics_is_that_of_the_means():
     others = [text("A", 0.8, "info"), text("E", 0.6, "info"), text("D", 1.0, "info")]
-    paired, (value, ci95, _) = gain(others, HONEST, seed=0)
-    assert not paired
+    paired, (value, ci95, n) = gain(others, HONEST, seed=0)
+    assert (paired, n) == (False, 5)  # A to E: the one that both sides have counts once
     assert value == pytest.approx(0.8 - 0.5)  # means of all texts of a side
     assert ci95[0] < 0.3 < ci95[1]
     (row, gamed) = gains({("m", NONE): HONEST + others}, "normal", [], [], 0)

@@ -130,6 +130,11 @@ def test_the_body(tmp_path: Path) -> None:
     assert "## Limits\n\nKnows little." in card
     assert "| pearson | 0.5000 | | 40 |" in card
     assert "| sick/pearson | 0.6000 | 0.5500 to 0.6500 | 30 |" in card
+    measures = {"mse": 0.1, "sick/mse": 0.1, "anli/mse": None, "macro/mse": 0.1}
+    given = {name: {"value": value, "ci95": None} for name, value in measures.items()}
+    told = write_card(tmp_path / "one", place, component(), training(measures=given))
+    assert "| mse | 0.1000 | 40 |" in told
+    assert "| macro/mse | 0.1000 | 30 |" in told  # the mean of one source, as the other has none
     assert "temperature 1.5000, shift 0.0000. Over 40 values of p(hypothesis | premise)" in card
     assert f"| dev | unli_dev.jsonl | 40 | `{'ab' * 32}` |" in card
     assert "python -m train fit --model.lr 1e-4\n" in card

@@ -128,12 +128,14 @@ def _by_source(kind: str, rows: Sequence[Result]) -> Iterator[TextTable]:
     if not sources:
         return
     columns = {(name,): name for name in sources} | {(MACRO,): "mean over sources"}
+    sizes = {row.group: row.n for row in rows if row.group in sources}
+    note = f"Units: {', '.join(f'{name} {n:,}' for name, n in sizes.items())}."
     for metric, variant in _BEYOND:
         own = [r for r in rows if (r.metric, r.variant, r.against) == (metric, variant, None)]
         heads, lines_ = pivot(own, ["assessor"], ["group"], columns)
         title = f"{kind} by source: {_BEYOND[metric, variant]}"
         body = [[name, *map(cell, cells)] for (name,), cells in lines_]
-        yield TextTable(title, "", ["assessor", *heads], body)
+        yield TextTable(title, note, ["assessor", *heads], body)
 
 
 def _by_word(kind: str, rows: Sequence[Result]) -> Iterator[TextTable]:

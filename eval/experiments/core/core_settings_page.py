@@ -85,6 +85,10 @@ def _told(setting: dict) -> str:
     return f"p = {setting['p']:g}, ε = {setting['epsilon']:g}, entailment: {threshold}"
 
 
+def _counted(row: Result | None) -> Cell:
+    return cell(row, note="n = {n}, {failed} failed" if row and row.failed else "n = {n}")
+
+
 def _chosen_table(file: ResultFile) -> TextTable:
     """Rows are kinds and the margin; columns the metrics on both halves."""
     settings, chosen = _settings(file)
@@ -103,7 +107,9 @@ def _chosen_table(file: ResultFile) -> TextTable:
             [
                 label,
                 *(
-                    cell(found.get((prefix + metric.replace("plain", "precision"), kind, n, half)))
+                    _counted(
+                        found.get((prefix + metric.replace("plain", "precision"), kind, n, half))
+                    )
                     for _, metric, half, n in columns
                 ),
             ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -221,7 +221,11 @@ def rankings(grids: Sequence[Grid]) -> list[TextTable]:
         for name, cells in grid.rows:
             there = [c for c in cells if c and c.generator != MACRO and c.value is not None]
             there.sort(key=lambda own: -own.value)
-            rows.append([name, " > ".join(own.generator for own in there)])
+            order = "".join(
+                f" {'=' if own.value == before.value else '>'} {own.generator}"
+                for before, own in pairwise(there)
+            )
+            rows.append([name, there[0].generator + order if there else ""])
         title = f"Order by {_within(grid.title)}"
         found.append(TextTable(title, "", ["decomposer", "generators, the best first"], rows))
     return found

@@ -57,8 +57,9 @@ _NOTES = {
     "E is as low where all P = 0 as where all are 1; −ln P tells them apart.",
     "tests": "A > B: A is better than B. p is that of the one-sided paired t-test over documents, "
     "Holm’s the one corrected over all lines of the table; of balanced accuracy and Brier, over "
-    "the claims that both judged, there is an interval only. Dropped are documents, or claims, "
-    "that one of the two could not judge.",
+    "the claims that both judged, there is an interval only. Dropped are documents of which one "
+    "of the two has no value (it could judge no claim; F1: none is true or called supported), or "
+    "claims that one of them could not judge.",
 }
 _NAMES = _SCORES | _AGAINST_LABELS | _PROBABILITIES
 GIVEN = "given"
@@ -97,20 +98,22 @@ def _table(
         cells = [means.get((metric, assessor)) for metric in columns]
         spreads = [own.get((metric, assessor, None, "sd")) for metric in columns]
         there = [row for row in cells if row is not None]
-        numbers = [row.n for row in spreads if row is not None] or [row.n for row in there]
-        shown = [_cell(*three) for three in zip(columns, cells, spreads, strict=True)]
-        counts = [str(max(numbers)), str(max(row.failed for row in there))]
+        most = max([row.n for row in spreads if row is not None] or [row.n for row in there])
+        shown = [_cell(*three, most) for three in zip(columns, cells, spreads, strict=True)]
+        counts = [str(most), str(max(row.failed for row in there))]
         rows.append([assessor, *shown, *counts])
     head = ["assessor", *(names[metric] for metric in columns), "n", "failed"]
     return TextTable(title, note, head, rows)
 
 
-def _cell(metric: str, row: Result | None, spread: Result | None) -> Cell:
+def _cell(metric: str, row: Result | None, spread: Result | None, most: int) -> Cell:
+    """A value with its spread, and its number of documents where that is not the row's."""
     if row is None:
         return Cell("–")
     unit = "tenth" if metric in _COUNTS else "score"
     sd = f" ± {number(spread.value, unit)}" if spread and spread.value is not None else ""
-    return Cell(number(row.value, unit) + sd, interval(row, unit))
+    note = f"n = {spread.n}" if spread and spread.n != most else ""
+    return Cell(number(row.value, unit) + sd, interval(row, unit), note)
 
 
 def _tests(metric: str, place: str, own: Mapping[tuple, Result]) -> TextTable:

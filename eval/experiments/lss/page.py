@@ -247,7 +247,8 @@ def _wide(name: str, own: Sequence[Result]) -> TextTable:
         counted = [row for row in present if row.metric != ANSWERS]
         most = max(counted or present, key=lambda row: row.n)
         who = kind if generator == "given" else generator
-        rows.append([who, str(most.n), str(most.failed), *map(cell, cells)])
+        shown = [cell(c, note="n = {n}" if c and c.n != most.n else "") for c in cells]
+        rows.append([who, str(most.n), str(most.failed), *shown])
     head = ["generator" if name == "claims" else "engine", "references", "failed", *heads]
     return TextTable(title, note, head, rows, ["generators"] if name == "claims" else [])
 

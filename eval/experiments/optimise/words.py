@@ -39,13 +39,15 @@ def headline(own: Steps) -> str:
     every = [(metric, adversary) for metric in own.metrics for adversary in own.adversaries]
     if without:
         text = f"Without a defence {_told(own, NONE, without, every)}."
+    elif not any(_measured(own, NONE, pair) for pair in every):
+        text = "Whether training gained anything cannot be said: no gain has an interval."
     else:
         text = (
             "Training gained nothing without a defence: no adversary scores above its start at any "
             "step, so there was nothing that a defence could stop"
         )
-        known = [row for row in (own.most((m, NONE), a) for m, a in every) if row is not None]
-        text += "" if any(row.ci95 for row in known) else "; and no gain has an interval"
+        unknown = sum(not _measured(own, NONE, pair) for pair in every)
+        text += f", but {unknown} of {len(every)} pairs cannot be told" * bool(unknown)
         text += "."
     asked = without or every
     for defence in own.defences[1:]:

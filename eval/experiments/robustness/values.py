@@ -216,7 +216,9 @@ def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[boo
         return True, _told(ratio(differences, np.ones(len(shared)), shared, seed))
     sides = [[(t, v) for t, own in side.items() for v in own] for side in (first, second)]
     values = [np.array([v for _, v in side]) for side in sides]
-    return False, _told(difference(*values, *([t for t, _ in side] for side in sides), seed))
+    value, ci95, n = difference(*values, *([t for t, _ in side] for side in sides), seed)
+    n = min(n, len(first.keys() | second.keys()))  # a topic of both sides is one
+    return False, _told(Ratio(value, ci95, n))
 
 
 def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:

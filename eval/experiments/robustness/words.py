@@ -40,13 +40,19 @@ def gamed_pairs(own: Lookup, defence: str) -> list[tuple[str, str]]:
 
 def _overtaken(own: Lookup) -> list[tuple[str, str]]:
     """Metrics and curves with some k at which the gain over the clean texts is above 0."""
-    found = []
-    for metric in own.metrics:
-        for name, every in own.curves.items():
-            rows = [own.get("gain", (metric, NONE), name, k) for k in every]
-            if any(map(above_0, rows)):
-                found.append((metric, name))
-    return found
+    above = filter(above_0, _along_curves(own))
+    return list(dict.fromkeys((row.assessor, row.kind) for row in above))
+
+
+def _along_curves(own: Lookup) -> list[Result]:
+    """The gains over the clean texts at every k of every curve, without a defence."""
+    rows = [
+        own.get("gain", (metric, NONE), name, k)
+        for metric in own.metrics
+        for name, every in own.curves.items()
+        for k in every
+    ]
+    return [row for row in rows if row is not None]
 
 
 def headline(own: Lookup) -> str:
@@ -86,18 +92,23 @@ def _left(own: Lookup, defence: str, pairs: list[tuple[str, str]]) -> str:
 def _absent(own: Lookup) -> str:
     rows = [own.get("gain", (m, NONE), a) for m in own.metrics for a in own.attacks]
     known = [row for row in rows if row is not None and row.value is not None]
-    text = "The phenomenon is absent: without a defence no gain is above 0"
+    largest = ""
     if known:
         most = max(known, key=lambda row: row.value)
-        text += f" (the largest is {signed(most)}, {most.kind} texts under {most.assessor})"
+        largest = f" (the largest is {signed(most)}, {most.kind} texts under {most.assessor})"
+    # A gain without an interval may be one: it is no sign that there is none.
+    if all(above_0(row) is None for row in (rows if own.attacks else _along_curves(own))):
+        why = "no gain has an interval, since there are too few topics"
+        why = why if known or not own.attacks else "no gain could be measured"
+        return f"Whether the score can be gamed cannot be told: {why}{largest}."
+    text = f"The phenomenon is absent: without a defence no gain is above 0{largest}"
     text += ". There is nothing that a defence could stop, so this run shows nothing about defences"
     full = [metric for metric in own.metrics if own.without_room(metric)]
     if full:
         means = f"{own.against} texts score above {ROOM} under {_list(full)}"
         text += f"; {means}, which leaves no room for a gain"
-    if known and all(row.ci95 is None for row in known):
-        text += "; and no gain has an interval, since there are too few topics"
-    return text + "."
+    unknown = sum(above_0(row) is None for row in rows)
+    return text + f"; {unknown} of {_counted(rows, 'gain')} cannot be told" * bool(unknown) + "."
 
 
 def _dearest(own: Lookup, defence: str) -> str:
@@ -123,9 +134,19 @@ def _gains(own: Lookup, metric: str) -> str:
     known = {a: row for a, row in rows.items() if row is not None and row.value is not None}
     if not known:
         return "no gain was measured"
-    gamed = [a for a in known if own.gamed((metric, NONE), a)]
-    told = _list([f"{a} texts ({signed(known[a])})" for a in gamed or known])
-    text = f"{'gamed' if gamed else 'not gamed'} by {told} without a defence"
+    verbs = {
+        True: "gamed by",
+        False: "not gamed by",
+        None: "no interval tells whether it is gamed by",
+    }
+    said = {verb: [a for a in known if own.gamed((metric, NONE), a) is verb] for verb in verbs}
+    gamed = said[True]
+    told = [
+        f"{verbs[verb]} " + _list([f"{a} texts ({signed(known[a])})" for a in some])
+        for verb, some in said.items()
+        if some and (verb or not gamed)
+    ]
+    text = f"{_list(told)} without a defence"
     return text + "".join(_with(own, (metric, d), gamed) for d in own.defences[1:])
 
 
@@ -192,18 +213,23 @@ def _of_controls(own: Lookup, controls: Lookup) -> str:
     ]
     for metric in controls.metrics:
         if metric not in own.metrics:
-            some = [a for a in controls.attacks if controls.gamed((metric, NONE), a)]
+            gains = {a: controls.gamed((metric, NONE), a) for a in controls.attacks}
+            some = [attack for attack, above in gains.items() if above]
             said = f"is gamed by {_list(some)} as well" if some else "is not gamed"
+            if all(above is None for above in gains.values()):
+                said = "cannot be told of: no gain has an interval"
             told.append(f"The control metric {metric} {said}.")
     return " ".join(told)
 
 
 def _of_defence(own: Lookup, controls: Lookup, defence: str, pairs: list[tuple[str, str]]) -> str:
     if not pairs:
-        return f"There is no gain that the control {defence} could stop."
+        return f"There is no gain above 0 that the control {defence} could stop."
     stopped = {d: _stopped(own, d, pairs) for d in own.defences[1:]}
     here = _stopped(controls, defence, pairs)
     text = f"The control {defence} stops {here} of {_counted(pairs, 'gain')}"
+    unknown = sum(controls.gamed((metric, defence), attack) is None for metric, attack in pairs)
+    text += f" ({unknown} cannot be told)" * bool(unknown)
     text += _dearest(controls, defence)
     best = max(stopped.values(), default=0)
     if here < best:
