@@ -66,10 +66,12 @@ class WrittenAnswers:
         chunk_words: words of a window.
 
     Raises:
-        UserError: when it is asked, a writer that watches for no word.
+        UserError: windows of no word; when it is asked, a writer that watches for no word.
     """
 
     def __init__(self, writer: Text2Text, chunk_words: int = 300):
+        if chunk_words < 1:
+            raise UserError(f"chunk_words: {chunk_words}; give at least 1")
         self.writer = writer
         self.chunk_words = chunk_words
 
@@ -108,6 +110,9 @@ class SpanAnswers(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
+
+    Raises:
+        UserError: a number below 1.
     """
 
     def __init__(
@@ -120,6 +125,8 @@ class SpanAnswers(Engine):
         device: str = "auto",
     ):
         super().__init__(batch_size, cache, device)
+        if min(chunk_words, max_length) < 1:
+            raise UserError("chunk_words, max_length: at least 1")
         self.model = model
         self.chunk_words = chunk_words
         self.max_length = max_length

@@ -25,7 +25,7 @@ from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
 from eval.models.chat import Message, last_whole_sentence, one_text
 from eval.models.draws import draw_token, log_probability, text_draws
-from eval.models.engine import pack_linears, pick_device
+from eval.models.engine import pack_linears, pick_device, present
 from records import UserError
 from records.errors import first_line
 
@@ -75,7 +75,7 @@ class CausalLM:
         dtype: precision; ``auto`` is bfloat16 where the processor computes in it.
 
     Raises:
-        UserError: not an adversary's checkpoint, or no prompt template.
+        UserError: not an adversary's checkpoint, no prompt template, or a batch size below 1.
     """
 
     def __init__(
@@ -87,6 +87,8 @@ class CausalLM:
         dtype: Dtype = "auto",
     ):
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        if batch_size < 1:
+            raise UserError(f"batch_size: {batch_size}; give at least 1")
         self.checkpoint = checkpoint
         self.component: Component | None = None
         if (Path(checkpoint) / "component.json").exists():
@@ -108,7 +110,8 @@ class CausalLM:
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        model = self._load().eval().to(self.device, self.dtype)
+        device = present(self.device)
+        model = self._load().eval().to(device, self.dtype)
         if self.dtype == torch.float32 and self.device.type == "cpu":
             pack_linears(model)
         return model

@@ -25,6 +25,7 @@ from transformers.utils import logging
 from components.encoding import Pair
 from eval.models.cache import AnswerCache, answer_key
 from eval.models.counting import CountsPairs
+from records import UserError
 
 Dtype = Literal["float32", "bfloat16"]
 
@@ -36,10 +37,30 @@ _TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
 
 
 def pick_device(device: str) -> torch.device:
-    """``auto`` is the accelerator where there is one."""
+    """``auto`` is the accelerator where there is one.
+
+    Raises:
+        UserError: PyTorch knows no such device.
+    """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
+    try:
+        return torch.device(device)
+    except RuntimeError:
+        raise UserError(
+            f"device: {device!r} is none of PyTorch's; give auto, cpu, cuda or cuda:1"
+        ) from None
+
+
+def present(device: torch.device) -> torch.device:
+    """The device, for the moment at which a model is put there.
+
+    Raises:
+        UserError: a GPU that is not here.
+    """
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(f"device: {device}: no such GPU here; give auto or cpu")
+    return device
 
 
 class _PackedLinear(torch.nn.Module):
@@ -84,6 +105,9 @@ class Engine(CountsPairs):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: of the weights and of what is computed with them.
 
+    Raises:
+        UserError: a batch size below 1, or no such device.
+
     Attributes:
         judged: inputs (windows of pairs) that the model judged so far; not what the cache knew.
     """
@@ -96,6 +120,8 @@ class Engine(CountsPairs):
         self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
     ):
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        if batch_size < 1:
+            raise UserError(f"batch_size: {batch_size}; give at least 1")
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype

@@ -11,7 +11,7 @@ from transformers.utils.hub import cached_file, extract_commit_hash
 
 from components.base import PACKAGE, describe_base, read_first_token, resolve_base
 from components.checkpoint import require_whole
-from eval.models.engine import Dtype, pack_linears
+from eval.models.engine import Dtype, pack_linears, present
 from records import UserError, sha256_file, sha256_text
 from records.errors import first_line
 
@@ -76,8 +76,9 @@ def load_whole(
         revision: of a hub model.
 
     Raises:
-        UserError: it cannot be loaded, or lacks weights.
+        UserError: it cannot be loaded, or lacks weights; or a GPU that is not here.
     """
+    present(device)
     try:
         loaded, info = auto.from_pretrained(
             resolve_base(model),

@@ -64,10 +64,12 @@ class LocalModel(CachedWriter):
     def identity(self) -> dict[str, Any]:
         """The model with the hash of its files, the precision and the kind of prompt."""
         component = self._engine.component
+        # As it is now: what the component.json says of a folder is its path alone.
+        base = component and named(component.base["id"], component.base.get("revision"))
         return {
             "backend": "transformers",
             "model": named(self.model),
-            **({"base": component.base} if component else {}),
+            **({"base": base} if component else {}),
             "chat": self.chat,
             "dtype": str(self._engine.dtype).removeprefix("torch."),
             "when_cut": self.when_cut,

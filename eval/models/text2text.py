@@ -44,7 +44,7 @@ class Text2Text(Engine):
         device: ``auto``, ``cpu``, ``cuda``, …
 
     Raises:
-        UserError: a template without a context.
+        UserError: a template without a context, or a number below 1.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class Text2Text(Engine):
         super().__init__(batch_size, cache, device)
         if _CONTEXT not in template:
             raise UserError(f"template: {template!r} has no {_CONTEXT}")
+        if min(num_beams, max_new_tokens, max_length) < 1:
+            raise UserError("num_beams, max_new_tokens, max_length: at least 1")
         self.model = model
         self.template = template
         self.watch = watch

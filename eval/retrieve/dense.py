@@ -29,7 +29,7 @@ from transformers.utils import logging
 
 from components.base import resolve_base
 from components.overlap import stem_shares
-from eval.models.engine import pick_device
+from eval.models.engine import pick_device, present
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, read_records, sha256_file, sha256_text
@@ -60,7 +60,8 @@ class SentenceEncoder:
         device: ``auto``, ``cpu``, ``cuda``, …
 
     Raises:
-        UserError: the model cannot be loaded, or its weights are not there as safetensors.
+        UserError: the model cannot be loaded, or its weights are not there as safetensors; or a
+            number below 1.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class SentenceEncoder:
         device: str = "auto",
     ):
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        if batch_size < 1 or (max_length is not None and max_length < 1):
+            raise UserError("batch_size: at least 1; max_length: at least 1, or null")
         self._base = resolve_base(model)
         self.model = model
         self.batch_size = batch_size
@@ -120,7 +123,7 @@ class SentenceEncoder:
         try:
             model = SentenceTransformer(
                 str(self.folder),
-                device=str(self.device),
+                device=str(present(self.device)),
                 model_kwargs=options,
                 local_files_only=True,
             )
@@ -215,6 +218,9 @@ class DenseIndex:
         file: ``.npy`` file of the vectors, made here when absent and read through memory mapping;
             a killed run goes on in it. ``None`` keeps them in memory.
         prefix: goes before each passage, where the model wants one (E5: ``passage: ``).
+
+    Raises:
+        UserError: a file that is damaged.
     """
 
     def __init__(
@@ -232,7 +238,10 @@ class DenseIndex:
         else:
             if not file.is_file():
                 self._write(file)
-            self.vectors = np.load(file, mmap_mode="r")
+            try:
+                self.vectors = np.load(file, mmap_mode="r")
+            except (ValueError, EOFError):  # one that was cut, or is none
+                raise UserError(f"{file}: no whole file of vectors; delete it") from None
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The ``k`` nearest passages of each query by inner product, best first."""

@@ -14,7 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoModel,
+    GPT2Tokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    RobertaTokenizer,
+)
 
 from components.base import load_tokenizer
 from components.encoding import Pair
@@ -162,7 +168,10 @@ class _Embedder(Engine):
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each text, without special tokens."""
-        return self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        # As in the released code, so that a first word is the same token as within a text.
+        first = " " if isinstance(self.tokenizer, (GPT2Tokenizer, RobertaTokenizer)) else ""
+        bare = [f"{first}{text.strip()}" for text in texts]
+        return self.tokenizer(bare, add_special_tokens=False, verbose=False)["input_ids"]
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[Sequence[int]]) -> list[np.ndarray]:

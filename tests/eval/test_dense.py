@@ -212,6 +212,10 @@ def test_vectors_are_kept_and_a_killed_run_goes_on(plain, passages, tmp_path, mo
         DenseIndex(PassageFile(passages), encoder, file)
         assert file.read_bytes() == kept
         assert not file.with_suffix(".partial").exists()
+    for torn in (b"", kept[:50], kept[:-1], b"no vectors"):
+        file.write_bytes(torn)
+        with pytest.raises(UserError, match=r"v\.npy: no whole file of vectors; delete it"):
+            DenseIndex(PassageFile(passages), encoder, file)
 
 
 def test_a_second_writer_waits_and_encodes_nothing_again(plain, passages, tmp_path, monkeypatch):

@@ -29,6 +29,7 @@ from eval.models.cache import AnswerCache, answer_key
 from eval.models.causal import CausalLM, padded_width
 from eval.models.draws import draw_token, text_draws
 from eval.models.encoder import Entailment, LssTagger, Unli
+from eval.retrieve.dense import SentenceEncoder
 from records import UserError
 
 PAIRS = [
@@ -204,6 +205,30 @@ def test_wrong_component_and_broken_weights_are_refused(relation, unli, tmp_path
     (torn / "model.safetensors").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UserError, match="weights cannot be loaded"):
         Unli(torn).likelihood(PAIRS[:1])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the GPU is here")
+def test_a_device_that_is_not_here_is_one_line(relation, tiny_llama):
+    for device in ("gpu", ""):
+        with pytest.raises(UserError, match="is none of PyTorch's"):
+            Entailment(relation, device=device)
+    for judge in (
+        lambda: Entailment(relation, device="cuda").relations(PAIRS[:1]),
+        lambda: CausalLM(tiny_llama, device="cuda").log_likelihoods([("", "ada")]),
+        lambda: SentenceEncoder(str(relation), device="cuda:1").encode(["ada"]),
+    ):
+        with pytest.raises(UserError, match=r"cuda(:1)?: no such GPU here"):
+            judge()
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_of_nothing_is_refused(relation, tiny_llama, size):
+    for engine in (Entailment, CausalLM, SentenceEncoder):
+        folder = tiny_llama if engine is CausalLM else relation
+        with pytest.raises(UserError, match="batch_size: "):
+            engine(str(folder), batch_size=size)
+    with pytest.raises(UserError, match="max_length: at least 1"):
+        SentenceEncoder(str(relation), max_length=size)
 
 
 CLAIMS = [
