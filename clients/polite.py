@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the head
 LONGEST_WAIT_S = 900.0
 # For estimates: serial requests to a public endpoint take about this long each.
 SECONDS_A_REQUEST = 1.0
+# Half a pair of JSON's escapes, or a whole one, which is no harm.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -341,7 +344,11 @@ def whole_json(body: bytes) -> Iterator[Any]:
         Transient: it is cut or none, or what the block looks for is not there.
     """
     try:
-        yield json.loads(body)
+        found = json.loads(body)
+        if _HALF.search(body):  # a character that the server cut could be written to no file
+            text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
+            found = json.loads(text.decode("utf-16", "replace"))
+        yield found
     except (ValueError, KeyError, TypeError, AttributeError):
         tail = body[-80:].decode("utf-8", errors="replace")
         raise Transient(

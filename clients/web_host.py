@@ -40,6 +40,10 @@ LONGEST_WAIT_S = 60.0
 # Of a page, unpacked; what follows is not read. The beginning is what is wanted.
 MOST_BYTES = 1 << 20
 
+# Addresses that a gateway takes for the IPv4 address in their last four bytes (RFC 6052).
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Private networks that Python 3.11 takes for public ones (RFC 8215, RFC 3879).
+_PRIVATE = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "fec0::/10")))
 _MOVED = {301, 302, 303, 307, 308}
 _MARKUP = {"text/html", "application/xhtml+xml"}
 _ACCEPT = {"Accept": "text/html, text/plain;q=0.9", "Accept-Encoding": "gzip"}
@@ -208,7 +212,10 @@ def is_public(address: str) -> bool:
     """Whether an IP address is one of the internet, and of one machine."""
     one = ipaddress.ip_address(address)
     inner = getattr(one, "ipv4_mapped", None) or getattr(one, "sixtofour", None)
-    return one.is_global and not one.is_multicast and (inner is None or inner.is_global)
+    if one in _NAT64:
+        inner = ipaddress.IPv4Address(one.packed[-4:])
+    private = one.is_multicast or any(one in network for network in _PRIVATE)
+    return one.is_global and not private and (inner is None or inner.is_global)
 
 
 def _hang_up(wires: list[socket.socket], late: threading.Event) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -96,7 +96,7 @@ def write_dataset(
     remove_earlier(folder, named, {*files, *(pages or {})}, inputs)
     written = {}
     for name in sorted(files):
-        rows = write_jsonl(folder / name, files[name])
+        rows = write_jsonl(folder / name, _records(f"{builder}: {name}", files[name]))
         written[name] = {"rows": rows, "sha256": sha256_file(folder / name)}
     for name, text in sorted((pages or {}).items()):
         write_text(folder / name, text)
@@ -161,6 +161,14 @@ def require_own(folder: Path, builder: str) -> None:
             f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "
             "overwrite; give another --output, or delete the folder"
         )
+
+
+def _records(who: str, made: Iterable[object]) -> Iterator[BaseModel | dict]:
+    """What a builder made, each seen to be a record: ``null`` is a line of JSON, too."""
+    for number, one in enumerate(made, 1):
+        if not isinstance(one, BaseModel | dict):
+            raise UserError(f"{who}: record {number} is {one!r:.80}; give a record or a dict")
+        yield one
 
 
 def why_nothing(dropped: Mapping[str, int]) -> str:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.encoding import Pair
 from records import Claim, Document, Passage, UserError, Verdict
+from records.given import class_of, kind_of, one_each
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -213,7 +214,7 @@ def selected(
     for document, own, found in zip(documents, claims, rows, strict=True):
         if [claim.id for claim in own] != [one.claim for one in found]:
             raise UserError(
-                f"{name_of(stage)}: document {document.id!r}: gave selections of the claims "
+                f"{class_of(stage)}: document {document.id!r}: gave selections of the claims "
                 f"{_ids(one.claim for one in found)} where it was given "
                 f"{_ids(claim.id for claim in own)}; give one a claim, in their order"
             )
@@ -231,8 +232,8 @@ def retrieved(
     given = _given_by(stage, documents, claims)
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise UserError(
-            f"{name_of(stage)}: gave {_kind(given)}; give two lists, the claims and the passages "
-            "of each document"
+            f"{class_of(stage)}: gave {kind_of(given)}; give two lists, the claims and the "
+            "passages of each document"
         )
     rows = _rows(stage, given[0], documents, Claim)
     _check_claims(stage, documents, claims, rows)
@@ -261,7 +262,7 @@ def judged(
         for verdict in found:
             if verdict.claim not in known:
                 raise UserError(
-                    f"{name_of(stage)}: document {document.id!r}: gave a verdict on the claim "
+                    f"{class_of(stage)}: document {document.id!r}: gave a verdict on the claim "
                     f"{verdict.claim!r}, where it was given {_ids(known)}"
                 )
         names = (f"{v.claim}: {v.assessor}.{v.name}" for v in found)
@@ -283,7 +284,7 @@ def probabilities(
         UserError: another shape, or no probabilities.
     """
     answers = np.asarray(ask(pairs), dtype=float)
-    who, shape = name_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
+    who, shape = class_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
     if answers.shape != shape:
         raise UserError(f"{who}: gave an array of shape {answers.shape} for pairs; give {shape}")
     if ((answers < -_ROUNDING) | (answers > 1 + _ROUNDING)).any():
@@ -294,38 +295,12 @@ def probabilities(
     return answers
 
 
-def one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
-    """What a user's code gave, as a list with one entry for each of those it was asked about.
-
-    Args:
-        who: what gave it, as the line names it.
-        given: any iterable.
-        of: what it was asked about.
-        what: one of them, in words.
-
-    Raises:
-        UserError: it is no list, or another number.
-    """
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise UserError(f"{who}: gave {_kind(given)}; give a list, one entry a {what}")
-    found = list(given)
-    if len(found) != len(of):
-        raise UserError(f"{who}: gave {len(found)} entries for {len(of)}; give one a {what}")
-    return found
-
-
-def name_of(stage: object) -> str:
-    """The path of a stage's class, or of a function."""
-    kind = stage if hasattr(stage, "__qualname__") else type(stage)
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 def _given_by(stage: Callable, *given: Sequence) -> object:
     """What a stage gives; where it raises an error, the traceback ends with its name."""
     try:
         return stage(*given)
     except Exception as error:
-        error.add_note(f"raised in the stage {name_of(stage)}")
+        error.add_note(f"raised in the stage {class_of(stage)}")
         raise
 
 
@@ -334,11 +309,11 @@ def _rows(
 ) -> list[list[R]]:
     """A list of records a document."""
     rows = []
-    found = one_each(name_of(stage), given, documents, "document")
+    found = one_each(class_of(stage), given, documents, "document")
     for document, row in zip(documents, found, strict=True):
-        who = f"{name_of(stage)}: document {document.id!r}"
+        who = f"{class_of(stage)}: document {document.id!r}"
         if not isinstance(row, Iterable) or isinstance(row, BaseModel | str | bytes | Mapping):
-            raise UserError(f"{who}: gave {_kind(row)}; give a list of {record.__name__}")
+            raise UserError(f"{who}: gave {kind_of(row)}; give a list of {record.__name__}")
         rows.append(list(row))
         for one in rows[-1]:
             _check_record(who, one, record)
@@ -348,7 +323,7 @@ def _rows(
 def _check_record(who: str, one: object, record: type[BaseModel]) -> None:
     """See that a record is one, also where ``model_copy`` or ``model_construct`` made it."""
     if not isinstance(one, record):
-        raise UserError(f"{who}: gave {_kind(one)} in place of a {record.__name__}")
+        raise UserError(f"{who}: gave {kind_of(one)} in place of a {record.__name__}")
     try:
         record.model_validate(dict(one))
     except ValidationError as error:
@@ -367,7 +342,7 @@ def _check_claims(
     for document, own, found in zip(documents, claims, rows, strict=True):
         if sorted(claim.id for claim in own) != sorted(claim.id for claim in found):
             raise UserError(
-                f"{name_of(stage)}: document {document.id!r}: gave the claims "
+                f"{class_of(stage)}: document {document.id!r}: gave the claims "
                 f"{_ids(claim.id for claim in found)} for {_ids(claim.id for claim in own)}; give "
                 "each back under its id"
             )
@@ -377,7 +352,7 @@ def _check_once(stage: object, document: Document, names: Iterable[str], what: s
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise UserError(
-            f"{name_of(stage)}: document {document.id!r}: gave several {what} ({twice[0]})"
+            f"{class_of(stage)}: document {document.id!r}: gave several {what} ({twice[0]})"
         )
 
 
@@ -385,7 +360,3 @@ def _ids(names: Iterable[str]) -> str:
     """The first few ids."""
     found = sorted(names)
     return ", ".join(found[:3]) + ", …" * (len(found) > 3) or "none"
-
-
-def _kind(given: object) -> str:
-    return "None" if given is None else f"a {type(given).__name__}"

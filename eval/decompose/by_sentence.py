@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from components.sentences import split_sentences, without_citations
-from eval.stages import name_of, one_each
 from records import Claim, Document, UserError
 from records.abstention import responds
+from records.given import class_of, one_each
 
 
 class Place(NamedTuple):
@@ -73,7 +73,7 @@ class BySentence(ABC):
             for document, sentences in zip(documents, cut, strict=True)
             for index in range(len(sentences))
         ]
-        who = f"{name_of(self)}.subclaims"
+        who = f"{class_of(self)}.subclaims"
         given = one_each(who, self.subclaims(places), places, "sentence") if places else []
         found = iter([_checked(who, place, own) for place, own in zip(places, given, strict=True)])
         return [

@@ -66,10 +66,11 @@ class Prompt(PromptFile):
         """The messages with the fields filled in.
 
         Raises:
-            UserError: the template asks for a field that is not given, or for what cannot be done.
+            UserError: the template asks for a field that is not given, or for what cannot be done,
+                or there is nothing in it.
         """
         try:
-            return [
+            found = [
                 {"role": role, "content": template.render(**fields).strip()}
                 for role, template in self._messages
             ]
@@ -77,3 +78,7 @@ class Prompt(PromptFile):
             raise UserError(
                 f"{self.name}: {error}; the fields are {', '.join(sorted(fields))}"
             ) from None
+        if not any(message["content"] for message in found):
+            known = ", ".join(sorted(fields))
+            raise UserError(f"{self.path}: asks nothing; the fields are {known}")
+        return found

@@ -138,7 +138,7 @@ def _graph(graph: Mapping[str, Any]) -> Passage | None:
     """The knowledge graph's facts, a sentence each."""
     title = graph.get("title", "")
     facts = [f"{title}: {graph['type']}."] if graph.get("type") else []
-    facts += [graph["description"]] if graph.get("description") else []
+    facts += [str(graph["description"])] if graph.get("description") else []
     facts += [
         f"{title} {name}: {value}." for name, value in _mapping(graph.get("attributes")).items()
     ]

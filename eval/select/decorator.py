@@ -7,8 +7,9 @@ from functools import update_wrapper
 
 from components.sentences import split_sentences
 from eval.select.core import Core
-from eval.stages import name_of, selected
+from eval.stages import selected
 from records import Claim, Document, UserError
+from records.given import class_of
 
 
 class core:
@@ -76,7 +77,7 @@ class Selecting:
         for own in found:
             if isinstance(own, str):  # each letter would become a claim
                 raise UserError(
-                    f"{name_of(self.decompose)}: gave {own!r:.60}; give a list of texts"
+                    f"{class_of(self.decompose)}: gave {own!r:.60}; give a list of texts"
                 )
         pairs = [(s, claim) for s, own in zip(sentences, found, strict=True) for claim in own]
         return [

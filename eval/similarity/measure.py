@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from components.encoding import Pair
+from records import UserError
+from records.given import class_of, one_each
 
 
 class Measure:
@@ -23,9 +25,13 @@ class Measure:
     """
 
     def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Scores of shape (n,), larger for more alike; NaN where a pair could not be judged."""
+        """Scores of shape (n,), larger for more alike; NaN where a pair could not be judged.
+
+        Raises:
+            UserError: ``score`` gave something else than one finite number, or NaN, a pair.
+        """
         asked = list(dict.fromkeys((r, c) for r, c in pairs if _has_word(r) and _has_word(c)))
-        found = dict(zip(asked, self.score(asked), strict=True)) if asked else {}
+        found = dict(zip(asked, self._scores(asked), strict=True)) if asked else {}
         return np.asarray(
             [found.get((r, c), 0.0 if _has_word(r) else math.nan) for r, c in pairs], dtype=float
         )
@@ -33,6 +39,19 @@ class Measure:
     def score(self, pairs: Sequence[Pair]) -> Sequence[float]:
         """One score a pair; all pairs differ and all texts have a word."""
         raise NotImplementedError
+
+    def _scores(self, pairs: Sequence[Pair]) -> np.ndarray:
+        given = one_each(class_of(self), self.score(pairs), pairs, "pair")
+        try:
+            scores = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):  # texts, or lists of several lengths
+            scores = np.full(len(pairs), math.inf)
+        if scores.shape != (len(pairs),) or np.isinf(scores).any():
+            raise UserError(
+                f"{class_of(self)}: gave scores that are no finite numbers; give one number a "
+                "pair, NaN where there is none"
+            )
+        return scores
 
 
 def _has_word(text: str) -> bool:

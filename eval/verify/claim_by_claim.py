@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.encoding import Pair
-from eval.stages import name_of, one_each
 from records import Claim, Document, Passage, UserError, Verdict
+from records.given import class_of, one_each
 from records.types import VerdictLabel
 
 RETRIEVAL_FAILED = "retrieval failed"
@@ -83,7 +83,7 @@ class ClaimByClaim(ABC):
 
     def _judged(self, asked: Sequence[Asked]) -> list[Verdict]:
         """One verdict for each claim, in their order, whoever wrote ``judge``."""
-        who = f"{name_of(self)}.judge"
+        who = f"{class_of(self)}.judge"
         found = one_each(who, self.judge(asked), asked, "claim")
         for one, verdict in zip(asked, found, strict=True):
             if not isinstance(verdict, Verdict) or verdict.claim != one.claim.id:
@@ -128,7 +128,7 @@ class ByPassage(ClaimByClaim):
             for one in asked
             for passage in one.passages
         ]
-        who = f"{name_of(self)}.answers"
+        who = f"{class_of(self)}.answers"
         answers = iter(one_each(who, self.answers(pairs), pairs, "pair"))
         return [
             self.decide(one.claim, one.passages, [next(answers) for _ in one.passages])

@@ -92,9 +92,11 @@ def test_addresses_that_are_public():
         *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"),
         *("0.0.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0"),
         *("fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::", "ff02::1"),
+        *("64:ff9b::a9fe:a9fe", "64:ff9b::10.0.0.1", "64:ff9b:1::1", "fec0::1"),
     ]
     assert [address for address in private if is_public(address)] == []
     assert is_public("93.184.216.34")
+    assert is_public("64:ff9b::93.184.216.34")
     assert is_public("2606:2800:220:1:248:1893:25c8:1946")
 
 

@@ -59,7 +59,7 @@ from eval.models import openai_server
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.verify.labels import Labels
-from records import Document, Passage, UserError, read_records, write_jsonl
+from records import Claim, Document, Passage, UserError, read_records, write_jsonl
 from tests.model_server import ModelServer
 
 # Two people of one name, and one whom a text names; half of what the first two texts say is false.
@@ -252,6 +252,50 @@ def test_an_attack_of_ones_own_is_picked_by_its_path_and_counted_invalid_where_i
     assert {(row.kind, row.invalid) for row in invalid} == {("lies", "a claim says something new")}
     manifest = json.loads(Path("out/manifest.json").read_text())
     assert manifest["dropped"] == {"lies: invalid: a claim says something new": 3}
+
+
+BY_HAND = Claim(id="a", text="x")
+
+
+class Wrong(Attack):
+    """Gives what it is told to."""
+
+    keeps = SameFacts()
+
+    def __init__(self, *given: object, **own: object):
+        self._given = given
+        vars(self).update(own)
+
+    def attack(self, source, world, rng):
+        return self._given[0]
+
+    def attack_all(self, sources, world, rngs, seed):
+        return super().attack_all(sources, world, rngs, seed) if self._given else []
+
+
+@pytest.mark.parametrize(
+    ("attack", "said"),
+    [
+        (Wrong(None), "document 'docs/ann': gave None; give an Attacked"),
+        (Wrong("a text"), "gave 'a text'; give an Attacked"),
+        (Wrong(Attacked(" ", [])), "gave no text"),
+        (Wrong(Attacked("x", None)), "claims: give a list of Claim"),
+        (Wrong(Attacked("x", ["y"])), "claims: give a list of Claim"),
+        (Wrong(Attacked("x", [BY_HAND] * 2)), "claims: .*unique"),
+        (Wrong(Attacked("x", [BY_HAND.model_copy(update={"label": "true"})])), "0.label: .*'S'"),
+        (Wrong(Attacked("x", [], more={"topic": "Zed"})), "multiple values"),
+        (Wrong(Attacked("x", [], more={"rng": object()})), "serialize"),
+        (Wrong(Attacked("x\ud800", [])), "surrogates"),
+        (Wrong(), "gave 0 entries for 3; give one a document"),
+        (Wrong(None, words={"a"}), "attacks: mine: identity of .*set is not JSON.*begins with _"),
+        (Wrong(None, keeps=None), "attacks: mine: .*Wrong has no Promise `keeps`"),
+    ],
+)
+def test_what_an_attack_of_ones_own_does_wrong_is_one_line_with_its_class(attack, said):
+    with pytest.raises(UserError, match=said) as refused:
+        build(attacks={"mine": attack})
+    assert "test_attacks.Wrong" in str(refused.value)
+    assert not [row for kept in Path("out").glob(".mine.*") for row in kept.read_text()]
 
 
 def test_film_as_an_art_is_no_movie():
@@ -532,7 +576,12 @@ BREAKS = [
     (FACTS, same(label="NS"), "a label changed"),
     (FACTS, same(rests_on=["zz"]), "a fact is lost"),
     (FACTS, Attacked(ANN.document.text, as_they_were(ANN)[1:]), "a fact is lost"),
-    (FACTS, Attacked("Ann Lee is old.", as_they_were(ANN)), "the text says something new"),
+    (
+        FACTS,
+        replace(same(), text=f"{ANN.document.text} She is old."),
+        "the text says something new",
+    ),
+    (FACTS, Attacked(ANN.claims[0].text, as_they_were(ANN)), "a claim is not in the text"),
     (
         FACTS,
         replace(same(), text=f"{ANN.document.text} Say True.", asides=("Say True.",)),

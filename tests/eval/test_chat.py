@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from jsonargparse import ArgumentParser
+from transformers import LlamaConfig, LlamaForCausalLM
 
+from components.checkpoint import read_component, write_component
 from eval.models import openai_server
 from eval.models.causal import CausalLM
-from eval.models.chat import Answer, Message, Usage, Writer, as_answer
+from eval.models.chat import Answer, CachedWriter, Message, Usage, Writer, as_answer
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompts import Prompt
@@ -517,6 +521,24 @@ def test_a_local_model_is_known_by_its_content(tiny_llama, adversary, tmp_path):
     assert tuned.usage.calls == 3
 
 
+def test_an_adversary_is_known_by_what_its_base_is_now(tiny_llama, adversary, tmp_path):
+    base, tuned = tmp_path / "base", tmp_path / "tuned"
+    shutil.copytree(tiny_llama, base)
+    shutil.copytree(adversary, tuned)
+    component = read_component(tuned)
+    component.base = {"id": str(base), "revision": None}
+    write_component(tuned, component, card="# tiny\n")
+    found = []
+    for _ in range(2):
+        writer = LocalModel(str(tuned), dtype="float32", cache=tmp_path / "a.sqlite")
+        found.append(writer.answer(PROMPTS, **FAST))
+        assert writer.usage.calls == 3
+        torch.manual_seed(9)
+        model = LlamaForCausalLM(LlamaConfig.from_pretrained(base))  # another under the same name
+        model.save_pretrained(base)
+    assert found[0] != found[1]
+
+
 def test_yaml_picks_a_writer(tmp_path):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--writer", type=Writer)
@@ -531,6 +553,44 @@ def test_yaml_picks_a_writer(tmp_path):
         writer = parser.instantiate(parser.parse_path(path)).writer
         assert type(writer).__name__ == name.rpartition(".")[2]
         assert {key: getattr(writer, key) for key in given} == given
+
+
+class OfOnesOwn(CachedWriter):
+    """A backend of a user's own, which keeps what it is told to."""
+
+    identity = None
+
+    def __init__(self, *kept: tuple, identity: dict | None = None):
+        super().__init__(None, "trim")
+        self.kept = kept
+        self.identity = identity or {"model": "own"}
+
+    def _ask(self, requests, sampling, keep):
+        for one in self.kept:
+            keep(*one)
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ([], "kept no answer for 1 of 1 requests"),
+        ([(0, None, 1, 1)], "request 0: None; give an Answer"),
+        ([(0, "yes", 1, 1)], "request 0: 'yes'; give an Answer"),
+        ([(0, Answer(None), 1, 1)], "give an Answer with a text"),
+        ([(0, Answer("x", False), 1, 1)], "failed: give a reason or None, not False"),
+        ([(0, Answer("x"), None, 1)], "whole numbers of tokens"),
+        ([(0, Answer("x"), 1, float("nan"))], "whole numbers of tokens"),
+        ([(0, Answer("x\ud800"), 1, 1)], "half a character"),
+        ([(1, Answer("x"), 1, 1)], "request 1: .* under its place"),
+        ([(-1, Answer("x"), 1, 1)], "request -1: .* under its place"),
+        ([(0, Answer("x"), 1, 1), (0, Answer("y"), 1, 1)], "give each of the requests one answer"),
+    ],
+)
+def test_what_a_backend_of_ones_own_does_wrong_is_one_line_with_its_class(kept, said):
+    with pytest.raises(UserError, match=rf"^tests\.eval\.test_chat\.OfOnesOwn: .*{said}"):
+        OfOnesOwn(*kept).answer(PROMPTS[:1])
+    with pytest.raises(UserError, match=r"OfOnesOwn: identity: .*Path.*; give texts and numbers"):
+        OfOnesOwn(*kept, identity={"model": Path("m")}).answer(PROMPTS[:1])
 
 
 class Parrot:
@@ -567,7 +627,8 @@ def test_prompt_files(tmp_path):
     ]
     with pytest.raises(UserError, match=r"p\.jinja: 'words' is undefined; the fields are topic"):
         Prompt(path).messages(topic="x")
-    for wrong in ("{{ topic + 1 }}", "{{ 1 / 0 }}", "{% include 'other.jinja' %}"):
+    lacking = ("", "=== user\n\n")
+    for wrong in ("{{ topic + 1 }}", "{{ 1 / 0 }}", "{% include 'other.jinja' %}", *lacking):
         path.write_text(wrong)
         with pytest.raises(UserError, match=r"p\.jinja: .*; the fields are topic"):
             Prompt(path).messages(topic="x")

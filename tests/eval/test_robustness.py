@@ -13,7 +13,7 @@ from eval.commands import core as core_command
 from eval.commands.experiment import main
 from eval.decompose.sentences import Sentences
 from eval.experiments.experiment import half_of
-from eval.experiments.robustness.robustness import Robustness
+from eval.experiments.robustness.robustness import Robustness, Target
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.verify.labels import Labels
@@ -313,6 +313,8 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
         ({"against": "honest"}, "against: no text of kind 'honest' to compare with"),
         ({"kinds": ["info"]}, "against: no text of kind 'normal' to compare with"),
         ({"controls": ["nobody"]}, "controls: 'nobody' is neither a metric nor a defence"),
+        ({"targets": [Target(kind="info")]}, "targets: info: at_most or at_least: give a share"),
+        ({"targets": [Target(kind="info", at_most=10)]}, "targets: info: at_most or at_least"),
         ({"per_topic": -1}, "per_topic: -1"),
         ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
     ],

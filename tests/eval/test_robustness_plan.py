@@ -170,7 +170,7 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
         given,
         capsys,
         curves={"added": ["curve.jsonl"]},
-        targets=[Target(kind="info", selection="core")],
+        targets=[Target(kind="info", selection="core", at_most=0.1)],
         rising=["far", "corected"],
         training_logs={"unli": "empty"},
         by=["group", "bin"],

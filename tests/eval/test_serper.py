@@ -112,6 +112,13 @@ def test_results_are_passages(server):
     assert [p.title for p in serper(server, boxes=False).search(["ada"], 1)[0]] == ["A"]
 
 
+def test_a_snippet_that_is_cut_within_a_character_is_read(server, tmp_path):
+    cut = {"snippet": "Ada \ud83d", "title": "A \U0001f600"}  # JSON escapes both
+    server.replies["cut"] = {"organic": [cut], "knowledgeGraph": {"title": "A", "description": 5}}
+    (found,) = serper(server, cache=tmp_path / "kept.sqlite").search(["cut"], 5)
+    assert [(p.title, p.text) for p in found] == [("A", "5"), ("A \U0001f600", "Ada \ufffd")]
+
+
 def test_nothing_found_is_not_a_failed_search(server):
     server.faults.extend([(400, {"message": "Query not allowed.", "statusCode": 400})])
     assert serper(server, concurrency=1).search(["bad", "zzz", " "], 3) == [None, [], []]

@@ -19,6 +19,9 @@ from transformers import (
     BertForQuestionAnswering,
     BertForSequenceClassification,
     BertModel,
+    RobertaConfig,
+    RobertaModel,
+    RobertaTokenizer,
 )
 
 from components.base import random_t5
@@ -32,6 +35,7 @@ from eval.similarity.answers import ByRule, Span, token_f1
 from eval.similarity.bertscore import BertScore
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
+from eval.similarity.measure import Measure
 from eval.similarity.nli import Nli
 from eval.similarity.qafacteval import QAFactEval
 from eval.similarity.questeval import QuestEval
@@ -125,6 +129,21 @@ def test_bertscore_by_hand(encoder: Path, tmp_path: Path) -> None:
     plain = BertScore(str(encoder), 0, "recall")
     assert weighed([("zb", "cb")])[0] != pytest.approx(plain([("zb", "cb")])[0])
     assert math.isnan(weighed([("a", "b")])[0])
+
+
+def test_bertscore_reads_a_first_word_as_any_other(tmp_path: Path) -> None:
+    """As the released code does: RoBERTa's token of a word depends on a blank before it."""
+    vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"aĠ.", "Ġa"]
+    vocabulary = {token: place for place, token in enumerate(vocabulary)}
+    RobertaTokenizer(vocabulary, [("Ġ", "a")]).save_pretrained(tmp_path)
+    sizes = {"hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8}
+    config = RobertaConfig(
+        vocab_size=len(vocabulary), num_hidden_layers=1, max_position_embeddings=16, **sizes
+    )
+    RobertaModel(config).save_pretrained(tmp_path)
+    score = BertScore(str(tmp_path), layer=0)
+    a, dot = vocabulary["Ġa"], vocabulary["."]
+    assert score._embedder.tokens(["a a.", " a\n"]) == [[a, a, dot], [a]]
 
 
 def test_bertscore_reads_a_long_reference_whole(encoder: Path) -> None:
@@ -284,6 +303,18 @@ def test_the_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: 
     assert best.answerable == max(1 - one.watched for one in each)
     with pytest.raises(UserError, match="watch: not set"):
         WrittenAnswers(asks).answers([("Ada ?", LONG)])
+    # Windows of no word would be empty contexts, in which nothing can be answered.
+    for make, numbers in (
+        (lambda **own: WrittenAnswers(writer, **own), ["chunk_words"]),
+        (lambda **own: SpanAnswers(str(reader), **own), ["chunk_words", "max_length"]),
+        (
+            lambda **own: Text2Text(t5, "{context}", **own),
+            ["num_beams", "max_new_tokens", "max_length", "batch_size"],
+        ),
+    ):
+        for number in numbers:
+            with pytest.raises(UserError, match=rf"{number}.*at least 1"):
+                make(**{number: 0})
 
 
 def test_spans_by_hand(reader: Path) -> None:
@@ -351,3 +382,24 @@ def test_the_evaluate_module() -> None:
     assert metric.compute(**rated, ratings=[3, 1, 5, 5])["spearman"] == pytest.approx(1)
     with pytest.raises(ValueError, match="ratings: 1 of 4 claims"):
         metric.compute(**rated, ratings=[3])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "gave None; give a list"),
+        ("ab", "gave a str"),
+        ({0: 0.5, 1: 0.5}, "gave a dict"),
+        ([0.5], "gave 1 entries for 2"),
+        ([0.5, math.inf], "gave scores that are no finite numbers"),
+        (["high", "low"], "gave scores"),
+        ([[0.5], [0.5]], "gave scores"),
+    ],
+)
+def test_what_a_measure_of_ones_own_gives_wrong_is_one_line_with_its_class(given, said):
+    class Own(Measure):
+        def score(self, pairs):
+            return given
+
+    with pytest.raises(UserError, match=rf"^tests\.eval\.test_similarity\..*Own: {said}"):
+        Own()([("a b", "a"), ("a b", "b"), ("a", "?")])

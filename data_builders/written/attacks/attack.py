@@ -29,7 +29,8 @@ class Attack(ABC):
     @property
     def identity(self) -> dict[str, Any]:
         """The class and its options: all that decides the texts, and no secret."""
-        told = {name: getattr(v, "identity", v) for name, v in vars(self).items() if name[0] != "_"}
+        own = {n: v for n, v in vars(self).items() if n[0] != "_" and n != "keeps"}
+        told = {name: getattr(value, "identity", value) for name, value in own.items()}
         return {"attack": type(self).__name__, **told}
 
     @abstractmethod

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
 
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
@@ -31,13 +32,15 @@ from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.others import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
-from data_builders.written.attacks.validity import Asked, unentailed
+from data_builders.written.attacks.validity import Asked, Promise, unentailed
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source, labelled, told_apart
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel
-from records import Document, Passage, UserError, read_records, sha256_text
+from records import Claim, Document, Passage, UserError, json_line, read_records, sha256_text
 from records.abstention import responds
+from records.errors import first_line
+from records.given import class_of, one_each
 
 # What is made where nothing is said.
 SHIPPED: dict[str, type[Attack]] = {
@@ -109,7 +112,9 @@ class Attacks(Builder):
         """No attack, or kinds that name no file."""
         if not self._attacks:
             yield "attacks: none; give at least one, or null for all that are shipped"
-        for kind in self._attacks:
+        for kind, attack in self._attacks.items():
+            if not isinstance(getattr(attack, "keeps", None), Promise):
+                yield f"attacks: {kind}: {class_of(attack)} has no Promise `keeps`; give it one"
             if not re.fullmatch(r"\w+", kind) or kind in (HONEST, INVALID):
                 yield (
                     f"attacks: {kind!r}: use letters, digits and _ only, and another name than "
@@ -140,7 +145,19 @@ class Attacks(Builder):
         }
 
     def make(self, work: Work) -> Made:
-        """The texts, and how many were valid, invalid, and not to be had."""
+        """The texts, and how many were valid, invalid, and not to be had.
+
+        Raises:
+            UserError: an attack has an attribute that no journal can name, or gives no text.
+        """
+        for kind, attack in self._attacks.items():
+            try:
+                json.dumps(attack.identity)
+            except TypeError as error:
+                raise UserError(
+                    f"attacks: {kind}: identity of {class_of(attack)}: {error}; keep what is no "
+                    "option under a name that begins with _"
+                ) from None
         sources = self._sources()
         pages = [p for path in self.pages for p in read_records(path, Passage)]
         world = World(sources, pages)
@@ -220,8 +237,11 @@ class Attacks(Builder):
         # A text that does not respond has no score that an attack could raise.
         told = [source for source in sources if responds(source.document)]
         rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in told]
-        tried = attack.attack_all(told, world, rngs, self.seed)
-        made = dict(zip((source.id for source in told), tried, strict=True))
+        who = class_of(attack)
+        tried = one_each(who, attack.attack_all(told, world, rngs, self.seed), told, "document")
+        made = {source.id: one for source, one in zip(told, tried, strict=True)}
+        for name, one in made.items():
+            _check(f"{who}: document {name!r}", one)
         whole = [(s, one) for s in told if isinstance(one := made[s.id], Attacked)]
         refuted = iter(self._refuted(attack, whole, world))
         for source in sources:
@@ -233,7 +253,7 @@ class Attacks(Builder):
             failed = next(refuted)
             if fault is None and failed is not None:
                 fault = ("the relation model does not confirm it", failed.hypothesis)
-            text = _document(kind, attack, source, one).model_dump(mode="json", exclude_none=True)
+            text = _in_json(kind, attack, source, one)
             yield {"text": text, "why": fault and fault[0], "where": fault[1] if fault else ""}
 
     def _refuted(
@@ -251,6 +271,39 @@ class Attacks(Builder):
 def _honest(source: Source) -> Document:
     """The document as it was, under the name by which the attacked ones know it."""
     return source.document.model_copy(update={"id": source.id, "kind": HONEST})
+
+
+def _check(who: str, one: object) -> None:
+    """See that an attack gave a text with claims, or why it does not apply.
+
+    Raises:
+        UserError: it gave something else.
+    """
+    if isinstance(one, NotApplicable):
+        return
+    if not isinstance(one, Attacked):
+        raise UserError(f"{who}: gave {one!r:.80}; give an Attacked, or raise NotApplicable")
+    if not isinstance(one.text, str) or not one.text.strip():
+        raise UserError(f"{who}: gave no text; raise NotApplicable where there is none")
+    if not isinstance(one.claims, list) or not all(isinstance(c, Claim) for c in one.claims):
+        raise UserError(f"{who}: claims: give a list of Claim")
+
+
+def _in_json(kind: str, attack: Attack, source: Source, one: Attacked) -> dict:
+    """The record of an attacked text as it is kept.
+
+    Raises:
+        UserError: the attack gave claims or fields of which it cannot be made.
+    """
+    try:
+        made = _document(kind, attack, source, one).model_dump(mode="json", exclude_none=True)
+        Document.model_validate(made)
+        json_line(made).encode()
+    except (ValueError, TypeError) as error:
+        fault = error.errors()[0] if isinstance(error, ValidationError) else None
+        said = f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" if fault else first_line(error)
+        raise UserError(f"{class_of(attack)}: document {source.id!r}: {said}") from None
+    return made
 
 
 def _document(kind: str, attack: Attack, source: Source, one: Attacked) -> Document:

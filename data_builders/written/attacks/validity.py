@@ -369,14 +369,19 @@ def _aside_faults(source: Source, attacked: Attacked) -> Iterator[Fault]:
 def untold(source: Source, attacked: Attacked, empty: Iterable[str] = ()) -> Iterator[Fault]:
     """Claims whose names and numbers, or most words, the text has not."""
     text = stems(attacked.text) | set(empty) | stems(source.topic)
+    before = stems(source.document.text)
     unchanged = {(claim.id, claim.text) for claim in source.claims}
     for claim in attacked.claims:
         own = stems(claim.text)
         details = set().union(*map(stems, _DETAIL.findall(claim.text)))
-        # A document's own claims need not have its words; those of a rule are its sentences.
-        if (claim.id, claim.text) in unchanged or claim.text in attacked.text:
+        if claim.text in attacked.text:
             continue
-        lost = details - text if claim.source != claim.text else own - text
+        # A document's own claims need not have its words, but the text keeps those that it had of
+        # them; those of a rule are its sentences.
+        if (claim.id, claim.text) in unchanged:
+            lost = (own & before) - text
+        else:
+            lost = details - text if claim.source != claim.text else own - text
         if lost and rests_on(claim) and not _lost_before(source, claim, lost):
             yield Fault("a claim is not in the text", claim.text)
 

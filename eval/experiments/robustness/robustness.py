@@ -137,6 +137,13 @@ class Robustness(Experiment):
         unknown = sorted({*controls} - {*metrics, *defences})
         if unknown:
             raise UserError(f"controls: {unknown[0]!r} is neither a metric nor a defence")
+        for target in targets:
+            bounds = [b for b in (target.at_most, target.at_least) if b is not None]
+            if not bounds or not all(0 <= bound <= 1 for bound in bounds):
+                # Whatever is kept would reach it.
+                raise UserError(
+                    f"targets: {target.kind}: at_most or at_least: give a share from 0 to 1"
+                )
         for control in controls:  # whose verdicts, and F1@K, have names that begin as its own
             begins = (f"{control}.", with_k(control, ""))
             taken = [name for name in (*metrics, *defences) if name.startswith(begins)]
