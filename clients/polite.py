@@ -26,6 +26,7 @@ import requests
 import urllib3
 
 from records import UserError, sha256_text, write_json
+from records.writing import whole_characters
 
 T = TypeVar("T")
 Sleep = Callable[[float], None]
@@ -346,8 +347,7 @@ def whole_json(body: bytes) -> Iterator[Any]:
     try:
         found = json.loads(body)
         if _HALF.search(body):  # a character that the server cut could be written to no file
-            text = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
-            found = json.loads(text.decode("utf-16", "replace"))
+            found = json.loads(whole_characters(json.dumps(found, ensure_ascii=False)))
         yield found
     except (ValueError, KeyError, TypeError, AttributeError):
         tail = body[-80:].decode("utf-8", errors="replace")

@@ -14,6 +14,7 @@ from typing import Literal
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -32,6 +33,8 @@ from components.checkpoint import RELATIONS, require_whole
 from records import UserError, sha256_file
 from records.errors import first_line
 
+# What loading a model raises that is not there, not whole, or not one.
+UNLOADABLE = (OSError, SafetensorError, ValueError)
 PACKAGE = "package:"
 
 # Encoders of transformers whose classification head reads the first token alone.

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.encoding import Pair
-from records import Claim, Document, Passage, UserError, Verdict
+from records import Claim, Document, Passage, UserError, Verdict, first_fault
 from records.given import class_of, kind_of, one_each
 
 R = TypeVar("R", bound=BaseModel)
@@ -327,9 +327,7 @@ def _check_record(who: str, one: object, record: type[BaseModel]) -> None:
     try:
         record.model_validate(dict(one))
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise UserError(f"{who}: {record.__name__}: {where}: {fault['msg']}") from None
+        raise first_fault(f"{who}: {record.__name__}", error) from None
 
 
 def _check_claims(

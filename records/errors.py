@@ -74,6 +74,8 @@ REFUSED = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
 }
+# What is told of a command that was ended from outside.
+GOES_ON = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
 _OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
@@ -110,8 +112,7 @@ def run_door(main: Callable[[], int | None]) -> None:
         code = main()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        how = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
-        print(f"interrupted; {how}", file=sys.stderr)
+        print(f"interrupted; {GOES_ON}", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
@@ -240,9 +241,8 @@ def _in_one_line(error: ArgumentError) -> str:
         return _of_option(".".join(filter(None, unknown.groups())), _options(error))
     if said.startswith("the following arguments are required: "):
         # Of a door with commands they have the command in front.
-        names = re.sub(r"\b(?:fit|validate|test|predict)\.", "", said.partition(": ")[2]).split(
-            ", "
-        )
+        named = said.partition(": ")[2]
+        names = re.sub(r"\b(?:fit|validate|test|predict)\.", "", named).split(", ")
         it = "them" if len(names) > 1 else "it"
         there = ", here or in a YAML given by --config" if "config" in _options(error) else ""
         return f"missing: {', '.join(f'--{name}' for name in names)}; give {it}{there}"

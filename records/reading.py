@@ -51,7 +51,7 @@ def _not_json(error: Exception, what: str) -> str:
     return f"json: cannot be read ({error})"
 
 
-def _unwritable(row: object) -> str | None:
+def unwritable(row: object) -> str | None:
     """Why a row could not be written again as JSON; ``None`` where it could."""
     try:
         to_json(row, fallback=str)
@@ -162,7 +162,7 @@ def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, d
         BadInput: a row that cannot be read, as ``file:line: what is wrong``.
     """
     for number, row in _rows(Path(path)):
-        fault = row if isinstance(row, str) else None if any_text else _unwritable(row)
+        fault = row if isinstance(row, str) else None if any_text else unwritable(row)
         if fault:
             raise BadInput([f"{path}:{number}: {fault}"])
         yield number, row
@@ -283,7 +283,7 @@ def _plain(cell: object) -> object:
             found = json.loads(cell)
         except _NOT_JSON:
             return cell
-        return cell if _unwritable(found) else found
+        return cell if unwritable(found) else found
     return cell
 
 
@@ -327,7 +327,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     faults: list[str] = []
     for number, row in _rows(Path(path)):
         where = f"{path}:{number}"
-        row = row if isinstance(row, str) else _unwritable(row) or row
+        row = row if isinstance(row, str) else unwritable(row) or row
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
@@ -389,7 +389,7 @@ def whole_json(path: str | Path) -> object:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _NOT_JSON as error:
         raise UserError(f"{path}: not JSON: {error}") from None
-    fault = _unwritable(found)
+    fault = unwritable(found)
     if fault:
         raise UserError(f"{path}: {fault}")
     return found

@@ -159,6 +159,11 @@ def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
     return rows
 
 
+def whole_characters(text: str) -> str:
+    """A text of which every file takes each character: half a pair of escapes is replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def torn_files(folder: Path, name: str | None = None) -> list[Path]:
     """What processes left in a folder that were killed in :func:`atomic_bytes`.
 

@@ -35,6 +35,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
+from records.errors import GOES_ON
 from records.writing import alone_in
 from train.checks import check_numbers
 from train.distributed import is_first
@@ -382,8 +383,7 @@ def run_lightning(arguments: list[str]) -> int:
             "give the options of its training"
         ) from None
     except SIGTERMException:  # Lightning's, which leaves with 0, as if all had been done
-        how = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
-        print(f"terminated; {how}", file=sys.stderr)
+        print(f"terminated; {GOES_ON}", file=sys.stderr)
         return 128 + signal.SIGTERM
     except SystemExit as left:
         if isinstance(left.__context__, KeyboardInterrupt):  # Lightning leaves without a word

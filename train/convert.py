@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
-from safetensors import SafetensorError
 
 from components.checkpoint import Component, library_versions, new_folder, write_component
 from records import UserError, sha256_file
@@ -97,7 +96,7 @@ def convert(conversion: Conversion) -> Path:
     """
     from transformers.utils import logging
 
-    from components.base import load_seq2seq, load_tokenizer
+    from components.base import UNLOADABLE, load_seq2seq, load_tokenizer
 
     logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
     to = Path(conversion.output)
@@ -105,7 +104,7 @@ def convert(conversion: Conversion) -> Path:
         raise UserError(f"--output: {to} is there and is no checkpoint; give another folder")
     try:
         model = load_seq2seq(conversion.model)
-    except (OSError, SafetensorError, ValueError) as error:
+    except UNLOADABLE as error:
         raise UserError(
             f"--model: {conversion.model}: {first_line(error)} Weights must be safetensors; "
             "train/convert.py says how to convert a pytorch_model.bin"

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig, set_peft_model_state_dict
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
-from components.base import describe_base, load_classifier, load_tokenizer
+from components.base import UNLOADABLE, describe_base, load_classifier, load_tokenizer
 from components.checkpoint import Component, DataFile, read_component, require_whole
 from components.measures import Measures
 from records import UserError
@@ -161,7 +160,7 @@ def load(module: ComponentModule, folder: Path) -> None:
             _load_adapter(module, folder, component)
         else:
             module.model = _load_model(module, folder, component)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except (*UNLOADABLE, RuntimeError) as error:
         reason = first_line(error)
         raise UserError(f"{folder}: cannot be loaded ({reason}); export it again") from None
 

@@ -17,12 +17,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from lightning import LightningModule
-from safetensors import SafetensorError
 from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
-from components.base import load_tokenizer, token_places
+from components.base import UNLOADABLE, load_tokenizer, token_places
 from components.encoding import pad
 from components.measures import SMALLER_IS_BETTER, Measures
 from records import UserError, write_jsonl
@@ -134,7 +133,7 @@ class ComponentModule(LightningModule):
         """
         try:
             yield
-        except (OSError, SafetensorError, ValueError) as error:
+        except UNLOADABLE as error:
             raise UserError(
                 f"base model {self.base}: {first_line(error)} Give --model.base as a hub id, a "
                 "folder or package:NAME/PATH"

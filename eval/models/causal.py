@@ -16,11 +16,10 @@ from typing import Literal, NamedTuple
 import torch
 from jinja2 import TemplateError
 from peft import PeftModel
-from safetensors import SafetensorError
 from transformers import AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from components.base import load_causal, load_tokenizer
+from components.base import UNLOADABLE, load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
 from eval.models.chat import Message, last_whole_sentence, one_text
@@ -128,7 +127,7 @@ class CausalLM:
         model = load_causal(base["id"], base.get("revision"), torch.float32)
         try:
             return PeftModel.from_pretrained(model, self.checkpoint).merge_and_unload()
-        except (OSError, RuntimeError, SafetensorError, ValueError) as error:
+        except (*UNLOADABLE, RuntimeError) as error:
             reason = first_line(error)
             raise UserError(
                 f"{self.checkpoint}: adapter does not fit base {base['id']} ({reason})"

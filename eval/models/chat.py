@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from eval.models.cache import ANSWERS, TextCache, answer_key
 from records import UserError
 from records.given import class_of
+from records.writing import whole_characters
 
 # ``role`` is system, user or assistant; ``content`` the text.
 Message = dict[str, str]
@@ -376,7 +377,7 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
         when_cut: what then becomes of it.
     """
     # Half a character, where a server cuts one, could not be written to any file.
-    text = (text or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = whole_characters(text or "")
     text = _THOUGHT.sub("", text, count=1).strip()
     if _THINKING.match(text):
         return Answer("", "cut while it was thinking")

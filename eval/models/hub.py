@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModelForSequenceClassification, PretrainedConfig, PreTrainedModel
 from transformers.utils.hub import cached_file, extract_commit_hash
 
-from components.base import PACKAGE, describe_base, read_first_token, resolve_base
+from components.base import PACKAGE, UNLOADABLE, describe_base, read_first_token, resolve_base
 from components.checkpoint import require_whole
 from eval.models.engine import Dtype, pack_linears, present
 from records import UserError, sha256_file, sha256_text
@@ -90,7 +89,7 @@ def load_whole(
             attn_implementation="eager" if (device.type, dtype) == ("cpu", "bfloat16") else None,
             output_loading_info=True,
         )
-    except (OSError, SafetensorError, ValueError) as error:
+    except UNLOADABLE as error:
         reason = first_line(error)
         if "use_safetensors" in reason:  # the advice is to read pickles
             reason = "it has no safetensors; give a revision or a folder that does"

@@ -140,15 +140,6 @@ def unmarked(sentence: str) -> str:
     return " ".join(re.sub(rf"\s*{mark}\s*", " ", sentence).split())
 
 
-def is_unicode(citation: dict) -> bool:
-    """Whether a citation's texts can be written: no half of an escaped pair, as web pages have."""
-    try:
-        json.dumps(citation, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def is_fragment(claim: str, title: str) -> bool:
     """Whether a claim is a part of a sentence, a list item or only a title."""
     first = next((letter for letter in claim if letter.isalnum()), "")

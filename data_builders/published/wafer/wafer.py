@@ -25,12 +25,12 @@ from data_builders.published.wafer.citations import (
     has_markup,
     is_error_page,
     is_fragment,
-    is_unicode,
     read_citation,
 )
 from data_builders.published.wafer.store import Store, number_of
 from data_builders.splits import SPLITS, split_at
 from records import UserError
+from records.reading import unwritable
 
 
 @dataclass
@@ -137,7 +137,8 @@ class Wafer(Builder):
         )
         for where, row in islice(rows, self.limit):
             citation = read_citation(row, where)
-            reason = None if is_unicode(citation) else "text that is not valid Unicode"
+            # Web pages have halves of escaped pairs.
+            reason = "text that is not valid Unicode" if unwritable(citation) else None
             reason = reason or self._fault_of_claim(citation)
             if reason is None and citation["failed"]:
                 citation["reference"] = citation["reference"] or ""

@@ -37,7 +37,16 @@ from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source, labelled, told_apart
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel
-from records import Claim, Document, Passage, UserError, json_line, read_records, sha256_text
+from records import (
+    Claim,
+    Document,
+    Passage,
+    UserError,
+    first_fault,
+    json_line,
+    read_records,
+    sha256_text,
+)
 from records.abstention import responds
 from records.errors import first_line
 from records.given import class_of, one_each
@@ -295,14 +304,15 @@ def _in_json(kind: str, attack: Attack, source: Source, one: Attacked) -> dict:
     Raises:
         UserError: the attack gave claims or fields of which it cannot be made.
     """
+    who = f"{class_of(attack)}: document {source.id!r}"
     try:
         made = _document(kind, attack, source, one).model_dump(mode="json", exclude_none=True)
         Document.model_validate(made)
         json_line(made).encode()
+    except ValidationError as error:
+        raise first_fault(who, error) from None
     except (ValueError, TypeError) as error:
-        fault = error.errors()[0] if isinstance(error, ValidationError) else None
-        said = f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" if fault else first_line(error)
-        raise UserError(f"{class_of(attack)}: document {source.id!r}: {said}") from None
+        raise UserError(f"{who}: {first_line(error)}") from None
     return made
 
 
