@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlencode
 
+from pydantic import BaseModel, ConfigDict, Field
 from tqdm import tqdm
 
 from clients.polite import (
@@ -33,6 +34,61 @@ LONGEST_GET = 4000
 BUSY_CODES = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 
 Page = dict[str, object]
+
+
+class _Part(BaseModel):
+    """A part of a reply, of which is told what is read of it, here or by those who ask."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Titled(_Part):
+    title: str
+
+
+class _Revision(_Part):
+    revid: int
+    timestamp: str = ""
+
+
+class _Props(_Part):
+    wikibase_item: str | None = None
+
+
+class _Page(_Titled):
+    pageid: int | None = None
+    extract: str | None = None
+    pageprops: _Props = _Props()
+    revisions: list[_Revision] = Field([], min_length=1)
+    links: list[_Titled] = []
+    categories: list[_Titled] = []
+    redirects: list[_Titled] = []
+
+
+class _Step(_Part):
+    start: str = Field(alias="from")
+    to: str
+
+
+class _Site(_Part):
+    server: str
+    script: str
+    sitename: str
+
+
+class _Query(_Part):
+    general: _Site | None = None
+    search: list[_Titled] = []
+    categorymembers: list[_Titled] = []
+    normalized: list[_Step] = []
+    redirects: list[_Step] = []
+    pages: list[_Page] = []
+
+
+class _Reply(_Part):
+    query: _Query
+    more: dict[str, str | int] = Field({}, alias="continue")
+    batchcomplete: bool = False
 
 
 class MediaWiki(PoliteClient):
@@ -60,7 +116,7 @@ class MediaWiki(PoliteClient):
         """One request to the API.
 
         Args:
-            params: parameters of ``action=query`` (or another action, if named).
+            params: parameters of ``action=query``.
             family: what it is for; the manifest counts requests by it.
 
         Returns:
@@ -77,14 +133,16 @@ class MediaWiki(PoliteClient):
     def follow(self, params: Mapping[str, object], family: str) -> Iterator[dict]:
         """All replies to a query, request after request until there is no ``continue``."""
         more: dict = {}
+        seen: list[dict] = []
         while True:
             reply = self.ask({**params, **more}, family)
             yield reply
             if "continue" not in reply:
-                if not reply.get("batchcomplete"):
-                    raise EndpointError(f"{self.endpoint} ended a query that is not complete")
                 return
             more = reply["continue"]
+            if more in seen:
+                raise EndpointError(f"{self.endpoint} continues a query in a circle")
+            seen.append(more)
 
     def members(self, category: str, family: str = "category members") -> Iterator[str]:
         """Titles of the articles in a category, in the wiki's order.
@@ -100,7 +158,7 @@ class MediaWiki(PoliteClient):
             "cmlimit": "max",
         }
         for reply in self.follow(params, family):
-            for member in reply.get("query", {}).get("categorymembers", ()):
+            for member in reply["query"]["categorymembers"]:
                 yield member["title"]
 
     def pages(
@@ -134,7 +192,7 @@ class MediaWiki(PoliteClient):
         parts = list(chunks(good, per_request))
         for part in tqdm(parts, desc=family, unit="request", leave=False, disable=None):
             for title, page in self._halved(part, params, family, dropped):
-                if page.get("missing"):
+                if page.get("missing") or page.get("special"):
                     dropped["title without a page"] += 1
                 elif page.get("invalid"):
                     dropped["title that no page can have"] += 1
@@ -159,7 +217,7 @@ class MediaWiki(PoliteClient):
         renamed: dict[str, str] = {}
         asked = {"titles": "|".join(titles), "redirects": 1, **params}
         for reply in self.follow(asked, family):
-            query = reply.get("query", {})
+            query = reply["query"]
             for step in (*query.get("normalized", ()), *query.get("redirects", ())):
                 # What Unicode's normal form changes is given in percent signs.
                 start = unquote(step["from"]) if step.get("fromencoded") else step["from"]
@@ -180,9 +238,9 @@ class MediaWiki(PoliteClient):
         with whole_json(body) as reply:
             error = reply.get("error")
             busy = error is not None and error["code"].startswith(BUSY_CODES)
+            if error is None:
+                _see_that_it_is_whole(text, reply)
         if error is None:
-            if _stands_still(text, reply):
-                raise Transient("the wiki continues where it was")
             return reply
         said = f"{error['code']}: {one_line(error.get('info', ''))}"
         if busy:
@@ -193,17 +251,29 @@ class MediaWiki(PoliteClient):
 
 def _rows(reply: Mapping) -> int:
     """Pages or list members of one reply."""
-    query = reply.get("query", {})
     return sum(
-        len(value) for name, value in query.items() if name not in ("normalized", "redirects")
+        len(value)
+        for name, value in reply["query"].items()
+        if name not in ("normalized", "redirects") and isinstance(value, list | dict)
     )
 
 
-def _stands_still(text: str, reply: Mapping) -> bool:
-    """Whether a reply asks to go on with what this request went on with, which would not end."""
+def _see_that_it_is_whole(text: str, reply: Mapping) -> None:
+    """Refuse a reply without what was asked for; taken for "nothing found", it would be a score.
+
+    Raises:
+        ValueError, KeyError: it is of another shape.
+        Transient: it is not complete, or asks to go on with what this request went on with.
+    """
+    told = _Reply.model_validate(reply)
     sent = dict(parse_qsl(text, keep_blank_values=True))
-    more = reply.get("continue", {})
-    return bool(more) and all(sent.get(name) == str(value) for name, value in more.items())
+    wanted = sent.get("list") or ("general" if "meta" in sent else None)
+    if wanted and wanted not in reply["query"]:
+        raise KeyError(wanted)
+    if not told.more and not told.batchcomplete:
+        raise Transient("the wiki ended a query that is not complete")
+    if told.more and all(sent.get(name) == str(value) for name, value in told.more.items()):
+        raise Transient("the wiki continues where it was")
 
 
 def _merge(whole: Page, part: Mapping) -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
 from clients.polite import PoliteClient, whole_json
+
+
+class _Month(BaseModel):
+    model_config = ConfigDict(strict=True)
+    views: int
+
+
+_MONTHS = TypeAdapter(list[_Month])
 
 
 class PageViews(PoliteClient):
@@ -52,5 +62,5 @@ class PageViews(PoliteClient):
         with whole_json(body) as reply:
             if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
                 return {"items": []}
-            [int(item["views"]) for item in reply["items"]]
+            _MONTHS.validate_python(reply["items"])
         return reply

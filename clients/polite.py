@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
@@ -38,10 +39,14 @@ CONNECT_S = 10.0
 MAX_BACKOFF_S = 60.0
 DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the header is absent
 LONGEST_WAIT_S = 900.0
+# Of an answer, unpacked; far above what any service here gives, and within a laptop's memory.
+MOST_BYTES = 1 << 30
 # For estimates: serial requests to a public endpoint take about this long each.
 SECONDS_A_REQUEST = 1.0
 # Half a pair of JSON's escapes, or a whole one, which is no harm.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+# What may stand in a header; of other characters no connection can send any.
+_HEADER = re.compile(r"[!-~\xa1-\xff][ -~\xa1-\xff]*")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -154,13 +159,15 @@ class PoliteClient:
                 "endpoint: holds a user or a password, which would stand in the manifest; give the "
                 "URL without it (what ~/.netrc says of a remote host is sent)"
             )
-        if urlsplit(endpoint).scheme not in {"http", "https"}:
+        if not is_address(endpoint):
             raise UserError(f"endpoint: {endpoint!r} is no http(s) URL of a service")
         if not user_agent and not is_local(endpoint):
             raise UserError(
                 f"user_agent: {endpoint} needs one that says who asks, "
                 "e.g. 'my-lab-facts/1.0 (https://my-lab.example; me@my-lab.example)'"
             )
+        if user_agent and not _HEADER.fullmatch(user_agent):
+            raise UserError(f"user_agent: {user_agent!r} is no header of HTTP; give it in ASCII")
         self.endpoint = endpoint
         self.identity = identity or endpoint
         self.remote = not is_local(endpoint)
@@ -226,10 +233,10 @@ class PoliteClient:
                 # So that clients that failed together do not come back together.
                 wait *= 1 + random.random() / 4
             if wait > LONGEST_WAIT_S:
-                raise EndpointError(
+                # No EndpointError, after which the next question would be asked all the same.
+                raise UserError(
                     f"{self.endpoint} asks to wait {wait:.0f} s; start again after that "
-                    "(answers so far are kept in cache_dir)",
-                    reason=reason,
+                    "(answers so far are kept in cache_dir)"
                 )
             if attempt < self.retries:
                 self._sleep(wait)
@@ -247,7 +254,7 @@ class PoliteClient:
         return self._threads.session
 
     def _open(self) -> requests.Session:
-        session = requests.Session()
+        session = _Session()
         session.headers["User-Agent"] = self.user_agent
         session.trust_env = self.remote  # a proxy of the environment is none for loopback
         return session
@@ -269,7 +276,7 @@ class PoliteClient:
             secret: what no message may show, even where the server repeats it.
 
         Raises:
-            UserError: another status that will not mend itself.
+            UserError: another status that will not mend itself, or the endpoint moved.
             Transient: anything else that is no whole answer.
         """
         deadline = time.monotonic() + self.timeout_s
@@ -283,15 +290,24 @@ class PoliteClient:
                 stream=True,
                 timeout=(min(CONNECT_S, self.timeout_s), self.timeout_s),
             ) as response:
-                raw = response.raw
-                body = read_until(lambda: raw.read1(1 << 16, decode_content=True), deadline)
+                if moved := _elsewhere(response):
+                    moved = moved.replace(secret, "***") if secret else moved
+                    raise UserError(f"{self.endpoint}: moved to {moved}; give that address")
+                read = partial(response.raw.read1, 1 << 16, decode_content=True)
+                body = read_until(read, deadline, MOST_BYTES + 1)
         except (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise Transient(f"{type(error).__name__}: {one_line(error)}", too_much=True) from None
-        # A body that is cut short of its Content-Length ends in urllib3's own errors.
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise Transient(f"{type(error).__name__}: {one_line(error)}") from None
-        if response.request.method != method:  # as browsers do at 301 and 302: the body is lost
-            raise UserError(f"{self.endpoint}: moved to {response.url}; give that address")
+        except requests.exceptions.InvalidURL:  # whose text may hold the proxy's password
+            raise UserError(
+                f"{self.endpoint}: cannot be asked; check the address, and the proxy that "
+                "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names"
+            ) from None
+        # A body that is cut short of its Content-Length ends in urllib3's own errors, a Location
+        # that is none in a ValueError.
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as e:
+            raise Transient(f"{type(e).__name__}: {one_line(e)}") from None
+        if len(body) > MOST_BYTES:
+            raise Transient(f"the answer is longer than {MOST_BYTES >> 20} MiB", too_much=True)
         status = response.status_code
         body = body.replace(secret.encode(), b"***") if secret else body
         if status in TRANSIENT_STATUS:
@@ -304,6 +320,33 @@ class PoliteClient:
                 "check the address and user_agent"
             )
         return status, response.headers, body
+
+
+class _Session(requests.Session):
+    """Follows no redirect.
+
+    The form of a POST would be lost on the way, each request would be two, another host might get
+    what is for this one, and a circle, or a redirect whose body never ends, would hold us.
+    """
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        return None
+
+
+def _elsewhere(response: requests.Response) -> str | None:
+    """Another place than the one that was asked to which an answer redirects, without the query."""
+    there = urljoin(response.url, response.headers.get("Location", "")).partition("?")[0]
+    return there if response.is_redirect and there != response.url.partition("?")[0] else None
+
+
+def is_address(endpoint: str) -> bool:
+    """Whether a text is an http(s) URL with a host."""
+    try:
+        parts = urlsplit(endpoint)
+        parts.port  # noqa: B018 (raises where it is none)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def is_local(endpoint: str) -> bool:
@@ -344,16 +387,16 @@ def whole_json(body: bytes) -> Iterator[Any]:
     Raises:
         Transient: it is cut or none, or what the block looks for is not there.
     """
+    what = "no whole JSON"
     try:
         found = json.loads(body)
         if _HALF.search(body):  # a character that the server cut could be written to no file
             found = json.loads(whole_characters(json.dumps(found, ensure_ascii=False)))
+        what = "not of the shape that it should have"
         yield found
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         tail = body[-80:].decode("utf-8", errors="replace")
-        raise Transient(
-            f"the answer is no whole JSON, it ends with {tail!r}", too_much=True
-        ) from None
+        raise Transient(f"the answer is {what}, it ends with {tail!r}", too_much=True) from None
 
 
 def retry_after(header: str | None) -> float:
@@ -361,14 +404,14 @@ def retry_after(header: str | None) -> float:
     if header is None:
         return DEFAULT_RETRY_AFTER_S
     try:
-        return max(0.0, float(header))
+        wait = float(header)
     except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(header)
-        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return DEFAULT_RETRY_AFTER_S
+        try:
+            wait = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):
+            return DEFAULT_RETRY_AFTER_S
+    # Below 0, or no number: a date that is over by our clock, which may be fast.
+    return wait if wait >= 0 else DEFAULT_RETRY_AFTER_S
 
 
 def _plain(body: bytes) -> str:

@@ -8,9 +8,15 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
-
-from clients.polite import PoliteClient, RefusedError, Transient, is_local, one_line, whole_json
+from clients.polite import (
+    PoliteClient,
+    RefusedError,
+    Transient,
+    is_address,
+    is_local,
+    one_line,
+    whole_json,
+)
 from records import UserError
 
 # One credit is good for so many results; Google gives no more than a hundred.
@@ -50,9 +56,11 @@ class SerperClient(PoliteClient):
             raise UserError(
                 "api_key_env: give the name of an environment variable, in capitals, not the key"
             )
-        address = urlsplit(base_url)
-        if address.scheme != "https" and not (address.scheme == "http" and is_local(base_url)):
+        if not is_address(base_url) or (
+            urlsplit(base_url).scheme != "https" and not is_local(base_url)
+        ):
             raise UserError("base_url: give the https address of the service; the key goes there")
+        address = urlsplit(base_url)
         if address.username or address.password or address.query:
             raise UserError(
                 "base_url: holds a user, a password or a query; give the key in the variable that "
@@ -75,11 +83,6 @@ class SerperClient(PoliteClient):
         key = self._key()
         body = json.dumps({"q": query, "gl": self.gl, "hl": self.hl, "num": results})
         return self._attempts(lambda: self._attempt(body, key))
-
-    def _open(self) -> requests.Session:
-        session = super()._open()
-        session.max_redirects = 0  # another host would get the key
-        return session
 
     def _key(self) -> str:
         key = os.environ.get(self.api_key_env, "").strip()

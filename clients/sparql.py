@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
+from pydantic import ConfigDict, TypeAdapter
 from tqdm import tqdm
 
 from clients.polite import (
@@ -26,6 +27,7 @@ from clients.polite import (
 )
 
 Rows = list[dict[str, str]]
+_ROWS = TypeAdapter(Rows, config=ConfigDict(strict=True))
 
 VALUES_SIZE = 100
 _ACCEPT = {"Accept": "application/sparql-results+json"}
@@ -125,8 +127,8 @@ class SparqlClient(PoliteClient):
         rows = self._attempt(query)
         head, select, body = query.partition("SELECT")
         counting = f"{head}SELECT (COUNT(*) AS ?n) WHERE {{ {{ {select}{body} }} }}"
-        said = int(self._attempt(counting)[0]["n"])
-        if said != len(rows):
+        said = next((row.get("n") for row in self._attempt(counting)), None)
+        if said != str(len(rows)):
             raise Transient(f"{len(rows)} rows came, {said} were counted", too_much=True)
         return rows
 
@@ -139,5 +141,9 @@ class SparqlClient(PoliteClient):
             said = one_line(body.decode("utf-8", errors="replace"))
             raise RefusedError(f"{self.endpoint} refuses the query: HTTP {status} {said}")
         with whole_json(body) as found:
-            bindings = found["results"]["bindings"]
-            return [{name: cell["value"] for name, cell in row.items()} for row in bindings]
+            return _ROWS.validate_python(
+                [
+                    {name: cell["value"] for name, cell in row.items()}
+                    for row in found["results"]["bindings"]
+                ]
+            )

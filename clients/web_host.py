@@ -53,7 +53,7 @@ _ENCODING = re.compile(
     r"shift[_-]jis|(us-)?ascii|latin-?1",
     re.IGNORECASE,
 )
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([\w-]+)", re.IGNORECASE)
 _HEAD = 2048  # bytes in which a page says its encoding
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 

@@ -14,6 +14,7 @@ import pytest
 
 from clients.mediawiki import MediaWiki
 from clients.polite import EndpointError
+from eval.retrieve.wikipedia import read_page, site_of, titles_found
 
 COMPOSED = "Beyoncé"
 DECOMPOSED = normalize("NFD", COMPOSED)
@@ -24,8 +25,13 @@ class Handler(BaseHTTPRequestHandler):
 
     lagged = False
     refusal: object = None
+    replies: list[object] = []  # noqa: RUF012 (in place of all others, the last one for ever)
 
     def do_GET(self) -> None:
+        if Handler.replies:
+            more = len(Handler.replies) > 1
+            self.say(Handler.replies.pop(0) if more else Handler.replies[0])
+            return
         titles = parse_qs(urlsplit(self.path).query)["titles"][0].split("|")
         reply = {"batchcomplete": True, "query": {"pages": [{"pageid": 1, "title": COMPOSED}]}}
         # As ApiPageSet has it: a title that Unicode's normal form changes is given encoded.
@@ -45,6 +51,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(reply).encode())
 
+    def say(self, reply: object) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -52,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Handler.lagged, Handler.refusal = False, None
+        Handler.lagged, Handler.refusal, Handler.replies = False, None, []
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/w/api.php"
         server.shutdown()
@@ -74,3 +85,60 @@ def test_what_a_gateway_says_in_json_is_no_refusal_of_a_title(endpoint, refusal)
     client = MediaWiki(endpoint, retries=1, sleep=lambda _: None)
     with pytest.raises(EndpointError, match="2 attempts"):
         list(client.pages([COMPOSED], {"prop": "info"}, "pages"))
+
+
+def ended(**query: object) -> dict:
+    return {"batchcomplete": True, "query": query}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [],
+        {},
+        {"batchcomplete": True},
+        {"batchcomplete": True, "query": []},
+        {"query": {"pages": [], "search": [], "categorymembers": []}},
+        {"query": {}, "continue": "x"},
+        ended(),
+        ended(pages={"1": {"title": COMPOSED}}, search={}, categorymembers=None),
+        ended(pages=[None], search=[None], categorymembers=[{}]),
+        ended(pages=[{"title": 5}], search=[{"title": 5}], categorymembers=[5]),
+        ended(pages=[{"title": COMPOSED, "revisions": []}], general={}),
+        ended(pages=[{"title": COMPOSED, "revisions": [{"revid": "7"}]}], general=None),
+        ended(pages=[], normalized=[{"from": "a"}], general={"server": 5}),
+    ],
+    ids=lambda reply: json.dumps(reply)[:40],
+)
+def test_a_reply_of_another_shape_is_no_answer_and_not_kept(endpoint, tmp_path, reply) -> None:
+    """A search without its list would find nothing, which a score takes for a claim's fault."""
+    Handler.replies = [reply]
+    client = MediaWiki(endpoint, None, tmp_path, retries=1, sleep=lambda _: None)
+    empty = reply == ended()  # is whole for titles of which none is of this wiki
+    asked = [
+        lambda: titles_found(client, "composer", 3),
+        lambda: list(client.members("Category:People")),
+        lambda: site_of(client),
+        *[lambda: read_page(client, COMPOSED)] * (not empty),
+    ]
+    for ask in asked:
+        with pytest.raises(EndpointError, match="2 attempts"):
+            ask()
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_list_that_goes_on_in_a_circle_ends(endpoint) -> None:
+    to, fro = ({"query": {"categorymembers": []}, "continue": {"cmcontinue": c}} for c in "ab")
+    Handler.replies = [to, fro] * 5
+    client = MediaWiki(endpoint, retries=0)
+    with pytest.raises(EndpointError, match="continues a query in a circle"):
+        list(client.members("Category:People"))
+    assert client.families["category members"].requests == 3
+
+
+def test_a_special_page_is_no_page(endpoint) -> None:
+    Handler.replies = [ended(pages=[{"ns": -1, "title": "Special:Version", "special": True}])]
+    dropped: Counter[str] = Counter()
+    client = MediaWiki(endpoint)
+    assert list(client.pages(["Special:Version"], {"prop": "revisions"}, "pages", dropped)) == []
+    assert +dropped == {"title without a page": 1}

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from clients.asking import ask_each
 from clients.polite import EndpointError, chunks, is_local
 from clients.sparql import SparqlClient
 from records import UserError
@@ -120,6 +121,10 @@ def test_rate_limit_then_cut_json_then_good(server):
         "<html>busy</html>",
         "{}",
         "",
+        "[" * 200_000,
+        GOOD.replace('"3"', "3"),
+        GOOD.replace('"3"', "null"),
+        GOOD.replace('{"type": "literal", "value": "3"}', "null"),
     ],
 )
 def test_an_error_inside_a_200_body_is_never_an_empty_answer(server, body):
@@ -154,12 +159,23 @@ def test_retry_after_may_be_a_date(server):
     assert 90 < waits[0] <= 100
 
 
+@pytest.mark.parametrize("header", ["-5", "nan", "Wed, 21 Oct 2015 07:28:00 GMT"])
+def test_a_wait_that_is_over_by_our_clock_is_a_minute(server, header):
+    """A clock that is fast would otherwise have a busy server asked again at once, five times."""
+    server.answers = [(429, {"Retry-After": header}, ""), (200, {}, GOOD)]
+    client, waits = _client(server)
+    client.select("SELECT * {}")
+    assert waits == [60.0]
+
+
 def test_a_very_long_wait_is_left_to_the_user(server):
     server.answers = [(429, {"Retry-After": "86400"}, "")]
     client, waits = _client(server)
-    with pytest.raises(EndpointError, match="86400 s"):
-        client.select("SELECT * {}")
+    # Not an EndpointError, after which the next of many questions would be asked.
+    with pytest.raises(UserError, match="86400 s"):
+        list(ask_each(["SELECT * {}"] * 3, client.select))
     assert waits == []
+    assert len(server.seen) == 1
 
 
 def test_server_errors_back_off_and_end(server):
@@ -223,9 +239,10 @@ def test_an_answer_that_was_cut_on_disk_is_asked_for_again(server, tmp_path):
     assert len(server.seen) == 2
 
 
-def test_an_endpoint_that_moved_is_named(server):
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_an_endpoint_that_moved_is_named(server, status):
     """The query would be lost on the way: http://query.wikidata.org moves to https."""
-    server.answers = [(301, {"Location": "/sparql"}, "")]
+    server.answers = [(status, {"Location": "/sparql?query=1"}, "")]
     client, waits = _client(server)
     with pytest.raises(UserError, match=r"moved to http://.*/sparql; give that address"):
         client.select("SELECT * {}")
@@ -233,11 +250,46 @@ def test_an_endpoint_that_moved_is_named(server):
     assert not waits
 
 
+def test_an_endpoint_that_moves_in_a_circle_is_asked_once(server):
+    server.answers = [(302, {"Location": "/query?again"}, "")]
+    with pytest.raises(UserError, match="answers HTTP 302 Found; check the address"):
+        _client(server)[0].select("SELECT * {}")
+    assert len(server.seen) == 1
+
+
+def test_an_address_that_is_none_is_no_answer(server):
+    server.answers = [(302, {"Location": "http://[::1"}, "")]
+    with pytest.raises(EndpointError, match="ValueError: Invalid IPv6 URL"):
+        _client(server, retries=0)[0].select("SELECT * {}")
+
+
+def test_an_answer_without_end_is_not_held_in_memory(server, monkeypatch):
+    monkeypatch.setattr("clients.polite.MOST_BYTES", 1 << 20)
+    server.answers = [(200, {}, "x" * (9 << 20))]
+    with pytest.raises(EndpointError, match="longer than 1 MiB") as caught:
+        _client(server, retries=0)[0].select("SELECT * {}")
+    assert caught.value.too_much
+
+
+def test_the_password_of_a_proxy_stands_in_no_message(monkeypatch):
+    """One with a slash in it is read as the proxy's port, which the library tells."""
+    monkeypatch.setenv("http_proxy", "http://me:pass/word@proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    client = SparqlClient("http://wiki.example/sparql", "tests/1.0 (tests@factfoundry.example)")
+    with pytest.raises(UserError, match="check the address, and the proxy") as caught:
+        client.select("SELECT * {}")
+    assert "pass" not in str(caught.value)
+
+
 def test_remote_endpoints_need_a_user_agent():
     with pytest.raises(UserError, match="user_agent"):
         SparqlClient("https://query.wikidata.org/sparql")
-    with pytest.raises(UserError, match="endpoint"):
-        SparqlClient("query.wikidata.org")
+    for address in ("query.wikidata.org", "http://", "http://[::1", "http://localhost:http/"):
+        with pytest.raises(UserError, match=r"endpoint: .* is no http"):
+            SparqlClient(address, "tests/1.0 (tests@factfoundry.example)")
+    for name in ("łódź-lab/1.0", "tests\n/1.0", " tests/1.0"):
+        with pytest.raises(UserError, match=r"user_agent: .* is no header"):
+            SparqlClient("https://query.wikidata.org/sparql", name)
     assert not is_local("https://query.wikidata.org/sparql")
     assert is_local("http://localhost:7878/query")
 
@@ -259,6 +311,14 @@ def test_rows_that_are_left_out_are_found_by_counting(server):
     assert server.seen[1][1] == (
         "PREFIX a: <b:> SELECT (COUNT(*) AS ?n) WHERE { { SELECT ?x ?y {} } }"
     )
+
+
+@pytest.mark.parametrize("rows", ["[]", '[{"m": {"value": "2"}}]', '[{"n": {"value": "many"}}]'])
+def test_a_count_that_is_none_is_no_count(server, rows):
+    none = f'{{"results": {{"bindings": {rows}}}}}'
+    server.answers = [(200, {}, GOOD), (200, {}, none)]
+    with pytest.raises(EndpointError, match="2 rows came"):
+        _client(server, counted=True, retries=0)[0].select("SELECT * {}")
 
 
 def test_one_bad_identifier_costs_no_other_its_answer(server):

@@ -245,6 +245,8 @@ def test_a_machine_that_reaches_nobody_ends_the_run(server):
         ("abc é".encode()[:-1], "", "abc "),
         (b"abc", "charset=punycode", "abc"),
         (b"abc", "charset=cp9999", "abc"),
+        (b"abc", "charset=" + " " * 60_000 + "!", "abc"),  # else the square of them: minutes
+        (b"\xe9", "charset = ' latin-1", "é"),
         (b"", "", ""),
     ],
 )
