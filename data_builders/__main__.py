@@ -12,7 +12,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from records import UserError
-from records.errors import run_door
+from records.errors import printable, run_door
 
 # Name on the command line to where its ``Builder`` is; imported only when asked for.
 BUILDERS = {
@@ -98,7 +98,8 @@ def main(arguments: list[str] | None = None) -> int:
     builder.given = json.loads(parser.dump(config, format="json", skip_unset=False))
     from data_builders.builder import show_built, show_plan  # the list of datasets needs neither
 
-    print(show_plan(name, builder.plan()) if dry_run else show_built(name, builder.build()))
+    told = show_plan(name, builder.plan()) if dry_run else show_built(name, builder.build())
+    print(printable(told))
     return 0
 
 

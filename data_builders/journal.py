@@ -97,7 +97,7 @@ def answer_rows(
 def model_name(writer: Writer) -> str:
     """The model's name, as records and plans show it."""
     model = writer.identity.get("model", type(writer).__name__)
-    return str(model["id"] if isinstance(model, Mapping) else model)
+    return str(model.get("id", model) if isinstance(model, Mapping) else model)
 
 
 def identity_of(model: object) -> object:

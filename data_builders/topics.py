@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
+from records.foreign_text import kept_of
 
 
 class Stratum(NamedTuple):
@@ -29,9 +30,10 @@ def read_topics(paths: Sequence[str]) -> Topics:
     """Each topic once, in the files' order, with the first group and the first bin that is told.
 
     Args:
-        paths: records with a ``topic`` (generations, documents, topics alone), ``AmbigBio.csv``
-            (``prompt`` and ``name``), ``.txt`` files with a topic a line, or ``.json`` files with
-            topics and their bins (``read_bins``).
+        paths: records with a ``topic`` (generations, documents, topics alone; also FActScore's,
+            whose ``cat`` is group and bin), ``AmbigBio.csv`` (``prompt`` and ``name``), ``.txt``
+            files with a topic a line, or ``.json`` files with topics and their bins
+            (``read_bins``).
 
     Raises:
         UserError: no such file, a ``.txt`` that is not UTF-8, or a row without a topic.
@@ -61,10 +63,18 @@ def read_topics(paths: Sequence[str]) -> Topics:
             topic = row.get("topic", row.get("name") if "prompt" in row else None)
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, a text"])
-            own = (row.get(name) for name in Stratum._fields)
+            told = _cat(row) | row
+            own = (told.get(name) for name in Stratum._fields)
             # An empty cell of a table says nothing.
             add(topic.strip(), Stratum(*(None if v in (None, "") else str(v) for v in own)))
     return found
+
+
+def _cat(row: dict) -> dict[str, object]:
+    """Group and bin where the row has both in ``cat``, as FActScore's and FactReasoner's files."""
+    cat = row.get("cat")
+    named = isinstance(cat, list) and all(isinstance(name, str) for name in cat)
+    return kept_of({"cat": cat}) if named else {}
 
 
 def _bins(path: str) -> dict[str, str] | None:

@@ -13,6 +13,7 @@ from data_builders.kb.graph import (
     WD,
     Value,
     column,
+    frequency_of,
     labelled,
     labels_of,
     members,
@@ -117,7 +118,9 @@ def load_people(
     found = column(client, iris, "?person wdt:P21 ?value .", "P21")
     sexes = {iri: SEXES.get(min(values), "") for iri, values in found.items()}
     found = column(client, iris, "?person ff:frequency ?value .", "frequency")
-    frequencies = {iri: max(int(float(n)) for n in values) for iri, values in found.items()}
+    told = {iri: [frequency_of(value) for value in values] for iri, values in found.items()}
+    frequencies = {iri: max(n or 0 for n in numbers) for iri, numbers in told.items()}
+    dropped["frequency that is no number"] += sum(own.count(None) for own in told.values())
     facts: dict[str, dict[str, tuple[Value, ...]]] = {iri: {} for iri in iris}
     for prop in PROPERTIES:
         for iri, values in _values(client, iris, prop, dropped).items():

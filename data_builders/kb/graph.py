@@ -81,7 +81,12 @@ def members(client: SparqlClient, population: str, subject: str = "item") -> lis
     """
     check_population(population, subject)
     query = f"{PREFIXES}SELECT DISTINCT ?{subject} WHERE {{ {population} }}"
-    return sorted({row[subject] for row in client.select(query, "population")})
+    rows = client.select(query, "population")
+    if any(subject not in row for row in rows):
+        raise UserError(
+            f"population: {population!r} leaves ?{subject} unbound; take it out of OPTIONAL"
+        )
+    return sorted({row[subject] for row in rows})
 
 
 def rows_about(
@@ -209,6 +214,15 @@ def labelled(
     values = list(values)
     labels = labels_of(client, sorted({iri for iri, _ in values}), f"labels of {prop}")
     return {value: Value(labels[value[0]], value[0]) for value in values if value[0] in labels}
+
+
+def frequency_of(text: str) -> int | None:
+    """A frequency as an endpoint writes it; ``None`` for "unknown value", and what else is none."""
+    try:
+        number = int(float(text))
+    except (ValueError, OverflowError):
+        return None
+    return number if number >= 0 else None
 
 
 def parse_date(text: str, datatype: str) -> Value | None:

@@ -32,9 +32,9 @@ PROMPTS = Path(__file__).parent / "prompts"
 KINDS = ("info", "repetitive")
 
 # A model that goes on with the next example, an opening ("Sure, here it is:"), a list's marks.
-_NEXT = re.compile(r"\n\s*(Person|Name|User|Assistant)\s*:.*", re.DOTALL)
+_NEXT = re.compile(r"\n[^\S\n]*(Person|Name|User|Assistant)\s*:.*", re.DOTALL)
 _OPENING = re.compile(r"(?i)^(sure|certainly|of course|okay|ok|here)\b[^\n]*[:!]\s*\n+")
-_MARK = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s+")
+_MARK = re.compile(r"(?m)^[^\S\n]*(?:[-*•]|\d+[.)])\s+")
 _WORD = re.compile(r"\w+")
 _CAPITAL = re.compile(r"(?<=[\w,;’'\"] )[A-Z]\w+")
 

@@ -283,5 +283,6 @@ a changed claim all the same. `group` is that of the pair.
 {rows}
 
 AUROC of entailment by the IDF-weighted share of a claim's stems that its premise has: {even} (0.5:
-overlap says nothing). The licence is that of the pairs.
+overlap says nothing). No entailed claim denies anything, so that "not" alone tells `hard/negation`:
+train on them beside other pairs. The licence is that of the pairs.
 """

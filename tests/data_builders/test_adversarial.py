@@ -205,6 +205,13 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     # A file of one topic is no map, though its fields are texts, too.
     Path("one.json").write_text(json.dumps({"topic": "Ada", "bin": "rare"}))
     assert read_topics(["one.json"]) == {"Ada": Stratum(bin="rare")}
+    # FActScore's labelled texts have both in one field; others' of that name are something else.
+    cats = [["freq", "North America"], 5, {"a": 1}, [None]]
+    write_jsonl("cat.jsonl", [{"topic": f"T{i}", "cat": cat} for i, cat in enumerate(cats)])
+    assert read_topics(["cat.jsonl"]) == {
+        "T0": Stratum("North America", "freq"),
+        **dict.fromkeys(("T1", "T2", "T3"), Stratum()),
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import datasets
 import numpy as np
 import pytest
 import yaml
+from huggingface_hub import DatasetCard
 
 from data_builders.__main__ import main
 from data_builders.builder import Work, show_plan
@@ -190,6 +191,14 @@ def test_a_limit_and_a_plan(folder, writer):
     given = {"names": Path("names.jsonl"), "passages": Path("passages.jsonl"), "writer": writer}
     numbers = {step.what: step.number for step in AmbigBio(Path("out"), **given).plan()}
     assert numbers == {"names": 4, "passages": None, "biographies": 4}
+
+
+def test_a_file_that_is_searched_is_not_said_to_be_wikipedias(folder):
+    build()
+    card = DatasetCard.load("out/README.md")
+    assert card.data.license == "other"
+    assert "is that of `passages.jsonl`" in card.text
+    assert "Wikipedia's authors" not in card.text
 
 
 @pytest.mark.parametrize("index", [True, False])

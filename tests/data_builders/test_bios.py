@@ -545,6 +545,51 @@ def test_another_domain_by_its_patterns(tmp_path):
     assert dropped["topic that was not drawn"] == 6
 
 
+def test_values_that_are_unknown_and_patterns_in_optional_cost_no_build(tmp_path):
+    """Wikidata's "unknown value" is a node without a name, in the place of a number as well."""
+    lines = [PREFIXES + TOWNS]
+    links = [*range(4), "_:unknown", "<http://www.wikidata.org/.well-known/genid/1>", '"many"', -1]
+    links += ['"INF"^^<http://www.w3.org/2001/XMLSchema#double>']
+    for number, own in enumerate(links):
+        lines.append(
+            f'ex:t{number} wdt:P31 ex:town ; rdfs:label "T{number}"@en ; ex:links {own} . '
+            f'ex:p{number} schema:about ex:t{number} ; schema:name "T{number}"@en .'
+        )
+    (tmp_path / "towns.ttl").write_text("\n".join(lines), encoding="utf-8")
+    domain = {
+        "population": ["?item wdt:P31 <https://x.example/town> ."],
+        "page": "?page schema:about ?item ; schema:name ?title .",
+        "grouping": "?item wdt:P31 ?kind . OPTIONAL { ?kind wdt:P30 ?group }",
+        "groups": {"east": ["Asia"]},
+        "rest": "elsewhere",
+        "frequency": "?item <https://x.example/links> ?frequency .",
+        "bins": {"all": 0},
+    }
+
+    def build(**more: object) -> None:
+        towns = Domain(**domain | more)
+        Bios(
+            tmp_path / "out",
+            towns,
+            str(tmp_path / "towns.ttl"),
+            topics=3,
+            shares=(1, 1, 1),
+        ).build()
+
+    build()
+    assert {row["group"] for row in rows_of(tmp_path / "out")} == {"elsewhere"}
+    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
+    assert dropped["item without a frequency"] == 5
+    build(page="?item rdfs:label ?title . OPTIONAL { ?page schema:about ?item }")
+    with pytest.raises(UserError, match=r"no topic for .* x item without a page"):
+        build(page="?item rdfs:label ?title . OPTIONAL { ?page schema:isPartOf ?item }")
+    with pytest.raises(UserError, match=r"domain.population: .* leaves \?item unbound"):
+        build(
+            population=["OPTIONAL { ?item wdt:P31 <https://x.example/village> }"],
+            frequency="BIND(?item AS ?x) BIND(1 AS ?frequency)",
+        )
+
+
 def test_the_plan_asks_nothing_and_counts(world, capsys, tmp_path):
     arguments = ["--output", str(tmp_path / "out"), "--corpus_maps", f"[{world / 'map.npz'}]"]
     remote = ["--endpoint", "https://nowhere.invalid/sparql", "--popqa", "hub:akariasai/PopQA:test"]

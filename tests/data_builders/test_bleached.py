@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from datasets import load_dataset
+from huggingface_hub import DatasetCard
 
 from data_builders.kb.bleached.bleached import Bleached
 from data_builders.kb.bleached.claims import from_answers
@@ -168,6 +169,17 @@ def test_a_models_statements_are_read_and_its_other_lines_counted(tmp_path):
     assert message["role"] == "user"
     assert "Kind: a film" in message["content"]
     assert "Write {topic}, with the curly brackets" in message["content"]
+
+
+def test_what_a_model_wrote_is_not_given_away_under_the_knowledge_bases_licence(tmp_path):
+    (tmp_path / "topics.txt").write_text("Why is the sky blue?\n")
+    model = {"endpoint": None, "writer": Script("- {topic} is."), "samples": 1}
+    of_topics = {**model, "writer": Script("- It is."), "topics": [str(tmp_path / "topics.txt")]}
+    said = {}
+    for name, options in {"facts": {}, "model": model, "topics": of_topics}.items():
+        built(tmp_path / name, **options)
+        said[name] = DatasetCard.load(tmp_path / name / "README.md").data.license
+    assert said == {"facts": "cc0-1.0", "model": "other", "topics": "other"}
 
 
 def test_a_model_and_a_knowledge_base_are_merged(tmp_path, endpoint):

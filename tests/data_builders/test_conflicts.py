@@ -490,3 +490,12 @@ def test_a_wording_that_is_no_table_of_properties_is_named(tmp_path, content):
     (tmp_path / "cars.yaml").write_bytes(content)
     with pytest.raises(UserError, match=r"cars\.yaml: no (YAML|property)"):
         KbConflicts(tmp_path, wording=str(tmp_path / "cars.yaml"))
+
+
+@pytest.mark.parametrize("name", ["claims", "contexts"])
+def test_templates_as_a_list_of_yaml_are_no_claims(tmp_path, name):
+    told = {"claims": "{topic} is {value}.", "contexts": "{value}: {topic}.\n{topic}, {value}."}
+    told |= {name: told[name].splitlines()}
+    (tmp_path / "cars.yaml").write_text(json.dumps({"P84": told}))
+    with pytest.raises(UserError, match=rf"cars\.yaml: P84: {name}: give one text"):
+        read_wording(str(tmp_path / "cars.yaml"), 2)

@@ -464,6 +464,8 @@ def test_a_new_value_is_neither_true_nor_ungrammatical():
     for seed in range(40):
         assert change("Cy Coe is a writer.", seed=seed).new not in {"poet", "novelist"}
         assert change("Cy Coe is British.", seed=seed).new not in {"English", "Scottish"}
+        # The article is the people's, not of a country's own name.
+        assert change("Cy Coe fought the British.", seed=seed).text[:17] == "Cy Coe fought the"
         found = change("Cy Coe is an Italian.", seed=seed)  # no "is a French"
         article = found.text.removeprefix("Cy Coe is ").split()[0]
         assert article == ("an" if found.new[0] in "AEIOU" else "a")

@@ -362,6 +362,8 @@ def test_what_may_stand_for_a_value(claim, topic, old, may, never):
         ("Alf was quiet.", "Cy Coe"),  # somebody else's other name
         ("Cy Coe practised chemistry.", "Cy Coe"),  # a field says nothing of a stranger
         ("Brooklyn was quiet.", "Brooklyn"),  # the topic itself
+        ("Brooklyn is a mother.", "Cy Brooklyn (singer)"),  # its family name
+        ("Cy Coe acted in Rush Hour 2.", "Cy Coe"),  # Rush Hour 3 is a film as well
         ("Cy Coe left the Brooklyn Bridge.", "Cy Coe"),  # a longer name
         ("Cy Coe led the Academy of Sweden.", "Cy Coe"),
         ("Cy Coe's First Song was loud.", "Cy Coe"),

@@ -464,6 +464,26 @@ def test_wikitext_keeps_the_prose_alone():
     assert plain_text(text) == "Ada (1815) was here.\n\nIt is 5 km & far.\n\nLife\n\nCSI: Miami"
 
 
+@pytest.mark.parametrize(
+    ("wikitext", "shown"),
+    [
+        ("1900{{snd}}1950, 1939{{ndash}}1945, 5{{nbsp}}km", "1900 – 1950, 1939–1945, 5 km"),
+        ("({{circa|1900}}{{snd}}1950), {{c.|1815|1852}}", "(c. 1900 – 1950), c. 1815 – c. 1852"),
+        ("{{convert|6|ft|2|in|m}}, {{cvt|5|to|10|km|mi}}", "6 ft 2 in, 5 to 10 km"),
+        ("{{convert|5|x|3|x|2|m}}, {{convert|100|km|mi|0}}", "5 x 3 x 2 m, 100 km"),
+        ("{{convert|9|km|0}}, {{convert|9}}", "9 km, 9"),
+        ("{{transl|ru|ISO|Moskva}}, {{transl|ru|Tver}}, {{lang|fr|mot}}", "Moskva, Tver, mot"),
+        ("She met {{ill|Bo Yang|zh|楊}}.", "She met Bo Yang."),
+        ("''Emma''{{'}}s plot, ''Emma''{{'s}} end", "Emma's plot, Emma's end"),
+    ],
+)
+def test_templates_that_stand_for_words_or_join_them_are_not_lost(wikitext, shown):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    from data_builders.published.knowledge.wikitext import plain_text
+
+    assert plain_text(wikitext) == shown
+
+
 def test_a_dump_without_its_parser_names_the_package(tmp_path, monkeypatch):
     def absent(_):
         raise builder.PackageNotFoundError

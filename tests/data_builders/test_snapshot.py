@@ -9,8 +9,9 @@ from rdflib import Graph, Namespace, URIRef
 from rdflib.namespace import OWL, RDFS, SKOS
 
 from data_builders.kb.facts import DATES, PROPERTIES, load_people
-from data_builders.kb.graph import ENTITY, Value, parse_date
+from data_builders.kb.graph import ENTITY, Value, members, parse_date
 from data_builders.kb.server import SNAPSHOT, open_client
+from records import UserError
 
 WD = Namespace("http://www.wikidata.org/entity/")
 WDT = Namespace("http://www.wikidata.org/prop/direct/")
@@ -139,3 +140,27 @@ def test_one_sitelink_a_person(graph):
 )
 def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
     assert parse_date(text, f"http://www.w3.org/2001/XMLSchema#{kind}") == value
+
+
+def test_a_population_that_binds_nothing_is_the_users_mistake():
+    with (
+        open_client() as client,
+        pytest.raises(UserError, match=r"population: .* leaves \?item unbound"),
+    ):
+        members(client, "OPTIONAL { ?item wdt:P31 wd:Q99999999 }")
+
+
+def test_a_frequency_that_is_no_number_is_counted(tmp_path):
+    (tmp_path / "people.ttl").write_text(
+        """@prefix wd: <http://www.wikidata.org/entity/> .
+        @prefix wdt: <http://www.wikidata.org/prop/direct/> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        @prefix ff: <https://factfoundry.example/entity/> .
+        wd:Q1 wdt:P31 wd:Q5 ; rdfs:label "Ada"@en ; ff:frequency 7, _:unknown .
+        wd:Q2 wdt:P31 wd:Q5 ; rdfs:label "Bo"@en ; ff:frequency "many" ."""
+    )
+    dropped: Counter[str] = Counter()
+    with open_client(snapshot=tmp_path / "people.ttl") as client:
+        people = load_people(client, dropped=dropped)
+    assert [(person.name, person.frequency) for person in people] == [("Ada", 7), ("Bo", 0)]
+    assert dropped["frequency that is no number"] == 2

@@ -108,6 +108,8 @@ def test_what_a_source_is_and_that_there_is_one(tmp_path):
         "web", "T", "news.example",
     ]  # fmt: skip
     assert source_of(Passage(id="p", text="x", url="http://[news"), "host") == ""
+    copy = "https://web.archive.org/web/20210713185816id_/http://www.news.example/a"
+    assert source_of(Passage(id="p", text="x", url=copy), "host") == "news.example"
     found, _ = learnt(tmp_path, liar(), by="host")
     assert found["a.example"].seen == 12
     bare = [row | {"passages": [p | {"source": None} for p in row["passages"]]} for row in liar()]

@@ -39,6 +39,7 @@ from data_builders.kb.bios.cells import Cell, draw_order, quotas, split_topics
 from data_builders.kb.bios.domain import PREFIXES, Domain
 from data_builders.kb.bios.drawing import heat_map, table
 from data_builders.kb.bios.lookup import Lookup, read_same_as
+from data_builders.kb.graph import frequency_of
 from data_builders.kb.server import sparql
 from data_builders.rows import source_name
 from data_builders.splits import SPLITS, by_split
@@ -190,10 +191,16 @@ class Bios(AskingBuilder):
                 f"  OPTIONAL {{ {self.domain.frequency} }}\n}}"
             )
             for row in client.select(query, "population"):
-                if "frequency" in row:
-                    yield row["item"], int(float(row["frequency"]))
-                else:
+                if "item" not in row:
+                    raise UserError(
+                        f"domain.population: {pattern!r} leaves ?item unbound; take it out of "
+                        "OPTIONAL"
+                    )
+                number = frequency_of(row.get("frequency", ""))
+                if number is None:
                     dropped["item without a frequency"] += 1
+                else:
+                    yield row["item"], number
 
     def _draw(self, lookup: Lookup) -> list[dict]:
         """Walk the bins until every cell has enough; the first of each cell are the sample."""

@@ -142,7 +142,7 @@ class Lookup:
         pages: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for row in self._ask(self.client, "item", items, body, "population and pages"):
             own = pages[row["item"]]
-            if "title" in row:
+            if "title" in row and "page" in row:
                 own.add((row["page"], row["title"]))
         self._drop("item that is none of the population", len(items) - len(pages))
         found = {}
@@ -179,7 +179,8 @@ class Lookup:
 
         The group with most votes, see ``core_cells.most_voted``.
         """
-        rows = list(self._ask(self.client, "item", items, self.domain.grouping, "groups"))
+        rows = self._ask(self.client, "item", items, self.domain.grouping, "groups")
+        rows = [row for row in rows if "group" in row]  # a pattern may have it in OPTIONAL
         new = sorted({row["group"] for row in rows} - set(self._labels))
         labels = labels_of(self.client, new, "labels of groups")
         self._labels |= {iri: labels.get(iri, iri.removeprefix(WD)) for iri in new}

@@ -159,7 +159,8 @@ class Bleached(AskingBuilder):
                 "widen population"
             )
         chosen = choose(claims, self.most)
-        card = _card(self.domain, claims, len(claims) - len(chosen))
+        licence = "cc0-1.0" if self.writer is None else "other"
+        card = _card(self.domain, claims, len(claims) - len(chosen), licence)
         pages = {"bleached.txt": text_file(self.domain, chosen)}
         return Made({"bleached.jsonl": claims}, card, pages, found)
 
@@ -184,6 +185,7 @@ class Bleached(AskingBuilder):
         text = json.dumps(by_topic, indent=2, ensure_ascii=False) + "\n"
         card = Card(
             pretty_name="Bleached claims by topic",
+            license="other",
             task_categories=("text-generation",),
             tags=("factuality", "informativeness"),
             text=TOPICS_CARD.format(topics=len(by_topic), claims=len(rows)),
@@ -305,7 +307,7 @@ def _in_words(kind: str, prop: str, value: str, known: dict[str, str]) -> str | 
     return label and told and f"The {label} of {TOPIC} is {told}."
 
 
-def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int) -> Card:
+def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int, licence: str) -> Card:
     rows = "\n".join(
         f"| {in_markdown(claim.text)} | {in_markdown(claim.source)} | "
         f"{in_markdown(claim.fact or '')} | {claim.count} / {claim.of} |"
@@ -313,6 +315,7 @@ def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int) -> Card:
     )
     return Card(
         pretty_name=f"Bleached claims: {domain}",
+        license=licence,
         task_categories=("text-generation",),
         tags=("factuality", "informativeness", "wikidata"),
         text=CARD.format(domain=domain, rows=rows, left_out=left_out, total=len(claims)),
@@ -331,8 +334,9 @@ of these:
 
 `kb/…`: counted over the population of the manifest's `config`; a share below one means that the
 knowledge base does not hold it of some, not that it is false of them. `model`: written by the
-language model of the manifest, counted over its answers; **nobody checked that they are true of
-every member**, so read them before use. No member's name and no label is in here.
+language model of the manifest, counted over its answers, with the licence of its output; **nobody
+checked that they are true of every member**, so read them before use. No member's name and no label
+is in here.
 """
 
 TOPICS_CARD = """\
@@ -341,5 +345,6 @@ Core (2407.03572, section 3) asks how likely a claim is given such a statement: 
 little. `bleached.json` (topic to statements) is the file for its `bleached` option.
 
 They were written by the language model of the manifest's `config` and counted over its answers;
-**nobody checked that they are true**, so read them before use.
+**nobody checked that they are true**, so read them before use. The licence is that of the model's
+output.
 """

@@ -75,10 +75,7 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
     for prop, entry in sorted(told.items()):
         if not isinstance(entry, dict):
             raise UserError(f"{path}: {prop}: expected `claims` and `contexts`")
-        claims, contexts = (
-            tuple(line.strip() for line in str(entry.get(name, "")).splitlines() if line.strip())
-            for name in ("claims", "contexts")
-        )
+        claims, contexts = (_templates(f"{path}: {prop}", entry, n) for n in ("claims", "contexts"))
         if not claims or len(contexts) < most:
             raise UserError(f"{path}: {prop}: needs a claim and at least {most} contexts")
         for template in (*claims, *contexts):
@@ -88,6 +85,14 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
             raise UserError(f"{path}: {prop}: a template is both a claim's and a context's")
         found[prop] = Wording(claims, contexts, bool(entry.get("date")))
     return found
+
+
+def _templates(where: str, entry: dict, name: str) -> tuple[str, ...]:
+    """One template a line of a text; as a list of YAML they would come with its brackets."""
+    told = entry.get(name, "")
+    if not isinstance(told, str):
+        raise UserError(f"{where}: {name}: give one text, `{name}: |` with a template a line below")
+    return tuple(line.strip() for line in told.splitlines() if line.strip())
 
 
 def fill(template: str, topic: str, value: str) -> str:

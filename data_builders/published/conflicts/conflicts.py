@@ -2,7 +2,7 @@
 
 FactReasoner (2502.18573, section 4) asks of 1,000 such claims whether an assessor is misled when
 what was retrieved disagrees with itself. Every claim of it is true; a balanced set of true and
-false claims is ``kb_conflicts`` (``kb.py``).
+false claims is ``kb_conflicts``.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class KnowledgeFile(Builder):
         parser = _parser_version() if any(map(is_dump, files)) else None
         own = [(path.name, sha256_file(path)) for path in files]
         asked = () if self.category is None else (self.category.casefold(),)
-        return sha256_text(repr((1, self.source, self.limit, BATCH, parser, own, *asked)))
+        return sha256_text(repr((2, self.source, self.limit, BATCH, parser, own, *asked)))
 
     def _asked(self, item: Item) -> Item:
         """The item, left out where it is of another category."""

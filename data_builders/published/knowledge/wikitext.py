@@ -8,7 +8,7 @@ sources and links.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 # Sections that hold no prose; matched without case.
 LISTS = {
@@ -21,14 +21,19 @@ _NO_PROSE = frozenset(
 )
 # Links that show nothing in the text, by what stands before their first colon.
 _NO_LINK = re.compile(r"\s*(?:file|image|media|category|wikipedia|template):", re.I)
-# Templates that stand for words of the sentence: which of their arguments are the words.
-_WORDS = {
-    **dict.fromkeys(("nowrap", "nobr", "nobold", "small", "abbr"), ("1",)),
-    **dict.fromkeys(("lang", "transl", "transliteration"), ("2",)),
-    **dict.fromkeys(("convert", "cvt"), ("1", "2")),
+# Templates that stand for what is between two words, which without it would be one.
+_BETWEEN = {
+    **dict.fromkeys(("snd", "spnd", "spaced ndash", "spaced en dash"), " – "),
+    **dict.fromkeys(("ndash", "en dash", "endash"), "–"),
+    **dict.fromkeys(("mdash", "em dash", "emdash"), "—"),
+    **dict.fromkeys(("nbsp", "spaces", "thinsp", "thin space", "hair space"), " "),
+    **{"'": "'", "'s": "'s"},
 }
+# What stands between the figures of a range, as ``convert`` takes it.
+_RANGE = {"to", "-", "–", "and", "or", "by", "x", "×", "±", "+/-"}
+_QUOTES = re.compile(r"'{2,}")  # bold and italic
 _RULES = (
-    (re.compile(r"'{2,}|__[A-Z]+__"), ""),  # bold and italic marks, behaviour switches
+    (re.compile(r"__[A-Z]+__"), ""),  # behaviour switches
     (re.compile(r"\(\s*(?:[,;:]\s*)+"), "("),  # what templates left of a bracket
     (re.compile(r"\s*\(\s*\)"), ""),
     (re.compile(r"[^\S\n]+"), " "),
@@ -63,7 +68,7 @@ def _prose(nodes: Iterable) -> Iterable[str]:
         if skipped is not None:
             continue
         if isinstance(node, kinds.Text):
-            yield node.value
+            yield _QUOTES.sub("", node.value)  # here, before a template gives an apostrophe
         elif isinstance(node, kinds.Heading):
             yield "\n\n" + "".join(_prose(node.title.nodes)).strip() + "\n\n"
         elif isinstance(node, kinds.HTMLEntity):
@@ -89,6 +94,37 @@ def _tag(tag: object) -> Iterable[str]:
 
 
 def _template(template: object) -> Iterable[str]:
-    arguments = _WORDS.get(str(template.name).strip().lower(), ())
-    found = [template.get(name).value for name in arguments if template.has(name)]
-    yield " ".join("".join(_prose(value.nodes)) for value in found)
+    name = str(template.name).strip().lower()
+    if name in _BETWEEN:
+        yield _BETWEEN[name]
+    elif name in _WORDS:
+        given: list[str] = []
+        while template.has(number := str(len(given) + 1)):
+            given.append("".join(_prose(template.get(number).value.nodes)))
+        yield " ".join(_WORDS[name](given))
+
+
+def _measure(given: Sequence[str]) -> Sequence[str]:
+    """``5|to|10|km|mi`` is 5 to 10 km, and ``6|ft|2|in|m`` 6 ft 2 in, no 6 ft."""
+    end = 2
+    while end < len(given) and given[end - 1].strip() in _RANGE:
+        end += 2
+    rest = [one.strip() for one in given[end : end + 2]]
+    # A number that no unit follows says how the other unit's is rounded.
+    parts = len(rest) == 2 and rest[0][:1].isdigit() and not rest[1][:1].isdigit()
+    return given[: end + 2] if parts else given[:end]
+
+
+# Templates that stand for words of the sentence: which of their arguments are the words.
+_WORDS: dict[str, Callable[[Sequence[str]], Sequence[str]]] = {
+    **dict.fromkeys(
+        ("nowrap", "nobr", "nobold", "small", "abbr", "ill", "interlanguage link"),
+        lambda given: given[:1],
+    ),
+    "lang": lambda given: given[1:2],
+    **dict.fromkeys(("transl", "transliteration"), lambda given: given[1:][-1:]),
+    **dict.fromkeys(("convert", "cvt"), _measure),
+    **dict.fromkeys(
+        ("circa", "c."), lambda given: [" – ".join(f"c. {one}" for one in given or [""])]
+    ),
+}

@@ -195,9 +195,9 @@ class AmbigBio(AskingBuilder):
             made = generations(answers, found, model, self.judge, strata, work.dropped)
             files["generations.jsonl"] = list(made)
         config = {"retriever": retriever, **self._judged_by()}
-        return Made(
-            files, _card(found, self.writer is not None), {"AmbigBio.csv": csv_text(names)}, config
-        )
+        source = self.passages or self.knowledge
+        card = _card(found, source, self.writer is not None)
+        return Made(files, card, {"AmbigBio.csv": csv_text(names)}, config)
 
     def _names(self, work: Work) -> list[Name]:
         if self.names is not None:
@@ -277,14 +277,21 @@ def _rows(pool: Path) -> Iterator[dict]:
     return (row for _, row in iter_rows(pool))
 
 
-def _card(found: dict[str, list[Passage]], written: bool) -> Card:
+def _card(found: dict[str, list[Passage]], source: Path | None, written: bool) -> Card:
+    """The card.
+
+    Args:
+        source: the user's file that was searched; none where the wiki was.
+    """
     several = sum(n for pages, n in page_counts(found).items() if pages > 1)
+    owned = WIKI if source is None else OWN.format(file=Path(source).name)
     return Card(
         pretty_name="AmbigBio: biographies of names that several people share",
-        license="cc-by-sa-4.0",
+        license="cc-by-sa-4.0" if source is None else "other",
         task_categories=("text-generation", "question-answering"),
         tags=("factuality", "entity-ambiguity", "retrieval-augmented-generation"),
-        text=TEXT.format(names=len(found), several=several) + (WRITTEN if written else ""),
+        text=TEXT.format(names=len(found), several=several, owned=owned)
+        + (WRITTEN if written else ""),
     )
 
 
@@ -302,10 +309,13 @@ finds for the query "Tell me a bio of NAME" (after Chiang and Lee 2024, arXiv 24
   that was read.
 - `AmbigBio.csv`: prompt and name in the form of the published file (tab-separated, no header).
 
-The passages are text of Wikipedia's authors under CC BY-SA 4.0; each row's `url` leads to the
-revision and its history. Sharing a name is all that the people of a row have in common: do not use
+{owned} Sharing a name is all that the people of a row have in common: do not use
 the rows to link facts across people.
 """
+WIKI = """\
+The passages are text of Wikipedia's authors under CC BY-SA 4.0; each row's `url` leads to the
+revision and its history."""
+OWN = "The licence of the passages is that of `{file}`, from which they come."
 WRITTEN = """\
 
 - `generations`: what a language model wrote from the passages. `text` has no citations in it,

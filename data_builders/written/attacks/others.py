@@ -96,7 +96,7 @@ class Related(Attack):
     Related is whom the document names; else whose facts share most names (a birthplace, a school,
     an award) with the document's supported claims. All is true, and not about the topic.
 
-    Source: relevance in Core, arXiv 2407.03572, section 3 (Rel), and in SAFE, arXiv 2403.18802,
+    Source: relevance in Core, arXiv 2407.03572, section 5 (Rel), and in SAFE, arXiv 2403.18802,
     section 3.
 
     Args:

@@ -21,6 +21,7 @@ from data_builders.kb.graph import MONTHS, Value
 from data_builders.kb.language.statements import Fact, facts_of, facts_of_value, ordinal
 from data_builders.kb.language.wording import lexicon, with_article
 from data_builders.kb.server import open_client
+from data_builders.written.attacks.clauses import name_of
 from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
 
 # Dates of the knowledge base are found as years and months instead, which other dates have too.
@@ -67,6 +68,9 @@ _BELOW = re.compile(
 # A capitalised word directly beside a name makes it part of a longer name: the American Academy.
 _NAME_BEFORE = re.compile(r"[A-Z][\w.'’-]*(?: of(?: the)?| de| and)? $")
 _NAME_AFTER = re.compile(r"^(?:['’]s)? (?:of (?:the )?)?[A-Z]")
+# Behind one, unless the sentence begins with it, a number is part of a name: where Rush Hour 2 is a
+# film, Rush Hour 3 is one as well.
+_NUMBERED = re.compile(r"(?<=\S )[A-Z][\w.'’-]* $")
 _ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
 # After an adjective that stands for a person: "an Italian who", "an Italian."
 _NO_NOUN = re.compile(r"^(?:[.,;]|$| (?:who|and|by|from|in|but|of)\b)")
@@ -187,7 +191,8 @@ class Values:
         if old[0].isupper() and find.start == 0:
             new = new[0].upper() + new[1:]
         before, after = claim.text[: find.start], claim.text[find.end :]
-        if find.kind == "P27" and before.endswith(" the ") and _NO_NOUN.search(after):
+        country = find.kind == "P27" and old not in self._forms["P27", "adj"]
+        if country and before.endswith(" the ") and _NO_NOUN.search(after):
             before = before.removesuffix("the ")  # of a country's own name
         text = fitted(before, new) + new + after
         return Change(text=text, kind=find.kind, old=old, new=new)
@@ -199,6 +204,7 @@ class Values:
 
     def _distinct(self, claim: ToChange) -> list[Find]:
         """The finds that overlap neither the topic's name nor a longer find before them."""
+        names = name_of(claim.topic).split()  # of Lauren London, who is no place
         taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
         finds = sorted(
             [*self._known(claim), *_counted(claim.text)],
@@ -206,6 +212,8 @@ class Values:
         )
         kept = []
         for find in finds:
+            if claim.text[find.start : find.end] in names:
+                continue
             if find.others and all(find.end <= a or b <= find.start for a, b in taken):
                 kept.append(find)
                 taken.append((find.start, find.end))
@@ -321,6 +329,8 @@ def _near(text: str) -> Iterator[Find]:
         near = [n for n in range(max(1, number - 3), number + 4) if n != number]
         yield Find(*match.span(), "ordinal", [ordinal(n) for n in near])
     for match in _NUMBER.finditer(text):
+        if _NUMBERED.search(text[: match.start()]):
+            continue
         number = int(match[1].replace(",", ""))
         # A few hundred others at most; two at least, for plurals.
         step = max(1, number // 1000)
