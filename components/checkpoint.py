@@ -16,9 +16,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from records import UserError, read_json, sha256_file, write_json, write_text
+from records.errors import first_line
 from records.writing import writing
 
 SCHEMA_VERSION = 1
@@ -76,9 +77,9 @@ class Component(BaseModel):
     chunk_words: Annotated[int, Field(gt=0)] | None = None
     focus_words: Annotated[int, Field(gt=0)] | None = None
     mark_new: bool = False
-    max_length: Annotated[int, Field(gt=0)]
-    temperature: Annotated[float, Field(gt=0)] = 1.0
-    shift: float = 0.0
+    max_length: Annotated[int, Field(gt=0, lt=2**31)]
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    shift: FiniteFloat = 0.0
     base: dict
     data: list[DataFile] = []
     metrics: dict[str, float] = {}
@@ -125,6 +126,8 @@ def read_component(folder: str | Path, expected: str | None = None) -> Component
         )
     if component.architecture != "causal_lora":
         _check_labels(folder, component)
+    elif not isinstance(component.base.get("id"), str):
+        raise UserError(f"{path}: base.id: no name of a base model; give a hub id or a folder")
     return component
 
 
@@ -172,7 +175,11 @@ def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterab
 def _check_labels(folder: Path, component: Component) -> None:
     from transformers import AutoConfig  # seconds to import, and only this needs it
 
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError) as error:  # also where it wants code of its own to be run
+        reason = first_line(error)
+        raise UserError(f"{folder}: its config.json cannot be used ({reason})") from None
     found = [config.id2label[index] for index in sorted(config.id2label)]
     if component.labels and found != component.labels:
         raise UserError(

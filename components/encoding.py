@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from jinja2 import TemplateError
+
 from components.overlap import NEW, focus_premise, new_words
 from components.words import Word
+from records import UserError
+from records.errors import first_line
 
 if TYPE_CHECKING:  # seconds to import; whoever encodes has a tokenizer, and them imported
     import torch
@@ -15,6 +19,8 @@ if TYPE_CHECKING:  # seconds to import; whoever encodes has a tokenizer, and the
 
 # What is judged together: a premise and a hypothesis, or whatever two texts a model reads.
 Pair = tuple[str, str]
+# Pairs that the tokenizer gets together: beside the ids it makes ten times as much that goes again.
+_AT_ONCE = 4096
 
 
 def encode_pairs(
@@ -35,6 +41,17 @@ def encode_pairs(
         ``max_length`` integers a pair.
     """
 
+    found: dict[str, list[list[int]]] = {}
+    for start in range(0, len(pairs), _AT_ONCE):
+        some = _encode_some(tokenizer, pairs[start : start + _AT_ONCE], max_length)
+        for name, rows in some.items():
+            found.setdefault(name, []).extend(rows)
+    return found
+
+
+def _encode_some(
+    tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair], max_length: int
+) -> dict[str, list[list[int]]]:
     def encode(chosen: Sequence[Pair], truncation: str) -> BatchEncoding:
         return tokenizer(
             [premise for premise, _ in chosen],
@@ -158,14 +175,23 @@ def encode_completion(
     """Token ids of prompt and completion with the end token, and how many belong to the prompt.
 
     One path for chat and plain models. With ``completion=None`` only the prompt is encoded.
+
+    Raises:
+        UserError: the chat template refuses the prompt.
     """
     if chat:
-        head = tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}],
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=False,
-        )
+        try:
+            head = tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}],
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=False,
+            )
+        except (TemplateError, ValueError) as error:  # it raises, or would leave its sandbox
+            raise UserError(
+                f"{tokenizer.name_or_path}: its chat template refuses the prompt "
+                f"({first_line(error)}); mend the template, or leave `chat` false"
+            ) from None
     else:
         head = tokenizer(prompt)["input_ids"]
     if completion is None:

@@ -7,6 +7,7 @@ are bootstrapped over groups (premises, references or topics), not over rows.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -32,6 +33,7 @@ from records import LssExample
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
 
+_ECE = {"ece", "ece_difference"}
 SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
 
 
@@ -54,6 +56,14 @@ def _of_both(
     return both
 
 
+def _without_ece_intervals(found: Measures) -> Measures:
+    """Rows drawn several times make any ECE larger: an interval of draws lies above what it is of.
+
+    Of calibrated probabilities it never has the true error, 0, and often not its own value.
+    """
+    return {name: m | {"ci95": None} if name in _ECE else m for name, m in found.items()}
+
+
 def unli_measures(
     predicted: np.ndarray,
     label: np.ndarray,
@@ -61,7 +71,7 @@ def unli_measures(
     resamples: int = RESAMPLES,
     against: np.ndarray | None = None,
 ) -> Measures:
-    """Pearson, Spearman, mean squared error (the Brier score of soft labels) and ECE.
+    """Pearson, Spearman, mean squared error (the Brier score of soft labels) and ECE (no interval).
 
     Args:
         predicted, label: probabilities, both of shape (n,).
@@ -77,7 +87,8 @@ def unli_measures(
             "ece": expected_calibration_error(p, y),
         }
 
-    return bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
+    found = bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
+    return _without_ece_intervals(found)
 
 
 def relation_measures(
@@ -87,7 +98,7 @@ def relation_measures(
     resamples: int = RESAMPLES,
     against: np.ndarray | None = None,
 ) -> Measures:
-    """Accuracy, macro-F1, entailment AUROC, ECE and Brier score.
+    """Accuracy, macro-F1, entailment AUROC, ECE (no interval) and Brier score.
 
     With any two-class row (``not_entailment``) only the entailment measures are given, and ECE is
     that of the entailment probability; otherwise ECE is that of the predicted class's probability.
@@ -122,7 +133,8 @@ def relation_measures(
             "ece": expected_calibration_error(p.max(axis=1), (g == y) * 1.0),
         }
 
-    return bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
+    found = bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
+    return _without_ece_intervals(found)
 
 
 def sentence_bleu_of(reference: str, text: str, blanks: bool = False) -> float:
@@ -182,6 +194,19 @@ def _rouge() -> RougeScorer:
     return RougeScorer(["rougeL"])
 
 
+def _rouge_l(gold: str, text: str) -> float:
+    if rouge_is_blind(gold, text):
+        return math.nan
+    return _rouge().score(gold, text)["rougeL"].fmeasure
+
+
+def rouge_is_blind(gold: str, text: str) -> bool:
+    """Of unlike texts, each of some words, ``rouge-score`` sees no letter (a to z) or digit."""
+    both = (gold, text)
+    words = all(re.search(r"\w", one) for one in both)
+    return gold != text and words and not all(re.search(r"[A-Za-z0-9]", one) for one in both)
+
+
 def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     """The measures of one prediction, NaN where the record has no reference for them."""
     texts = [a.lss_star if star else a.lss for a in record.annotations]
@@ -192,13 +217,13 @@ def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
     row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}
     same = [reference == text for reference in references]
     overlaps = {
-        "rouge_l": [_rouge().score(gold, text)["rougeL"].fmeasure for gold in references],
+        "rouge_l": [_rouge_l(gold, text) for gold in references],
         "bleu": [sentence_bleu_of(gold, text) for gold in references],
     }
     for name, values in overlaps.items():
         # Equal texts overlap whole, also where there is no word to count (nothing, other scripts).
-        scored = [max(v, float(equal)) for v, equal in zip(values, same, strict=True)]
-        row[f"{name}_best"] = max(scored, default=math.nan)
+        scored = [1.0 if equal else v for v, equal in zip(values, same, strict=True)]
+        row[f"{name}_best"] = 1.0 if any(same) else float(np.max(scored)) if scored else math.nan
         row[f"{name}_mean"] = float(np.mean(scored)) if scored else math.nan
     return row | {"subsequence_share": float(is_subsequence(text, record.claim))}
 
@@ -218,7 +243,7 @@ def lss_measures(
       human LSS that align with it. An LSS* may have other words than the claim, so there they are
       over the words of both texts, in any order.
     - ``rouge_l_best``, ``bleu_best`` and ``…_mean``: against the closest human LSS of the claim and
-      in the mean over all of them.
+      in the mean over all of them; ROUGE leaves out claims in scripts of which it sees nothing.
     - ``subsequence_share``: share of predictions that are subsequences of their claim.
 
     Args:

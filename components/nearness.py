@@ -42,9 +42,10 @@ def nearest(held: Sequence[str], train: Iterable[str]) -> np.ndarray:
         return np.zeros(len(held))
     idf = np.log((1 + total) / (1 + np.bincount(seen.indices, minlength=len(known)))) + 1
     seen, asked = _unit(seen, idf), _unit(asked, idf)
+    by_stem = seen.T.tocsr()  # once: each product would turn it over again
     step = max(1, _CELLS // total)
     found = [
-        (asked[start : start + step] @ seen.T).max(axis=1).toarray().ravel()
+        (asked[start : start + step] @ by_stem).max(axis=1).toarray().ravel()
         for start in range(0, len(held), step)
     ]
     return np.clip(np.concatenate([np.zeros(0), *found]), 0, 1)

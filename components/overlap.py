@@ -19,9 +19,11 @@ from nupunkt import sent_tokenize
 from scipy.sparse import csr_array
 from Stemmer import Stemmer
 
+from components.words import WORD, composed
+
 NEW = "*"
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(WORD)
 # A sentence costs its words and this many more, so that scraps do not win by being short.
 _COST = 8
 # A word that an earlier choice already covers still counts this much.
@@ -31,7 +33,7 @@ _STEMMER = Stemmer("english")
 
 def stems(text: str) -> list[str]:
     """The stems (Snowball, English) of the words of a text, lower-cased, in order."""
-    return _STEMMER.stemWords(_WORD.findall(text.lower()))
+    return _STEMMER.stemWords(_WORD.findall(composed(text).lower()))
 
 
 # A premise meets many hypotheses, and is read into stems and sentences once.

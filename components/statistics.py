@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 Measures = dict[str, dict]
 RESAMPLES = 1000
-# Entries of a table of draws that is kept for the next ratio (32 MB).
+# Entries of a table of draws (32 MB): a smaller one is kept for the next ratio, a larger one cut.
 _MOST_KEPT = 4_000_000
 # A column that varies by no more is constant: what is left is the rounding of its sums.
 _ROUNDING = 1e-12
@@ -39,23 +39,35 @@ def bootstrap(
 
     Returns:
         Per name ``value`` and ``ci95`` (low and high, in the value's unit), ``None`` where there
-        is none.
+        is none. A value that rests on one group has no interval: those of the draws without that
+        group have none, and the others are as sure of it as if there were no other group to draw.
     """
     _, inverse = _numbered(groups)
     order = np.argsort(inverse, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
+    sizes = np.bincount(inverse)  # of groups, whose rows are next to each other in the order
+    starts = np.cumsum(sizes) - sizes
     values = statistics(np.arange(len(inverse)))
     generator = np.random.default_rng(seed)
     draws: dict[str, list[float]] = {name: [] for name in values}
-    for _ in range(resamples if len(members) > 1 else 0):
-        drawn = generator.integers(0, len(members), len(members))
-        found = statistics(np.concatenate([members[index] for index in drawn]))
+    # The groups that every draw with a value has had so far; soon there are none.
+    needed = dict.fromkeys(values, np.full(len(sizes), True))
+    for _ in range(resamples if len(sizes) > 1 else 0):
+        drawn = generator.integers(0, len(sizes), len(sizes))
+        own = sizes[drawn]
+        firsts = starts[drawn] - (np.cumsum(own) - own)  # less the place that the first row gets
+        found = statistics(order[np.arange(own.sum()) + np.repeat(firsts, own)])
+        there = np.bincount(drawn, minlength=len(sizes)) > 0
         for name, value in found.items():
             if math.isfinite(value):
                 draws[name].append(value)
+                if name in needed:
+                    needed[name] = needed[name] & there
+                    if not needed[name].any():
+                        del needed[name]
     result = {}
     for name, value in values.items():
-        interval = np.percentile(draws[name], [2.5, 97.5]).tolist() if draws[name] else None
+        told = draws[name] and name not in needed
+        interval = np.percentile(draws[name], [2.5, 97.5]).tolist() if told else None
         finite = math.isfinite(value)
         result[name] = {
             "value": float(value) if finite else None,
@@ -83,35 +95,49 @@ def ratio(
 
     Args:
         parts, wholes: one a row; of a mean the values and ones.
-        groups: group of each row; whole groups are drawn with replacement.
+        groups: group of each row; whole groups are drawn with replacement. Those whose wholes are
+            all 0 are not counted.
     """
     number, inverse = _numbered(groups)
     if not len(parts) or not np.sum(wholes):
-        return Ratio(None, None, number)
+        return Ratio(None, None, 0)
     value = float(np.sum(parts) / np.sum(wholes))
-    if number < 2 or not resamples:
-        return Ratio(value, None, number)
     above = np.bincount(inverse, parts)  # sums of each group
     below = np.bincount(inverse, wholes)
-    times = _times_drawn if resamples * number <= _MOST_KEPT else _times_drawn.__wrapped__
-    drawn = times(number, seed, resamples)
+    entered = int(np.count_nonzero(below))  # the others are drawn, too, and add nothing
+    if entered < 2 or not resamples:
+        return Ratio(value, None, entered)
+    times = _kept_draws if resamples * number <= _MOST_KEPT else _times_drawn
     # Not by BLAS, whose sums differ between processors in their last bits.
-    totals = np.einsum("rg,g->r", drawn, below)
-    found = np.einsum("rg,g->r", drawn, above)[totals != 0] / totals[totals != 0]
+    sums = [
+        (np.einsum("rg,g->r", drawn, above), np.einsum("rg,g->r", drawn, below))
+        for drawn in times(number, seed, resamples)
+    ]
+    shares, totals = map(np.concatenate, zip(*sums, strict=True))
+    found = shares[totals != 0] / totals[totals != 0]
     low, high = np.percentile(found, [2.5, 97.5]).tolist()
-    return Ratio(value, (low, high), number)
+    return Ratio(value, (low, high), entered)
 
 
 @lru_cache(maxsize=8)
-def _times_drawn(number: int, seed: int, resamples: int) -> np.ndarray:
-    """How often each group is drawn in each resample, (resamples, number).
+def _kept_draws(number: int, seed: int, resamples: int) -> list[np.ndarray]:
+    """:func:`_times_drawn`, kept: many ratios of an experiment are of the same groups."""
+    return list(_times_drawn(number, seed, resamples))
 
-    Many ratios of an experiment are of the same number of groups, and have the same draws.
+
+def _times_drawn(number: int, seed: int, resamples: int) -> Iterator[np.ndarray]:
+    """How often each group is drawn in each resample, (resamples, number), in blocks of resamples.
+
+    Of 50,000 groups all of them at once would take 1.5 GB.
     """
-    drawn = np.random.default_rng(seed).integers(0, number, (resamples, number))
-    places = drawn + number * np.arange(resamples)[:, None]
-    times = np.bincount(places.ravel(), minlength=resamples * number)
-    return times.reshape(resamples, number).astype(float)
+    generator = np.random.default_rng(seed)
+    most = max(1, _MOST_KEPT // number)
+    for start in range(0, resamples, most):
+        several = min(most, resamples - start)
+        drawn = generator.integers(0, number, (several, number))
+        places = drawn + number * np.arange(several)[:, None]
+        times = np.bincount(places.ravel(), minlength=several * number)
+        yield times.reshape(several, number).astype(float)
 
 
 def difference(

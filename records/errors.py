@@ -76,6 +76,11 @@ REFUSED = {
 }
 # What is told of a command that was ended from outside.
 GOES_ON = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
+# Signs by which a text would move a terminal's cursor, give it commands or turn its writing round,
+# and others that no drawing can hold.
+_UNSHOWN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
@@ -120,9 +125,14 @@ def run_door(main: Callable[[], int | None]) -> None:
         said = _said(error)
         if said is None:
             raise
-        print(f"error: {moved(said) or said}", file=sys.stderr)
+        print(f"error: {printable(moved(said) or said)}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code or 0)
+
+
+def printable(text: str) -> str:
+    """A text of anybody's as a terminal, a page or a drawing can show it."""
+    return _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _nobody_reads() -> bool:
@@ -357,10 +367,16 @@ def _options(error: ArgumentError) -> list[str]:
 
 
 def _parameters(path: str) -> list[str]:
-    """The options of a class."""
+    """The options of a class or a function, also those that its ``**options`` pass on."""
+    from jsonargparse import ArgumentParser as Parser  # whatever complained has it
+
     module, _, name = path.rpartition(".")
+    parser = Parser(exit_on_error=False)
     try:
-        return list(inspect.signature(getattr(import_module(module), name)).parameters)
+        kind = getattr(import_module(module), name)
+        of_class = inspect.isclass(kind)
+        add = parser.add_class_arguments if of_class else parser.add_function_arguments
+        return add(kind, fail_untyped=False)
     except (ImportError, AttributeError, TypeError, ValueError):  # a path through a class
         return []
 

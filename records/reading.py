@@ -28,6 +28,8 @@ R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
 
 MAX_FAULTS = 10
+# Lists and objects within each other: what reads results again takes 200, around a row of ours.
+MAX_DEPTH = 100
 
 _BLANK = re.compile(r"\s*")
 _TABLES = {".csv", ".tsv"}  # and a .txt with tabs
@@ -54,12 +56,20 @@ def _not_json(error: Exception, what: str) -> str:
 def unwritable(row: object) -> str | None:
     """Why a row could not be written again as JSON; ``None`` where it could."""
     try:
-        to_json(row, fallback=str)
+        written = to_json(row, fallback=str)
     except ValueError as error:
         if "UnicodeEncodeError" in str(error):
             return "json: half a character (a \\ud8… escape without its other half); take it out"
         return f"row: cannot be kept as JSON ({error})"
+    if written.count(b"[") + written.count(b"{") > MAX_DEPTH and _depth(row) > MAX_DEPTH:
+        return f"row: lists and objects stand more than {MAX_DEPTH} deep in each other; flatten it"
     return None
+
+
+def _depth(value: object) -> int:
+    """How deep lists and objects stand in each other."""
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
 
 
 def _not_utf8(path: Path) -> tuple[int, str]:

@@ -278,9 +278,13 @@ class Preference(Record):
 
 
 def group_of(record: Record) -> str:
-    """What must not stand on both sides of a split: the row's own ``group``, else its text."""
+    """What must not stand on both sides of a split: the row's own ``group``, else its text.
+
+    The record of a component of one's own may call its text otherwise: then it is the whole row.
+    """
     own = (record.model_extra or {}).get("group")
     if own is not None:
         return str(own)
     fields = ("premise", "reference", "topic", "prompt")
-    return next(getattr(record, name) for name in fields if hasattr(record, name))
+    known = next((name for name in fields if hasattr(record, name)), None)
+    return record.model_dump_json() if known is None else getattr(record, known)

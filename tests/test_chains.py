@@ -156,6 +156,22 @@ def test_the_chains_of_the_papers_are_whole(elsewhere):
         assert file in written("paper")
 
 
+def test_the_run_that_is_corrupted_is_cores_and_has_one_verdict():
+    # Of several verdicts the builder takes none unless it is told which.
+    path = ROOT / "configs/data/paper/corruption.yaml"
+    commands = re.findall(
+        r"eval score --config (\S+) (.*?) --output (\S+)",
+        comments_of(path).replace("\\\n", " "),
+    )
+    (file,) = yaml.safe_load(path.read_text("utf-8"))["documents"]
+    ((config, _, output),) = commands
+    assert f"{output}/scored.jsonl" == file
+    pipeline = yaml.safe_load((ROOT / config).read_text("utf-8"))["pipeline"]
+    (verifier,) = (own["init_args"] for own in pipeline["verify"])
+    assert verifier["writer"]["init_args"]["model"] == "mistralai/Mistral-7B-Instruct-v0.2"
+    assert not verifier.get("nonparametric")  # FActScore with NP gives two
+
+
 @pytest.mark.parametrize(
     ("tier", "file"),
     [

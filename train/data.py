@@ -88,6 +88,7 @@ class RecordData(LightningDataModule):
         self.items: dict[str, list[Item]] = {}
         self.files: list[DataFile] = []
         self._sides: Sides | None = None
+        self._train_files: list[list[Record]] = []
         self.nearness: dict[str, dict[str, float]] = {}
 
     @property
@@ -124,9 +125,11 @@ class RecordData(LightningDataModule):
         paths = self.paths[split]
         if not paths:
             raise UserError(f"no {split} data: give --data.{split} PATH")
-        whole = [read_records(path, kind) for path in paths]
-        names = source_names(paths, whole)
         drawn = self.hold_back and split != "test"
+        # A fit reads the files once: what train leaves is dev's.
+        whole = (drawn and self._train_files) or [read_records(path, kind) for path in paths]
+        self._train_files = whole if drawn and split == "train" else []
+        names = source_names(paths, whole)
         if drawn and self._sides is None:
             self._sides = hold_back(whole, run_seed(), self.hold_back)
         own = [self._side(split, place) if drawn else None for place in range(len(paths))]

@@ -24,6 +24,7 @@ from components.base import describe_base
 from components.checkpoint import Component, library_versions, new_folder, write_component
 from components.measures import Measures
 from records import UserError
+from records.errors import printable
 from records.writing import writing
 from train.batches import FixedBatches, run_seed
 from train.card import Training, write_card
@@ -47,7 +48,7 @@ def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
 def shown(found: Measures) -> str:
     """Measures on one line, as every command of this door prints them."""
     values = {name: m["value"] for name, m in found.items() if m["value"] is not None}
-    return "  ".join(f"{name} {value:.4f}" for name, value in values.items())
+    return printable("  ".join(f"{name} {value:.4f}" for name, value in values.items()))
 
 
 class Export(Callback):

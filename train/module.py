@@ -204,6 +204,10 @@ class ComponentModule(LightningModule):
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         """Fit on dev what is not learnt by gradient (a temperature, a threshold), if anything."""
 
+    def loss_of_rows(self, items: Sequence[Item], outputs: Sequence) -> Loss | None:
+        """The loss of a split where not every item counts; ``None`` where every one does."""
+        return None
+
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         """The component's measures over rows of one split."""
         raise NotImplementedError
@@ -389,6 +393,8 @@ class ComponentModule(LightningModule):
         totals, counts = zip(*losses, strict=True)
         loss = sum(totals) / max(sum(counts), 1e-6)
         items = [data.items[split][index] for index in outputs]
+        of_rows = self.loss_of_rows(items, list(outputs.values()))
+        loss = loss if of_rows is None else float(of_rows.mean)
         return data.records[split], items, list(outputs.values()), loss
 
     def configure_optimizers(self) -> dict:

@@ -156,6 +156,14 @@ class Relation(ComponentModule):
         losses = relation_loss(logits, batch["target"])
         return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
 
+    def loss_of_rows(self, items: Sequence[Item], outputs: Sequence) -> Loss:
+        """That of each row's window that counts: the others do not say what the label says."""
+        logits = np.asarray(outputs)
+        best = _best(items, probabilities(logits))
+        chosen = [items[i] for i in best]
+        losses = relation_loss(torch.tensor(logits[best]), **self.collate_targets(chosen, 0))
+        return Loss((torch.tensor([item.weight for item in chosen]) * losses).sum(), len(losses))
+
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         """Fit temperature and shift; two-class rows and soft labels enter as in the loss."""
         logits = np.asarray(outputs)

@@ -227,7 +227,7 @@ def main(argv: Sequence[str]) -> int:
         prog="python -m eval component",
         description="Judge a trained component on held-out data. The last line of standard output "
         "is JSON: component, n (rows judged), failed (rows that could not be), and metrics with "
-        "95% bootstrap intervals over premises, references or topics.",
+        "95% bootstrap intervals over premises, references or topics, of all but ECE.",
         exit_on_error=False,
     )
     parser.add_function_arguments(judge, as_group=False)

@@ -14,6 +14,7 @@ from eval.run.on_ray import OnRay
 from eval.run.provenance import missing
 from eval.run.run import Run
 from records import UserError
+from records.errors import printable
 
 # Name to its class and its page, below eval.experiments, and what it shows. They are imported only
 # when they are asked for, so that --help is quick.
@@ -123,7 +124,7 @@ def main(argv: list[str]) -> int:
     made = parser.instantiate(arguments)
     experiment = made.experiment
     file = experiment.run(output, config["experiment"], made.get("ray", OnRay()))
-    print(experiment.page.told(file))
+    print(printable(experiment.page.told(file)))
     print(output / "results.json")
     print(write_page(experiment.page, file, output, drawn=experiment.drawn))
     return 0
@@ -147,7 +148,7 @@ def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Na
             raise
         raise UserError(f"{len(lacking)} missing, see above; then: {error}") from None
     state = "is finished: nothing is asked" if run.is_finished() else "is not begun or not finished"
-    print("\n".join([*plan.told, f"run         {output} {state}"]))
+    print(printable("\n".join([*plan.told, f"run         {output} {state}"])))
     if plan.pipelines and not run.is_finished():
         from eval.commands.dry_run import dry_run_of  # the stages that it knows take time to import
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from components.words import WORD, composed
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
 from eval.retrieve.links import unread
@@ -38,7 +39,7 @@ def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
     parts = held(pipeline.retrieve)
     if any(getattr(part, "reads_own_passages", False) for part in parts):
         return found
-    bring = sum(bool(one.document.passages) for one in scored)
+    bring = sum(_unused(one.document, one.passages) for one in scored)
     if bring:
         found.append(
             f"{bring:,} of {len(scored):,} documents bring `passages`, which "
@@ -91,6 +92,15 @@ def nothing_judged(scored: Sequence[Scored]) -> bool:
     )
 
 
+def _unused(document: Document, passages: Sequence[Passage]) -> bool:
+    """Whether a document brings passages and was judged by none of them, nor by a part of one.
+
+    A retriever of a user's own may read them without saying so.
+    """
+    own = [passage.text for passage in document.passages or []]
+    return bool(own) and not any(found.text in text for found in passages for text in own)
+
+
 def _strange(document: Document, passages: Sequence[Passage]) -> bool:
     """Whether no titled passage is about the topic: neither name is a part of the other."""
     topic = _words(document.topic)
@@ -101,7 +111,7 @@ def _strange(document: Document, passages: Sequence[Passage]) -> bool:
 def _words(name: str) -> set[str]:
     """The words of a name, without what stands in brackets to tell it from others."""
     plain = re.sub(r"\(.*?\)", " ", name.replace("_", " "))
-    return set(re.findall(r"\w+", plain.casefold()))
+    return set(re.findall(WORD, composed(plain).casefold()))
 
 
 def _short(reason: str) -> str:

@@ -14,6 +14,7 @@ from jsonargparse import ArgumentParser
 from eval.commands.experiment import EXPERIMENTS
 from eval.report.page import Page, write_comparison, write_page
 from records import ResultFile, UserError, read_results
+from records.errors import printable
 
 
 def page_of(name: str) -> Page:
@@ -120,5 +121,5 @@ def main(argv: list[str]) -> int:
     print(build_report(arguments.run, arguments.document))
     if arguments.against is not None:
         path, told = build_comparison(arguments.run, arguments.against)
-        print("\n".join([*told, str(path)]))
+        print(printable("\n".join([*told, str(path)])))
     return 0

@@ -21,8 +21,9 @@ from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run import terminal
 from eval.run.on_ray import OnRay
-from eval.run.run import CHUNK, Run
+from eval.run.run import CHUNK, Run, check_ids
 from records import Document, Result, ResultFile, UserError, read_records, write_jsonl
+from records.errors import printable
 
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet): ours, with topic and text, or as "
@@ -86,10 +87,10 @@ def main(argv: list[str]) -> int:
     if arguments.limit is None:
         del shown["limit"]
     documents = read_records(arguments.documents, Document)[: arguments.limit]
-    _check_ids(documents, arguments.documents)
+    check_ids(arguments.documents, enumerate(documents, 1))
     check_strata(documents)
     for line in misspelt(documents):
-        print(f"warning: {line}", file=sys.stderr)
+        print(f"warning: {printable(line)}", file=sys.stderr)
     made = parser.instantiate(arguments)
     pipeline, files = made.pipeline, [arguments.documents]
     run = Run(
@@ -105,7 +106,7 @@ def main(argv: list[str]) -> int:
     print(_HEAD)
     for row in file.results:
         if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
-            print(_line(row))
+            print(printable(_line(row)))
     for row in file.provenance["usage"]:
         print(terminal.used(row))
     scored = run.output / "scored.jsonl"
@@ -113,29 +114,13 @@ def main(argv: list[str]) -> int:
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
-    print("\n".join([*unanswered(rows), *reasons(rows), *map(str, paths)]))
+    print(printable("\n".join([*unanswered(rows), *reasons(rows), *map(str, paths)])))
     for line in doubts(pipeline, rows):
-        print(f"warning: {line}", file=sys.stderr)
+        print(f"warning: {printable(line)}", file=sys.stderr)
     if nothing_judged(rows):
         print("error: no claim could be judged; the lines `failed` say why", file=sys.stderr)
         return 1
     return 0
-
-
-def _check_ids(documents: list[Document], path: str) -> None:
-    """See that no two documents have the same id.
-
-    Raises:
-        UserError: two have it.
-    """
-    seen: dict[str, int] = {}
-    for number, document in enumerate(documents, 1):
-        first = seen.setdefault(document.id, number)
-        if first != number:
-            raise UserError(
-                f"{path}: documents {first} and {number}: id: both have {document.id!r}; give each "
-                "its own, or leave the field out"
-            )
 
 
 def _score(

@@ -28,25 +28,27 @@ from eval.prompting.asker import Asker
 _TAGS = re.compile(r"</?s>|<\|\w+\|>")
 _FENCE = re.compile(r"```[a-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _JSON = re.compile(r"^[ \t]*[\[{]\s*(?:[\"'{\[\]]|$)", re.MULTILINE)
-_JSON_TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*)\"\s*(?=[,\]])")
+_JSON_TEXT = re.compile(r"(?<!\\)\"((?:[^\"\\]|\\.)*)\"\s*(?=[,\]])")
 _JSON_KEYS = ("claim", "fact", "subclaim", "text", "statement", "proposition")
 
 _LABEL = (
     r"(?:(?:independent|individual|atomic|verifiable)\s+)*"
     r"(?:facts?|(?:sub-?)?claims?|propositions?|statements?|sentences?)"
 )
+# How an item may begin right behind its mark: with a quotation, or a letter, but none of a to z.
+_OPENS = r"(?=[\"“„«A-Z]|[^\W\d_a-z])"
 _MARK = re.compile(
     rf"(?:(?:\d{{1,3}}(?:\.\d{{1,2}})*\\?[.)]|\d{{1,2}}:)\s+(?:[-•]\s+)?"
-    rf"|\d{{1,3}}[、．]\s*|\d{{1,3}}[.)](?=[\"“A-Z])"
+    rf"|\d{{1,3}}[、．]\s*|\d{{1,3}}[.)]{_OPENS}"
     rf"|[-*•–—−·‣⁃◦○▪■●+→➤➢✓✔✅]\s+|[•‣◦▪●]"
-    rf"|[-–—](?=[\"“A-Z])|[\[(]\d{{1,3}}[\])]\s+|\(?(?:[a-z]|[ivx]{{2,4}})\)\s+"
-    rf"|(?-i:(?:[a-z]|[ivx]{{2,4}})\.\s+(?=[\"“A-Z]))"
+    rf"|[-–—]{_OPENS}|[\[(]\d{{1,3}}[\])]\s+|\(?(?:[a-z]|[ivx]{{2,4}})\)\s+"
+    rf"|(?-i:(?:[a-z]|[ivx]{{2,4}})\.\s+{_OPENS})"
     rf"|{_LABEL}\s*#?\d{{1,3}}\s*[.):-]\s*)",
     re.IGNORECASE,
 )
 _MARKED_NUMBER = re.compile(r"[\[(]?(\d+)")
-_INLINE_BULLET = re.compile(r"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*)(?=[\"“A-Z])|\s+•\s+")
-_INLINE_NUMBER = re.compile(r"(?<=[.!?;])\s+\(?(\d{1,3})[.)]\s+(?=[\"“A-Z])")
+_INLINE_BULLET = re.compile(rf"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*){_OPENS}|(?<!\s)\s+•\s+")
+_INLINE_NUMBER = re.compile(rf"(?<=[.!?;])\s+\(?(\d{{1,3}})[.)]\s+{_OPENS}")
 
 # "Facts:" before the list, with or without its first words behind it.
 _LEAD = re.compile(
@@ -107,6 +109,11 @@ _OPEN = re.compile(
     r"|is|are|his|her|its|their)|\b(?:Dr|Mr|Mrs|Ms|Prof|Gen|Col|Lt|Rev|vs)\."
     # "She was born in St." is cut; "Dr. No." and "Wall St." are whole.
     r"|\b[a-z]+ (?:St|No)\.)$"
+)
+# Thai to Burmese, Khmer, Japanese and Chinese, which set no blanks: so long, it is no single word.
+_BLANKLESS = re.compile(
+    r"[\u0e00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]{4}"
 )
 
 
@@ -209,7 +216,7 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
     """The lines up to where the prompt's pattern starts again, without their marks."""
     lines: list[_Line] = []
     after_blank = True
-    aside = False
+    aside = listed = False
     for raw in text.splitlines():
         line = re.sub(r"^\*\*(\d{1,3}[.)])\*\*", r"\1", raw.strip())
         mark = _MARK.match(line)
@@ -219,7 +226,7 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
             aside = False
         if aside:
             continue
-        listed = any(before.marked for before in lines)
+        listed = listed or bool(lines and lines[-1].marked)
         if not mark and (_head_of(line, pattern) or _LEAD.fullmatch(line)):
             if listed or (_asks_of_another(line, sentence) and _has_claims(lines, sentence)):
                 break
@@ -368,8 +375,8 @@ def _idle(text: str, sentence: str) -> bool:
     bare = _clean(text)
     heading = text.startswith("#") or re.fullmatch(r"\*\*[^*]+\*\*:?", text.strip())
     return bool(
-        len(bare.split()) < 2
-        or bare.endswith((":", "?"))
+        (len(bare.split()) < 2 and not _BLANKLESS.search(bare))
+        or bare.endswith((":", "?", "：", "？"))
         or (heading and not _ENDED.search(bare))
         or not any(char.isalpha() for char in bare)
         or _NOTHING.match(bare)

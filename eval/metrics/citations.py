@@ -29,9 +29,9 @@ from components.sentences import CITED, split_sentences
 from eval.stages import EntailmentModel, entails
 from records import Document, UserError
 
-_NUMBERS = re.compile(rf"[ \t]*\[({CITED})\]")
+_NUMBERS = re.compile(rf"(?<![ \t])[ \t]*\[({CITED})\]")
 # The numbers with the blank that they leave before a full stop or comma: "in 1915 [1] ."
-_MARKS = re.compile(rf"(?:[ \t]*\[{CITED}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
+_MARKS = re.compile(rf"(?<![ \t])(?:[ \t]*\[{CITED}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
 # "… in 1915. [1][2] She": the numbers belong to the sentence before them.
 _BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITED}\])+)(?=\s|$)")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")

@@ -103,11 +103,12 @@ def posterior_measures(
     """
     texts = [of_one_text(own) for own in documents]
     having = [row for row, own in enumerate(texts) if own]
-    found: dict[str, Value] = {}
-    for name in _ALONE if having else ():
-        column = np.array([texts[row][name] for row in having])
-        of = [topics[row] for row in having]
-        found[name] = _interval(lambda rows, own=column: float(own[rows].mean()), of, seed)
+    columns = {name: np.array([texts[row][name] for row in having]) for name in _ALONE}
+    found = _intervals(
+        lambda rows: {name: float(own[rows].mean()) for name, own in columns.items()},
+        [topics[row] for row in having],
+        seed,
+    )
     judged = [
         (p, claim.label == "S", topic)
         for own, topic in zip(documents, topics, strict=True)
@@ -117,8 +118,8 @@ def posterior_measures(
     if judged:
         p, true, of = (list(column) for column in zip(*judged, strict=True))
         p, true = np.array(p), np.array(true, dtype=float)
-        found["brier"] = _interval(
-            lambda rows: float(np.mean((p[rows] - true[rows]) ** 2)), of, seed
+        found |= _intervals(
+            lambda rows: {"brier": float(np.mean((p[rows] - true[rows]) ** 2))}, of, seed
         )
         # Claims drawn several times make any ECE larger, so that an interval of draws would lie
         # above the value.
@@ -134,6 +135,10 @@ _ALONE: dict[str, Callable[[np.ndarray], float]] = {
 }
 
 
-def _interval(measure: Callable[[np.ndarray], float], topics: Sequence[str], seed: int) -> Value:
-    found = bootstrap(lambda rows: {"value": measure(rows)}, topics, seed=seed)["value"]
-    return found["value"], found["ci95"], len(set(topics))
+def _intervals(
+    measures: Callable[[np.ndarray], dict[str, float]], topics: Sequence[str], seed: int
+) -> dict[str, Value]:
+    """Values by name, all of the same draws; none of no topic."""
+    found = bootstrap(measures, topics, seed=seed) if topics else {}
+    n = len(set(topics))
+    return {name: (own["value"], own["ci95"], n) for name, own in found.items()}

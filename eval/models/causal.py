@@ -124,7 +124,12 @@ class CausalLM:
             return load_causal(str(self.checkpoint), dtype=self.dtype)
         base = self.component.base
         # Merged in float32, so that a bfloat16 base does not swallow small updates.
-        model = load_causal(base["id"], base.get("revision"), torch.float32)
+        try:
+            model = load_causal(base["id"], base.get("revision"), torch.float32)
+        except UNLOADABLE as error:
+            raise UserError(
+                f"{self.checkpoint}: its base {base['id']} cannot be loaded ({first_line(error)})"
+            ) from None
         try:
             return PeftModel.from_pretrained(model, self.checkpoint).merge_and_unload()
         except (*UNLOADABLE, RuntimeError) as error:

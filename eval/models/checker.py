@@ -210,17 +210,26 @@ class Checker(Engine):
         return [Row(self._features(chunk, claim)) for chunk, claim in inputs]
 
     def _features(self, chunk: str, claim: str) -> dict[str, list[int]]:
+        spans = None
         while True:
             texts = ([chunk], [claim]) if self.segments else ([self._text(chunk, claim)],)
             encoded = self._tokenizer(*texts, verbose=False)
             excess = len(encoded["input_ids"][0]) - self._longest
             if excess <= 0 or not chunk:
                 break
-            chunk = chunk[:-excess]  # a token has one character at least
+            # A character may be several tokens, of which each has its whole span.
+            spans = spans or self._spans(chunk)
+            del spans[-excess:]
+            chunk = chunk[: spans[-1][1]] if spans else ""
         features = {name: ids[: self._longest] for name, ids in row_features(encoded, 0).items()}
         if self._seq2seq:
             features["decoder_input_ids"] = [self._config.decoder_start_token_id]
         return features
+
+    def _spans(self, chunk: str) -> list[tuple[int, int]]:
+        """Start and end of each token of a chunk."""
+        how = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        return self._tokenizer(chunk, **how)["offset_mapping"]
 
     def _text(self, chunk: str, claim: str) -> str:
         """Document and claim in one text."""

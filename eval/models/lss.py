@@ -13,6 +13,7 @@ from components.overlap import new_words
 from components.windows import chunks_of
 from components.words import join_words, project, split_words
 from records import UserError
+from records.given import class_of, kind_of, one_each
 
 
 class Subsequence(NamedTuple):
@@ -30,6 +31,28 @@ class LssModel(Protocol):
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """One answer a (claim, reference) pair; ``None`` where there is none."""
+
+
+def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence | None]:
+    """What an engine, also one of a user's own, says of (claim, reference) pairs.
+
+    Raises:
+        UserError: not one answer a pair, or one that keeps of other words than the claim's.
+    """
+    who = f"{class_of(engine)}.subsequences"
+    found = one_each(who, engine.subsequences(pairs), pairs, "pair")
+    for (claim, _), one in zip(pairs, found, strict=True):
+        if one is not None and not isinstance(one, Subsequence):
+            raise UserError(
+                f"{who}: gave {kind_of(one)} for the claim {claim!r:.60}; give a Subsequence, or "
+                "None where there is none"
+            )
+        if one is not None and one.keep is not None and len(one.keep) != len(split_words(claim)):
+            raise UserError(
+                f"{who}: keeps of {len(one.keep)} words for the claim {claim!r:.60}; give a bool "
+                f"for each of its {len(split_words(claim))} words"
+            )
+    return found
 
 
 class InWindows:
@@ -61,7 +84,7 @@ class InWindows:
         """One answer a (claim, reference) pair; ``None`` where one of its windows has none."""
         windows = chunks_of((reference for _, reference in pairs), self.chunk_words)
         asked = [(c, w) for (c, _), own in zip(pairs, windows, strict=True) for w in own]
-        answers = iter(self.lss.subsequences(asked))
+        answers = iter(subsequences_of(self.lss, asked))
         return [
             _united(claim, [next(answers) for _ in own])
             for (claim, _), own in zip(pairs, windows, strict=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 
 # [Supported], ###Supported###; closing marks may open the next one.
-_MARKED = re.compile(r"\[([^\[\]]*)\]|#{2,}([^#\n]+)(?=#{2})")
+_MARKED = re.compile(r"\[([^\[\]]*)\]|(?<!#)#{2,}+([^#\n]+)(?=#{2})")
 _LATEX_TEXT = re.compile(r"\\(?:text|math)\w*\{([^{}]*)\}")
 _LATEX_BOX = re.compile(r"\\f?boxed\{([^{}]*)\}")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")

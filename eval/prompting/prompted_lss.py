@@ -23,11 +23,13 @@ from eval.prompting.prompts import Prompt
 
 _PROMPT = Path(__file__).with_suffix(".jinja")
 _LABEL = re.compile(
-    r"^[#\s]*(?:\*\*)?(?:output|answer)(?:\*\*)?\s*(?::(?:\*\*)?|$)", re.IGNORECASE | re.MULTILINE
+    r"^(?:[^\S\n]|#)*(?:\*\*)?(?:output|answer)(?:\*\*)?\s*(?::(?:\*\*)?|$)",
+    re.IGNORECASE | re.MULTILINE,
 )
 # What a model writes behind its answer: the next example, its reasons.
 _BEHIND = re.compile(
-    r"\n\s*\**(?:reference|claim|explanation|reason(?:ing)?|rationale|note)\**\s*:", re.IGNORECASE
+    r"\n[^\S\n]*\**(?:reference|claim|explanation|reason(?:ing)?|rationale|note)\**\s*:",
+    re.IGNORECASE,
 )
 _ECHO = re.compile(r"\s*\**(?:reference|claim)\**\s*:", re.IGNORECASE)
 _FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)

@@ -26,7 +26,9 @@ from records import UserError
 _PROMPT = Path(__file__).with_suffix(".jinja")
 _LABELS = {label: label for label in RELATIONS}
 # The prompt's own lead, which some models repeat.
-_LEAD = re.compile(r"^[\s*]*(?:output|relation(?:ship)?)[\s*]*:", re.IGNORECASE | re.MULTILINE)
+_LEAD = re.compile(
+    r"^(?:[^\S\n]|\*)*(?:output|relation(?:ship)?)[\s*]*:", re.IGNORECASE | re.MULTILINE
+)
 
 
 class PromptedRelations:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, TemplateError
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
 
 from eval.models.chat import Message
 from records import UserError, sha256_text
 
 _ROLE = re.compile(r"^=== (system|user|assistant)[ \t]*\n", re.MULTILINE)
-_JINJA = Environment(
+# In a sandbox: a prompt comes with other people's data, and a template could run their code.
+_JINJA = SandboxedEnvironment(
     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
 )
 

@@ -22,6 +22,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from records.errors import printable
+
 STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
 ORANGE, BLUE, GREEN, GREY = "#D55E00", "#0072B2", "#009E73", "#7A7A7A"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", GREY, "#222222")
@@ -86,7 +88,7 @@ def new_axes(width: float, ylabel: str) -> tuple[Figure, Axes]:
 
 def plain_label(text: str) -> str:
     """A label in one line, whose dollar signs start no formula."""
-    return " ".join(text.split()).replace("$", r"\$")
+    return " ".join(printable(text).split()).replace("$", r"\$")
 
 
 def as_svg(
@@ -111,7 +113,9 @@ def written(figure: Figure, hints: Mapping[str, str] | None = None) -> str:
     FigureCanvasSVG(figure).print_figure(out, format="svg", bbox_inches="tight", metadata=nothing)
     svg = out.getvalue()
     for name, text in (hints or {}).items():
-        svg = svg.replace(f'<g id="{name}">', f'<g id="{name}"><title>{escape(text)}</title>', 1)
+        svg = svg.replace(
+            f'<g id="{name}">', f'<g id="{name}"><title>{escape(printable(text))}</title>', 1
+        )
     return svg
 
 

@@ -125,7 +125,13 @@ def write_tables_and_figures(page: Page, file: ResultFile, folder: Path) -> dict
 
 
 def _write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files, and delete those of a run with other options."""
+    """Write files, and delete those of a run with other options.
+
+    Raises:
+        UserError: the folder is a link, as one in another's run may be to files of the user's own.
+    """
+    if folder.is_symlink():
+        raise UserError(f"{folder}: a link, whose files would be deleted; remove the link")
     for old in folder.glob("*"):
         if old.name not in files and old.suffix in {".svg", ".csv", ".tex"}:
             old.unlink()

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from eval.report.tables import Cell, TextTable, cell, number
 from records import Result, ResultFile
+from records.errors import printable
 
 MOST_FIGURES = 4  # a run's in the list
 # What a run is known by: the first of these that it has, or else its first metric.
@@ -92,13 +93,6 @@ def side_by_side(one: ResultFile, other: ResultFile) -> list[TextTable]:
     )
     head = [*(KEYS[i].capitalize() for i in shown), "A", "B", "A − B"]
     return [TextTable("Results", note, head, rows), _what_differs(one, other)]
-
-
-def printable(text: str) -> str:
-    """A text that moves no cursor and can be written as UTF-8."""
-    return "".join(
-        c if c.isprintable() or c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
 
 
 def _headline(results: Sequence[Result], picked: dict[str, str]) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 import bm25s
 import numpy as np
 import Stemmer
 
+from components.words import INSIDE, composed
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, read_records, sha256_file
 
@@ -84,10 +84,11 @@ class BM25(SearchRetriever):
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
     """The stems of each text, without stop words."""
-    # A letter and its accent in one character: bm25s ends a word at an accent that stands alone.
-    whole = [normalize("NFC", text) for text in texts]
-    stemmer = Stemmer.Stemmer("english")
-    return bm25s.tokenize(whole, stopwords="en", stemmer=stemmer, return_ids=False, **_QUIET)
+    whole = [composed(text) for text in texts]
+    how = {"token_pattern": _TOKEN, "stopwords": "en", "stemmer": Stemmer.Stemmer("english")}
+    return bm25s.tokenize(whole, **how, return_ids=False, **_QUIET)
 
 
+# bm25s's own, a word of two characters at least, ends a word at a mark on a letter.
+_TOKEN = rf"\w[\w{INSIDE}]+"
 _QUIET = {"show_progress": False}

@@ -30,6 +30,7 @@ from transformers.utils import logging
 from components.base import resolve_base
 from components.overlap import stem_shares
 from eval.models.engine import pick_device, present
+from eval.models.hub import positions
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, read_records, sha256_file, sha256_text
@@ -37,6 +38,7 @@ from records.errors import first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from transformers import PreTrainedModel
 
 # Passages that are encoded and written together: what a killed run loses at most.
 CHUNK = 2048
@@ -46,7 +48,7 @@ QUERIES = 256
 
 _FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 # What is no lines of JSON, or packed, and is read whole.
-_WHOLE = {".csv", ".tsv", ".parquet", ".gz", ".json"}
+_WHOLE = {".csv", ".tsv", ".txt", ".parquet", ".gz", ".json", ".score"}
 
 
 class SentenceEncoder:
@@ -61,7 +63,7 @@ class SentenceEncoder:
 
     Raises:
         UserError: the model cannot be loaded, or its weights are not there as safetensors; or a
-            number below 1.
+            number below 1, or ``max_length`` above what it has places for.
     """
 
     def __init__(
@@ -90,8 +92,9 @@ class SentenceEncoder:
     @cached_property
     def max_length(self) -> int:
         """Tokens of a text; the rest is not read."""
-        file = self.folder / "sentence_bert_config.json"
-        settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        # Models of older versions have it beside their weights, under their own kind's name.
+        file = next(iter(sorted(self.folder.rglob("sentence_*_config.json"))), None)
+        settings = json.loads(file.read_text(encoding="utf-8")) if file else {}
         return self._length or settings.get("max_seq_length") or 512
 
     @cached_property
@@ -130,8 +133,18 @@ class SentenceEncoder:
         except (OSError, ValueError, TypeError, ImportError, AttributeError) as error:
             reason = first_line(error)
             raise UserError(f"{self.model}: the model cannot be loaded ({reason})") from None
-        model.max_seq_length = self.max_length
+        model.max_seq_length = self._fitting(getattr(model[0], "auto_model", None))
         return model.float()
+
+    def _fitting(self, encoder: PreTrainedModel | None) -> int:
+        """Tokens of a text, as far as the model has places for them; T5 counts none."""
+        config = getattr(encoder, "config", None)
+        if not getattr(config, "max_position_embeddings", None):
+            return self.max_length
+        most = positions(config)
+        if self._length and self._length > most:
+            raise UserError(f"max_length: {self._length}; {self.model} takes {most} tokens at most")
+        return min(self.max_length, most)
 
 
 def directions(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
@@ -201,7 +214,9 @@ class PassageFile(Sequence[Passage]):
         except ValidationError:
             # It says which line is wrong, and how; a file of that size is worth the second look.
             read_records(self.path, Passage)
-            raise
+            raise UserError(
+                f"{self.path}: lines that end in no line feed (\\n); save it with one behind each"
+            ) from None
 
 
 class Hit(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eval.retrieve.search import by_id
-from records import Claim, Document, Passage
+from records import Claim, Document, Passage, UserError
 
 
 class Given:
@@ -19,9 +19,12 @@ class Given:
         """The claims with their contexts and the passages as given, each once.
 
         Raises:
-            UserError: two texts of a document's passages have the same id.
+            UserError: two texts of a document's passages have the same id, or a claim names one
+                that is not among them: it would be judged by the others.
         """
-        passages = [list(by_id(document.passages or []).values()) for document in documents]
+        passages = [_passages(document) for document in documents]
+        for document, mine, own in zip(documents, claims, passages, strict=True):
+            _check_contexts(document, mine, own)
         filled = [
             [
                 claim
@@ -32,3 +35,24 @@ class Given:
             for mine, own in zip(claims, passages, strict=True)
         ]
         return filled, passages
+
+
+def _passages(document: Document) -> list[Passage]:
+    try:
+        return list(by_id(document.passages or []).values())
+    except UserError as error:
+        raise UserError(f"document {document.id!r}: {error}") from None
+
+
+def _check_contexts(
+    document: Document, claims: Sequence[Claim], passages: Sequence[Passage]
+) -> None:
+    """See that claims name passages of their document, where it has any."""
+    known = {passage.id for passage in passages}
+    for claim in claims if known else ():
+        for name in claim.contexts or ():
+            if name not in known:
+                raise UserError(
+                    f"document {document.id!r}: claim {claim.id!r}: contexts: {name!r} is not "
+                    "among the document's passages; mend the id, or take it out"
+                )

@@ -19,6 +19,7 @@ from unicodedata import normalize
 
 from bm25s.stopwords import STOPWORDS_EN
 
+from components.words import WORD, composed
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError, sha256_file
@@ -34,7 +35,7 @@ WORDS = 190
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 _MARK = re.compile(r"</?s>")
-_TERM = re.compile(r"\w+")
+_TERM = re.compile(WORD)
 
 
 def plain_text(text: str) -> str:
@@ -273,7 +274,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _words(text: str) -> list[str]:
     """The words of a text as an index has them; an underscore is a space, as in a title."""
-    return _TERM.findall(normalize("NFC", text).replace("_", " "))
+    return _TERM.findall(composed(text).replace("_", " "))
 
 
 def telling_words(query: str) -> list[str]:

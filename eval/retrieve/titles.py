@@ -19,8 +19,8 @@ class PagesOfTitles:
     A text is written from a few passages, and judged by the whole pages that these are from
     (2402.05629, appendix C.1; in the released code ``factscore/retrieval.py``): the query is the
     name and the claim, and passages are ranked within their page. A claim's ``contexts`` hold the
-    best of the first title, then those of the next. A title that the file does not have keeps the
-    document's own passages; they have no ``source`` of ours.
+    best of the first title, then those of the next. A title that the file does not have, or has
+    no text for, keeps the document's own passages; they have no ``source`` of ours.
 
     Args:
         path: SQLite file with the table ``documents(title, text)``, of the snapshot that the
@@ -102,9 +102,9 @@ class PagesOfTitles:
         found: dict[str, list[Passage]] = {}
         for passage in document.passages or []:
             own = self.knowledge.resolve(passage.title) if passage.title else None
-            if own is None:
+            page = self.knowledge.passages(own) if own else []
+            if not page:  # no such title, or an empty page
                 found.setdefault(passage.title or passage.id, []).append(passage)
             elif own not in found:
-                named = {"source": self.path.name}
-                found[own] = [p.model_copy(update=named) for p in self.knowledge.passages(own)]
+                found[own] = [p.model_copy(update={"source": self.path.name}) for p in page]
         return list(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +15,21 @@ from records import Claim, Document, Passage, SourcePrior, UserError, read_recor
 # What a passage's source is: its field ``source``, its title, or the host of its address.
 By = Literal["source", "title", "host"]
 
+# A copy in the Wayback Machine, as most addresses of AVeriTeC are, is of the site that it copies.
+_COPY = re.compile(r"https?://web\.archive\.org/web/\w+/(?=https?://)", re.IGNORECASE)
+
+
+def _copied(url: str) -> str:
+    """The address of what a copy is of; one that is no copy as it is."""
+    copy = _COPY.match(url)
+    return url[copy.end() :] if copy else url
+
 
 def source_of(passage: Passage, by: By) -> str:
     """The name of a passage's source; empty where it has none, or an address that is none."""
     if by == "host":
         try:
-            host = urlsplit(passage.url or "").hostname
+            host = urlsplit(_copied(passage.url or "")).hostname
         except ValueError:  # brackets of no IPv6 address
             host = None
         return (host or "").removeprefix("www.")

@@ -100,8 +100,7 @@ def titles_found(wiki: MediaWiki, query: str, most: int) -> list[str]:
         "srlimit": most,
         "srprop": "",
     }
-    found = wiki.ask(params, "search").get("query", {}).get("search", ())
-    return [hit["title"] for hit in found]
+    return [hit["title"] for hit in wiki.ask(params, "search")["query"]["search"]]
 
 
 def article_text(extract: str) -> str:

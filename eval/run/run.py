@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from functools import partial
@@ -43,6 +43,7 @@ R = TypeVar("R", bound=BaseModel)
 CHUNK = 128
 _NAMED = 3  # options and files in which another configuration differs that a message names
 _USAGE = "usage of the documents from "
+_LAST_ROW = b'"usage": '  # in the last row of a chunk, and in few others
 
 
 class Run:
@@ -124,12 +125,7 @@ class Run:
     def done(self, part: str) -> set[str]:
         """Ids of what a killed run had done of a part; reads its journal and changes nothing."""
         path = self._journal(part)
-        if not path.is_file():
-            return set()
-        # As bytes: the line that a kill tore may end within a character.
-        with open(path, "rb") as journal:
-            rows = (line for line in journal if line.endswith(b"\n"))
-            return {i for row in map(json.loads, rows) for i in row.get("documents", [])}
+        return {i for own, _ in _chunks(path) for i in own} if path.is_file() else set()
 
     def documents(
         self,
@@ -172,7 +168,8 @@ class Run:
                 done.append(rows)
                 bar.update(len(rows) - 1)
             bar.close()
-            return [record.model_validate(done.done[d.id]["done"]) for d in documents]
+            # Popped: a row and its record take a few times the file's size each.
+            return [record.model_validate(done.done.pop(d.id)["done"]) for d in documents]
 
     def _each(
         self, work: Callable[[Sequence[Any]], Sequence[BaseModel]], chunks: Sequence[Sequence[Any]]
@@ -217,8 +214,7 @@ class Run:
         """
         chunks = []
         for journal in self._journals():
-            with JsonlAppender(journal, key="id") as done:
-                chunks += [row["usage"] for row in done.done.values() if "usage" in row]
+            chunks += [used for _, used in _chunks(journal)]
         rows: dict[str, dict] = {}
         for place, model in enumerate(writers(self.held)):
             used: Counter[str] = Counter()
@@ -273,6 +269,37 @@ class Run:
         torn = [path for folder in folders for path in torn_files(folder)]
         for path in {*torn, *self._journals()}:
             path.unlink()
+
+
+def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
+    """See that no two documents of a file have the same id.
+
+    Args:
+        path: of the file.
+        numbered: the documents, each behind its number in the file.
+
+    Raises:
+        UserError: two have it.
+    """
+    seen: dict[str, int] = {}
+    for number, document in numbered:
+        first = seen.setdefault(document.id, number)
+        if first != number:
+            raise UserError(
+                f"{path}: documents {first} and {number}: id: both have {document.id!r}; give each "
+                "its own, or leave the field out"
+            )
+
+
+def _chunks(journal: Path) -> list[tuple[list[str], list[dict]]]:
+    """Ids and usage of each chunk in a journal, which is not kept in memory beside them."""
+    found = {}
+    # As bytes: the line that a kill tore may end within a character.
+    with open(journal, "rb") as lines:
+        for line in lines:
+            if _LAST_ROW in line and line.endswith(b"\n") and "usage" in (row := json.loads(line)):
+                found[row["id"]] = row["documents"], row["usage"]
+    return list(found.values())
 
 
 def journal_rows(

@@ -24,6 +24,6 @@ def used(row: dict[str, Any]) -> str:
 
 
 def model_name(identity: dict[str, Any]) -> str:
-    """What a language model's identity calls it."""
-    model = identity.get("model", "")
+    """What a language model's identity calls it; all of it where a user's backend has no name."""
+    model = identity.get("model", identity)
     return str(model.get("id", model) if isinstance(model, dict) else model)

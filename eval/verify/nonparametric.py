@@ -22,7 +22,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from components.base import load_tokenizer
 from components.encoding import batches_by_length, pad
 from eval.models.engine import Engine
-from eval.models.hub import load_whole, named
+from eval.models.hub import load_whole, named, positions
 from eval.verify.claim_by_claim import Asked, ClaimByClaim
 from records import Claim, Passage, UserError, Verdict
 
@@ -221,7 +221,12 @@ class NP(ClaimByClaim, Engine):
     @cached_property
     def _model(self) -> PreTrainedModel:
         # A pooler, which language models are saved without, reads no single token.
-        return load_whole(AutoModel, self.model, self.device, optional="pooler")
+        loaded = load_whole(AutoModel, self.model, self.device, optional="pooler")
+        if self.max_length > (most := positions(loaded.config)):
+            raise UserError(
+                f"max_length: {self.max_length}; {self.model} takes {most} tokens at most"
+            )
+        return loaded
 
 
 def _may_be_masked(text: str, start: int, end: int) -> bool:

@@ -12,7 +12,7 @@ from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from components.encoding import Pair
 from components.words import Word, project, split_words
-from eval.models.lss import LssModel, Subsequence
+from eval.models.lss import LssModel, Subsequence, subsequences_of
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 
@@ -63,7 +63,7 @@ class SupportedShare(ByPassage):
 
     def answers(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the passages support of the claims."""
-        return self.lss.subsequences([(claim, reference) for reference, claim in pairs])
+        return subsequences_of(self.lss, [(claim, reference) for reference, claim in pairs])
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Subsequence | None]

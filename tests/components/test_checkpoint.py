@@ -1,6 +1,7 @@
 """The checkpoint contract: what a folder must hold, and how it is refused."""
 
 import json
+import math
 
 import pytest
 
@@ -77,6 +78,14 @@ def test_a_relation_model_has_the_three_relations(folder):
         read_component(folder)
 
 
+def test_a_config_that_wants_code_of_its_own_is_refused(folder):
+    code = {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}
+    (folder / "config.json").write_text(json.dumps(code))
+    (folder / "own.py").write_text("raise SystemExit('it ran')")
+    with pytest.raises(UserError, match=r"its config\.json cannot be used"):
+        read_component(folder)
+
+
 def test_weights_must_be_there(folder):
     (folder / "model.safetensors").unlink()
     with pytest.raises(UserError, match="no weights"):
@@ -90,7 +99,14 @@ def test_another_component_is_refused(folder):
 
 @pytest.mark.parametrize(
     ("changes", "field"),
-    [({"temperature": 0}, "temperature"), ({"max_lenght": 3}, "max_lenght")],
+    [
+        ({"temperature": 0}, "temperature"),
+        ({"temperature": math.inf}, "temperature"),
+        ({"shift": math.nan}, "shift"),
+        ({"max_length": 10**30}, "max_length"),
+        ({"max_lenght": 3}, "max_lenght"),
+        ({"architecture": "causal_lora", "base": {}}, r"base\.id"),
+    ],
 )
 def test_a_bad_field_is_named(folder, changes, field):
     rewrite(folder, **changes)

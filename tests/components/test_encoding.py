@@ -6,6 +6,7 @@ from transformers import PreTrainedTokenizerFast
 
 from components.encoding import (
     batches_by_length,
+    encode_completion,
     encode_pairs,
     encode_words,
     fill_prompt,
@@ -13,6 +14,7 @@ from components.encoding import (
     pad,
 )
 from components.words import split_words
+from records import UserError
 
 LONG = "she was a poet she was a poet she was a poet"
 PAIRS = [
@@ -85,3 +87,26 @@ def test_prompts_fill_names_and_leave_other_braces():
 def test_padding_left_and_right():
     assert pad([[1], [2, 3]], 0).tolist() == [[1, 0], [2, 3]]
     assert pad([[1], [2, 3]], 0, left=True).tolist() == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("template", ["{{ raise_exception('no') }}", "{{ ''.__class__.mro() }}"])
+def test_a_chat_template_that_refuses_or_leaves_its_sandbox_is_one_line(word_tokenizer, template):
+    tokenizer = word_tokenizer(pairs=False)
+    tokenizer.chat_template = template
+    with pytest.raises(UserError, match="its chat template refuses the prompt"):
+        encode_completion(tokenizer, "Ada", None, chat=True)
+
+
+def test_a_tokenizer_gets_so_many_pairs_at_a_time(word_tokenizer, monkeypatch):
+    tokenizer, sizes = word_tokenizer(pairs=True), []
+    together = encode_pairs(tokenizer, PAIRS, 12)
+    plain = type(tokenizer).__call__
+
+    def counted(self, texts, *others, **options):
+        sizes.append(len(texts))
+        return plain(self, texts, *others, **options)
+
+    monkeypatch.setattr(type(tokenizer), "__call__", counted)
+    monkeypatch.setattr("components.encoding._AT_ONCE", 2)
+    assert encode_pairs(tokenizer, PAIRS, 12) == together
+    assert max(sizes) == 2

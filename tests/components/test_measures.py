@@ -50,6 +50,21 @@ def test_relation_three_classes_and_two():
     assert two["ece"]["value"] == pytest.approx((0.2 + 0.2 + 0.1 + 0.6) / 4)
 
 
+def test_calibration_error_has_no_interval():
+    # Of these calibrated probabilities the draws' ECE is 0.07 to 0.13, and the true one 0.
+    random = np.random.default_rng(0)
+    p, other = random.random(300), random.random(300)
+    true = random.random(300) < p
+    soft = unli_measures(p, true * 1.0, range(300), resamples=20, against=other)
+    labels = ["entailment" if one else "not_entailment" for one in true]
+    three = [np.stack([one, 1 - one, 0 * one], axis=1) for one in (p, other)]
+    hard = relation_measures(three[0], labels, range(300), resamples=20, against=three[1])
+    for found in (soft, hard):
+        assert 0.02 < found["ece"]["value"] < 0.1
+        without = [name for name, measure in found.items() if measure["ci95"] is None]
+        assert without == ["ece", "ece_difference"]
+
+
 def test_calibration_error_has_equal_mass_bins():
     predicted = np.repeat([0.2, 0.8], 15)
     observed = np.repeat([0.2, 0.5], 15)
@@ -145,6 +160,12 @@ def test_lss_of_other_scripts_and_of_nothing():
     assert found["rouge_l_best"]["value"] == 1
     assert found["word_f1"]["value"] == pytest.approx(0.5)
     assert lss_measures([record], [""], resamples=0)["word_f1"]["value"] == pytest.approx(0.5)
+    # ROUGE sees no word of it, which is not to say that none is shared.
+    found = lss_measures(
+        [lss_example("Анна выиграла гонку", "Анна")], ["Анна выиграла"], resamples=0
+    )
+    assert found["rouge_l_best"]["value"] is found["rouge_l_mean"]["value"] is None
+    assert found["word_f1"]["value"] == pytest.approx(2 / 3)
 
 
 def test_lss_star_is_compared_with_lss_star():

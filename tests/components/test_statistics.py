@@ -42,6 +42,30 @@ def test_intervals_are_over_groups_not_rows():
     assert one == {"value": 0.5, "ci95": None}
 
 
+def test_what_rests_on_one_group_has_no_interval():
+    values = np.array([0.2, 0.4, 1.0, 0.0])
+
+    def statistics(rows):
+        first, rest = rows[rows == 0], rows[rows > 0]
+        one = values[first].mean() if len(first) else math.nan
+        other = values[rest].mean() if len(rest) else math.nan
+        return {"one": one, "other": other, "difference": one - other}
+
+    found = bootstrap(statistics, range(4))
+    assert found["one"] == {"value": 0.2, "ci95": None}
+    assert found["difference"]["value"] == pytest.approx(0.2 - 1.4 / 3)
+    assert found["difference"]["ci95"] is None
+    assert found["other"]["ci95"] == [0.0, 1.0]
+
+
+def test_groups_that_a_ratio_is_not_of_are_not_counted():
+    parts, wholes = np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0])
+    assert ratio(parts, wholes, "abc") == (0.5, None, 1)
+    two = np.array([2.0, 2.0, 0.0])
+    assert ratio(parts, two, "abc")[1:] == ((0.0, 0.5), 2)
+    assert ratio(parts, 0 * wholes, "abc") == (None, None, 0)
+
+
 def test_intervals_leave_out_a_fortieth_of_the_draws_on_each_side():
     values, draws = np.random.default_rng(0).normal(size=50), []
 
@@ -75,7 +99,7 @@ def test_ratios_have_the_intervals_of_the_bootstrap_in_any_order_of_rows():
     # Draws are of the names' order, which no hash changes from run to run.
     renamed = [f"{group}, renamed" for group in groups]
     assert ratio(parts, wholes, renamed).ci95 == pytest.approx(expected["ci95"])
-    assert ratio(parts, 0 * wholes, groups) == (None, None, found.n)
+    assert ratio(parts, 0 * wholes, groups) == (None, None, 0)
     assert ratio(parts, wholes, ["a"] * 60) == (found.value, None, 1)
     assert ratio(parts, wholes, groups, resamples=0) == (found.value, None, found.n)
 
@@ -219,3 +243,22 @@ def test_long_names_of_groups_take_their_own_room_only():
     tracemalloc.stop()
     assert found["rows"]["value"] == 502
     assert peak < 10 * 2**20  # an array of texts would take 300 MB
+
+
+def test_groups_are_drawn_whole_in_the_order_of_their_draw():
+    groups, drawn = [*"abcab", "c", "c"], []
+    bootstrap(lambda rows: {"rows": float(not drawn.append(rows.tolist()))}, groups, seed=3)
+    members, generator = [[0, 3], [1, 4], [2, 5, 6]], np.random.default_rng(3)
+    for rows in drawn[1:]:
+        assert rows == [row for group in generator.integers(0, 3, 3) for row in members[group]]
+
+
+def test_a_ratio_of_many_groups_is_drawn_in_blocks(monkeypatch):
+    values, groups = np.random.default_rng(0).random(600), [f"g{i}" for i in range(600)]
+    whole = ratio(values, np.ones(600), groups, seed=2)
+    monkeypatch.setattr("components.statistics._MOST_KEPT", 600 * 37)
+    tracemalloc.start()
+    assert ratio(values, np.ones(600), groups, seed=2) == whole
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20  # 1,000 draws at once take 14 MB

@@ -1,5 +1,7 @@
 """Words, subsequences, and the alignment of human LSS."""
 
+from unicodedata import normalize
+
 from components.words import align, is_subsequence, join_words, keep_targets, split_words
 from records import LssExample
 
@@ -15,6 +17,17 @@ def test_words_have_their_places_and_split_punctuation():
     assert all(CLAIM[w.start : w.end] == w.text for w in words)
     assert texts(CLAIM)[:6] == ["In", "2014", ",", '"', "Ann", '"']
     assert "didn't" in texts(CLAIM)
+
+
+def test_marks_and_joiners_belong_to_their_word():
+    hindi = "मैरी क्यूरी का जन्म हुआ।"
+    assert texts(hindi) == ["मैरी", "क्यूरी", "का", "जन्म", "हुआ", "।"]
+    assert texts("scien\u00adtist می\u200cخواهم") == ["scien\u00adtist", "می\u200cخواهم"]
+    composed = "Élise née à Orléans."
+    decomposed = normalize("NFD", composed)
+    assert texts(decomposed) == [normalize("NFD", word) for word in texts(composed)]
+    assert align(composed, split_words(decomposed), strict=True) == [True] * 5
+    assert is_subsequence("scientist", "scien\u00adtist")
 
 
 def test_joining_all_words_gives_the_text_back():

@@ -223,6 +223,14 @@ def test_verdicts_without_probabilities_are_scores_of_their_own(quick):
     assert value_of(file, "ece") is None
 
 
+def test_calibration_error_has_no_interval(quick):
+    file = run([row(f"0.{place}", place > 4, f"Ada {place}") for place in range(1, 9)])
+    known = {r.metric for r in file.results if r.assessor == "one" and r.ci95 is not None}
+    assert value_of(file, "ece")[0] is not None
+    assert "brier" in known
+    assert "ece" not in known
+
+
 def test_several_verdicts_of_an_assessor_are_several_assessors(quick):
     both = {"assessors": {"two": Oracle(("plain", "grouped"))}}
     file = run([row("0.9", 1, "A"), row("0.1", 0, "B")], **both)

@@ -632,6 +632,9 @@ def test_prompt_files(tmp_path):
         path.write_text(wrong)
         with pytest.raises(UserError, match=r"p\.jinja: .*; the fields are topic"):
             Prompt(path).messages(topic="x")
+    path.write_text("{{ topic.__class__.__mro__ }}{{ cycler.__init__.__globals__.os.getcwd() }}")
+    with pytest.raises(UserError, match="unsafe"):  # a stranger's prompt runs nothing
+        Prompt(path).messages(topic="x")
     path.write_text("{# 1 #}\nOf {{ topic }}.")
     assert Prompt(path).messages(topic="Ada") == [{"role": "user", "content": "Of Ada."}]
     path.write_text("Of {{ topic")

@@ -362,11 +362,18 @@ def test_lines_end_sentences_and_bullets_are_none():
     assert split_sentences(text) == ["Early life", "Ada sang.", "She left. Twice.", "Yes. She did."]
 
 
+def test_headings_and_fences_of_markdown_are_no_sentences():
+    text = "# Ada Roe\n\n### Early life\nAda sang.\n```python\nx = 1\n```\n#1 in Peru was her song."
+    assert split_sentences(text) == ["Ada sang.", "x = 1", "#1 in Peru was her song."]
+
+
 def test_citations_are_no_part_of_a_sentence():
     text = "Ada sang[1][2]. She left [3, 4-6]. In [1990] she died[citation needed]."
     claims = ["Ada sang.", "She left.", "In [1990] she died."]
     assert [c.text for c in Sentences()([document(text)])[0]] == claims
     assert without_citations(text) == " ".join(claims)
+    listed = "Facts\n[1] Ada sang\r\n[2] Ada left"
+    assert [c.text for c in Sentences()([document(listed)])[0]] == ["Facts", "Ada sang", "Ada left"]
 
 
 @pytest.mark.parametrize("generator", ["InstructGPT", "PerplexityAI"])

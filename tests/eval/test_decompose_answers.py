@@ -45,6 +45,18 @@ SHAPES = {
     "minus signs": (f"− {A}\n− {B}", [A, B]),
     "escaped numbers": (f"1\\. {A}\n2\\. {B}", [A, B]),
     "Chinese numbers": (f"1、{A}\n2、{B}", [A, B]),
+    "no blanks between words": (
+        "1.Ada Roe出生于华沙。\n2.她是物理学家。\n3.事实：\n4.彼女は生まれた。\n5.เธอเป็นนักฟิสิกส์",
+        ["Ada Roe出生于华沙。", "她是物理学家。", "彼女は生まれた。", "เธอเป็นนักฟิสิกส์"],
+    ),
+    "capitals beyond Z": (
+        f"-{A}\n-Élise sang.\n-„Ost“ is hers.",
+        [A, "Élise sang.", "„Ost“ is hers."],
+    ),
+    "capitals beyond Z in a line": (
+        "1. Она пела. 2. Её звали Ада.",
+        ["Она пела.", "Её звали Ада."],
+    ),
     "square brackets": (f"- [{A}]\n- [{B}]\n- (No further claims.)", [A, B]),
     "a colon within": ('- She wrote "The Facts: A Life".', ['She wrote "The Facts: A Life".']),
     "thoughts before": (

@@ -150,6 +150,33 @@ def test_what_is_no_model_or_no_safetensors_is_refused(gtr, save_bert, word_toke
         SentenceEncoder(str(pickled), device="cpu").encode(["ada"])
 
 
+def test_no_text_is_longer_than_the_model_has_places_for(save_bert, word_tokenizer):
+    folder = save_bert(BertModel, word_tokenizer(pairs=True), max_position_embeddings=16)
+    long = "ada wrote " * 40
+    cut, *asked = (SentenceEncoder(str(folder), max_length=n, device="cpu") for n in (16, None, 17))
+    np.testing.assert_array_equal(asked[0].encode([long]), cut.encode([long]))
+    with pytest.raises(UserError, match=r"max_length: 17; .* takes 16 tokens at most"):
+        asked[1].encode([long])
+
+
+def test_the_settings_of_an_older_model_are_read(save_bert, word_tokenizer, tmp_path):
+    made = save_bert(BertModel, word_tokenizer(pairs=True))
+    write_modules(made, "mean_tokens")
+    folder = tmp_path / "old"
+    inner = folder / "0_Transformer"
+    shutil.copytree(made, inner)
+    for name in ("modules.json", "1_Pooling"):
+        shutil.move(inner / name, folder / name)
+    (inner / "sentence_bert_config.json").rename(inner / "sentence_roberta_config.json")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = inner.name
+    put(folder / "modules.json", modules)
+    texts = ["ada wrote the first program . " * 4]
+    encoders = [SentenceEncoder(str(one), device="cpu") for one in (folder, made)]
+    assert [one.max_length for one in encoders] == [12, 12]
+    np.testing.assert_array_equal(*(one.encode(texts) for one in encoders))
+
+
 def test_a_models_own_prompt_is_not_put_before_texts(gtr, tmp_path):
     folder = tmp_path / "prompted"
     shutil.copytree(gtr, folder)
@@ -326,6 +353,10 @@ def test_faulty_passages_are_named(tmp_path, plain):
     path.write_text('{"id": "a", "text": "x"}\n{"id": "b"}\n', encoding="utf-8")
     with pytest.raises(BadInput, match=r"bad\.jsonl:2: text"):
         list(PassageFile(path))
+    old = tmp_path / "old.jsonl"  # as a Macintosh once ended its lines
+    old.write_bytes(b'{"id": "a", "text": "x"}\r{"id": "b", "text": "y"}\r')
+    with pytest.raises(UserError, match=r"old\.jsonl: lines that end in no line feed"):
+        list(PassageFile(old))
     with pytest.raises(UserError, match="no such file"):
         PassageFile(tmp_path / "absent.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n", encoding="utf-8")
@@ -337,7 +368,9 @@ def test_faulty_passages_are_named(tmp_path, plain):
     ("name", "text"),
     [
         ("passages.tsv", "id\ttitle\ttext\n1\tada\tada wrote\n2\the\the was\n"),
+        ("passages.txt", "id\ttitle\ttext\n1\tada\tada wrote\n2\the\the was\n"),
         ("passages.json", '[\n{"id": "1", "text": "ada wrote"},\n{"id": "2", "text": "he was"}]'),
+        ("passages.score", '[{"id": "1", "text": "ada wrote"}, {"id": "2", "text": "he was"}]'),
     ],
 )
 def test_a_table_or_a_list_of_passages_will_do(plain, tmp_path, name, text):

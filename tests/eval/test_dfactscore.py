@@ -12,6 +12,7 @@ from components.overlap import stems
 from eval.decompose.given import Given
 from eval.pipeline import Pipeline
 from eval.stages import Selection
+from eval.verify.claim_by_claim import ClaimByClaim
 from eval.verify.dfactscore.grouping import in_order
 from eval.verify.dfactscore.linking import linked_alone, linked_groups
 from eval.verify.dfactscore.local_groups import LocalGroups, aligned
@@ -77,6 +78,11 @@ PAINTER = "Ida Holm was a Danish painter born in 1874. She painted ships."
         ("Her daughter, Eva Holm, won two medals.", "000"),
         ("Ida Holm, a Norwegian artist born in 1874, won two medals.", "000"),
         ("Holm, a Norwegian swimmer, won two medals.", "000"),
+        # A number that counts something else than people of the name.
+        ("A third woman named Ida Holm won two medals.", "001"),
+        ("Ida Holm was the second woman to win two medals.", "000"),
+        ("After the Second World War, Ida Holm won two medals.", "000"),
+        ("She was the second daughter of Ida Holm and won two medals.", "000"),
         ("The aunt of Ida Holm, a Norwegian swimmer, won two medals.", "000"),
     ],
 )
@@ -99,6 +105,11 @@ def test_sentences_without_a_name_follow_the_person_at_hand():
     assert groups_of(back, "Holm painted.", "Holmberg is a judge.", "Holm sold well.") == "012"
     assert groups_of("", *claims[:2]) == "00"
     assert aligned([], ["One sentence."]) == []
+
+
+def test_a_long_text_is_aligned_with_itself():
+    sentences = [f"w{i} w{i // 2} w{i % 7} common." for i in range(1500)]
+    assert aligned(sentences, sentences) == list(range(1500))
 
 
 def test_doubtful_places_are_split_by_claims_that_contradict_each_other():
@@ -307,6 +318,20 @@ def test_what_cannot_be_judged_fails_with_its_reason():
     found = DFActScore(Words(), LocalGroups())([document_of()], [[claim]], [other])[0]
     assert [v.label for v in found] == ["failed", "failed"]
     assert "its group's page" in found[1].reason
+
+
+def test_the_evidence_of_a_claim_is_of_a_title_that_was_asked_about():
+    class Never(ClaimByClaim):
+        assessor = "never"
+
+        def judge(self, asked):
+            return [self.verdict(one.claim, "not_supported") for one in asked]
+
+    pages = [Passage(id=name, title=name, text=f"{name}.") for name in ("Ada", "Eva")]
+    claim = Claim(id="a", text="Holm had wings.", contexts=["Eva"])
+    stage = DFActScore(Never(), LocalGroups(), retrieved=True)
+    (found,) = stage([document_of()], [[claim]], [pages])
+    assert next((v.name, v.evidence) for v in found) == ("independent", ["Eva"])
 
 
 def test_a_passage_without_a_title_is_a_page_of_its_own():

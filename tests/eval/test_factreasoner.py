@@ -336,8 +336,11 @@ def test_graphs_are_written_for_other_solvers(tmp_path):
     assert [name.rsplit(".", 2)[0] for name in names] == [
         *("d%2F1.fr1", "d%2F1.fr1", "d%2F1.fr2", "d%2F1.fr3"),
     ]
+    named = document({"c": []}, [], "名" * 200)  # 1,800 characters as it stands in a file's name
+    stage([named], [named.claims], [named.passages])
+    assert len(list(tmp_path.glob("%E5*.uai"))) == 3
     p = {(v.name, v.claim): v.p for v in found}
-    for path in tmp_path.glob("*.uai"):
+    for path in tmp_path.glob("d*.uai"):
         told = json.loads(path.with_suffix(".json").read_text())
         (posterior,) = solve([read_uai(path)])
         of = dict(zip(told["variables"], posterior.p, strict=True))

@@ -439,3 +439,9 @@ def test_a_mistake_is_one_line(options, message):
     given = {"documents": {"a": "a.jsonl"}, "assessors": {"A": Script(A)}, "decompose": Given()}
     with pytest.raises(UserError, match=re.escape(message)):
         Experiment(**(given | options))
+
+
+def test_an_id_that_a_file_has_twice_is_named_with_its_file(sets):
+    write_jsonl("twice.jsonl", [document("one", ["S"], ["+w0"])] * 2)
+    with pytest.raises(UserError, match=r"^twice\.jsonl: documents 1 and 2: id: both have 'one'"):
+        experiment({"bios": "twice.jsonl"}).run(Path("run"), {})

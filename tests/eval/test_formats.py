@@ -238,8 +238,8 @@ def test_factreasoners_file_names_no_passage_that_it_does_not_hold(tmp_path):
     claims = [Claim(id="a", text="Ann ran.", contexts=["p", "gone"])]
     passages = [Passage(id="p", text="She ran.")]
     document = Document(id="1", topic="Ann", text="Ann ran.", claims=claims, passages=passages)
-    scored = Pipeline(Given(), [Known()], GivenPassages()).score([document])
-    (path,) = write_formats(scored, ["factreasoner"], tmp_path, 2)
+    own = Pipeline(Given(), [Known()], lambda documents, claims: (claims, [passages]))
+    (path,) = write_formats(own.score([document]), ["factreasoner"], tmp_path, 2)
     (read,) = read_records(path, Document)
     assert read.claims[0].contexts == ["p"]
 

@@ -236,6 +236,9 @@ def test_titles_with_the_words(tmp_path):
     assert knowledge.titles_with("Ann Lee", 1) == ["Ann Lee"]
     assert knowledge.titles_with("müller") == ["MÜLLER (Ann)"]
     assert knowledge.titles_with("mu\u0308ller_(Ann)") == ["MÜLLER (Ann)"]
+    devanagari = Knowledge(write(tmp_path / "hi.db", [("मीरा का कीर", "x")], index=False))
+    assert devanagari.titles_with("मीर") == [], "a word's vowels are not what stands between words"
+    assert devanagari.titles_with("मीरा") == ["मीरा का कीर"]
     assert knowledge.titles_with("%") == knowledge.titles_with("") == []
 
 

@@ -266,3 +266,20 @@ def test_a_difference_counts_what_failed_on_either_side(tmp_path) -> None:
 def test_options_that_cannot_be(options, named) -> None:
     with pytest.raises(UserError, match=named):
         LssGeneration(**options)
+
+
+def test_scripts_of_which_rouge_sees_nothing_have_no_rouge() -> None:
+    given = {"claim": "Анна выиграла гонку", "reference": "r"}
+    unlike = LssExample(**given, annotations=[{"lss": "Анна"}])
+    alike = LssExample(**given, annotations=[{"lss": "Анна"}, {"lss": "Анна выиграла"}])
+    known = ["Анна выиграла", "Анна"]
+    found = lss_generation_values.quality([unlike], known[:1], star=False, seed=0)
+    assert found["rouge_1_mean"]["value"] is None
+    assert found["bag_f1"]["value"] == pytest.approx(2 / 3)
+    # Nothing is nothing in any script.
+    nothing = LssExample(**given, annotations=[{"lss": ""}])
+    found = lss_generation_values.quality([nothing], known[:1], star=False, seed=0)
+    assert found["rouge_1_mean"]["value"] == 0
+    found = lss_generation_values.quality([alike], known[1:], star=False, seed=0)
+    assert found["rouge_1_mean"]["value"] is None
+    assert found["rouge_l_best"]["value"] == 1

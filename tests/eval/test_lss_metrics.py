@@ -17,6 +17,7 @@ from scipy.stats import pearsonr, spearmanr
 from components.measures import sentence_bleu_of
 from components.words import join_words, split_words
 from eval.commands import experiment
+from eval.experiments.lss.lss_generation import LssGeneration
 from eval.experiments.lss.lss_metrics import LssMetrics
 from eval.experiments.lss.lss_metrics_values import (
     LSS,
@@ -30,10 +31,11 @@ from eval.experiments.lss.lss_metrics_values import (
 )
 from eval.experiments.lss.lss_pairs import read_pairs
 from eval.models.encoder import LssTagger
-from eval.models.lss import InWindows, SharedWords, Subsequence
+from eval.models.lss import InWindows, SharedWords, Subsequence, subsequences_of
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
+from eval.verify.supported_share import SupportedShare
 from records import BadInput, UserError
 
 ROWS = [
@@ -169,7 +171,7 @@ class Shy:
             words = split_words(claim)
             keep = [place % 2 == 0 for place in range(len(words))]
             text = join_words(claim, words, keep)
-            found.append(None if "Byron" in claim else type("S", (), {"text": text, "keep": keep}))
+            found.append(None if "Byron" in claim else Subsequence(keep, text))
         return found
 
 
@@ -277,6 +279,35 @@ class Stars:
 
     def subsequences(self, pairs: Sequence[tuple[str, str]]) -> list[Subsequence]:
         return [Subsequence(None, reference) for _, reference in pairs]
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([None], "gave 1 entries for 2; give one a pair"),
+        ([Subsequence(None, "Ada"), Subsequence(None, "Ada"), None], "gave 3 entries for 2"),
+        (None, "gave None; give a list"),
+        ([None, "Ada"], "gave a str for the claim 'Byron was.*'; give a Subsequence"),
+        ([None, Subsequence([True], "Byron")], r"keeps of 1 words for .* each of its 2 words"),
+    ],
+)
+def test_an_engine_of_ones_own_gives_one_answer_a_pair_over_the_claims_words(
+    data: Path, tmp_path: Path, answers: object, said: str
+) -> None:
+    class Mine:
+        def subsequences(self, pairs: Sequence[tuple[str, str]]) -> list[Subsequence | None]:
+            return answers
+
+    with pytest.raises(UserError, match=rf"Mine\.subsequences: {said}"):
+        subsequences_of(Mine(), [("Ada", "x"), ("Byron was", "y")])
+    for asks in (
+        lambda: InWindows(Mine()).subsequences([("Ada", "x"), ("Byron was", "y")]),
+        lambda: SupportedShare(Mine()).answers([("x", "Ada"), ("y", "Byron was")]),
+        lambda: LssGeneration({"mine": Mine()}, [str(data)]).run(tmp_path / "generation", {}),
+        lambda: LssMetrics([str(data)], {"bleu": Bleu()}, {"mine": Mine()}).run(tmp_path / "m", {}),
+    ):
+        with pytest.raises(UserError, match=r"Mine\.subsequences: "):
+            asks()
 
 
 def test_windows_of_a_long_reference_are_united() -> None:

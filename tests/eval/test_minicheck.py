@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     BertForSequenceClassification,
+    PretrainedConfig,
+    PreTrainedTokenizerFast,
 )
 
 from components.base import load_tokenizer, random_t5
@@ -129,6 +132,22 @@ def test_a_document_that_is_too_long_loses_its_end_but_never_the_claim(classifie
     halves = Checker(str(classifier), chunk=60, max_length=128).relations([(one, CLAIM)])[0, 0]
     parts = [_by_hand(classifier, f"{part}[SEP]{CLAIM}") for part in one.split()]
     assert halves == pytest.approx(max(parts), abs=1e-5)
+
+
+def test_a_document_whose_characters_are_several_tokens_is_not_cut_to_nothing() -> None:
+    tokens = ["<pad>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    model = models.BPE(vocab={token: index for index, token in enumerate(tokens)}, merges=[])
+    by_bytes = Tokenizer(model)
+    by_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    by_bytes.decoder = decoders.ByteLevel()
+    checker = Checker("bytes", max_length=64)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=by_bytes, eos_token="</s>")
+    checker.__dict__.update(
+        _tokenizer=tokenizer, _config=PretrainedConfig(is_encoder_decoder=False)
+    )
+    found = tokenizer.decode(checker._features("居" * 500, "她出生")["input_ids"])
+    # 64 tokens: one between document and claim, nine of the claim, three a character.
+    assert found == "居" * 18 + "</s>她出生"
 
 
 def test_a_model_that_does_not_know_the_labels_is_refused(classifier: Path, t5: Path) -> None:

@@ -415,3 +415,11 @@ def test_engines_of_one_checkpoint_hold_one_model(relation):
     assert np.array_equal(first.relations(pairs), second.relations(pairs))
     assert first._model is second._model
     assert Entailment(relation, dtype="bfloat16")._model is not first._model
+
+
+def test_a_base_that_is_no_model_is_told_in_one_line(adversary, tmp_path):
+    folder = shutil.copytree(adversary, tmp_path / "own")
+    written = json.loads((folder / "component.json").read_text())
+    (folder / "component.json").write_text(json.dumps(written | {"base": {"id": str(tmp_path)}}))
+    with pytest.raises(UserError, match=rf"own: its base {tmp_path} cannot be loaded"):
+        CausalLM(folder).log_likelihoods([("", "ada")])

@@ -281,6 +281,25 @@ def test_a_defence_has_not_held_where_it_could_not_be_judged(config, last, said)
     assert said in OptimisePage().told(read_results("out/results.json"))
 
 
+def test_a_step_that_nobody_could_judge_is_no_sign_that_nothing_was_gained(config):
+    lost = [
+        row | {"claims": [claim | {"failed": "no list"} for claim in row["claims"]]}
+        for row in series(EMPTY, 20)
+    ]
+    write_jsonl("lost.jsonl", lost)
+    steps = {0: ["a0.jsonl"], 10: ["a0.jsonl"], 20: ["lost.jsonl"]}
+    run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
+    told = OptimisePage().told(read_results("out/results.json"))
+    assert "Whether training gained anything cannot be said: not every gain has an int" in told
+    assert "Whether not empty held cannot be said: not every gain with it has an interval" in told
+    report(["--run", "out"])
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    said = "no step is known to gain (+0.00 [+0.00, +0.00] at step 10), and not every step could be"
+    assert page.count(said) == 2
+    table = Path("out/tables.md").read_text(encoding="utf-8").split("## Factual precision")[1]
+    assert f"| labels | {EMPTY} | 20 | – (n = 0, 58 not judged)" in table
+
+
 def test_a_single_topic_shows_nothing(config, capsys):
     run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
     told = capsys.readouterr()

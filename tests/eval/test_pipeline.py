@@ -142,6 +142,13 @@ def test_an_accent_is_found_in_either_form_of_unicode(tmp_path):
     assert [[p.id for p in hits] for hits in found] == [["p"], ["p"], []]
 
 
+def test_a_word_is_found_whole_whatever_marks_it_has(tmp_path):
+    texts = {"a": "मीरा का जन्म", "b": "राम जनक", "c": "She was a scien\u00adtist."}
+    write_jsonl(tmp_path / "p.jsonl", [Passage(id=n, text=text) for n, text in texts.items()])
+    found = BM25(str(tmp_path / "p.jsonl")).search(["जन्म", "जन", "मीरा", "scientist"], 3)
+    assert [[p.id for p in hits] for hits in found] == [["a"], [], ["a"], ["c"]]
+
+
 def test_a_given_passage_counts_once_and_its_id_names_one_text():
     claims = [Claim(id="a", text="x"), Claim(id="b", text="y", contexts=["p1", "p1"])]
     twice = document("x", claims=claims, passages=[*PASSAGES, PASSAGES[0]])
@@ -149,8 +156,18 @@ def test_a_given_passage_counts_once_and_its_id_names_one_text():
     assert [p.id for p in scored.passages] == scored.claims[0].contexts == ["p1", "p2"]
     assert [hypothesis for _, hypothesis in model.pairs] == ["x", "x", "y"]
     other = PASSAGES[0].model_copy(update={"text": "Another text."})
-    with pytest.raises(UserError, match="'p1' names two texts"):
+    with pytest.raises(UserError, match="document 'd': passage id 'p1' names two texts"):
         Pipeline(Sentences(), [NLI(model)]).score([document("x.", passages=[*PASSAGES, other])])
+
+
+def test_a_claim_that_names_no_passage_of_its_document_is_not_judged_by_the_others():
+    claims = [Claim(id="a", text="x", contexts=["p2", "P1"])]
+    pipeline = Pipeline(Given(), [NLI(WordOverlap())])
+    with pytest.raises(UserError, match="document 'd': claim 'a': contexts: 'P1' is not among"):
+        pipeline.score([document("x", claims=claims, passages=PASSAGES)])
+    # Without passages there is nothing that it could be judged by.
+    (scored,) = pipeline.score([document("x", claims=claims)])
+    assert [v.label for v in scored.verdicts] == ["failed"]
 
 
 @pytest.mark.parametrize(

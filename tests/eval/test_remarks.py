@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_passages_that_are_not_read_or_not_of_the_topic_are_told(score):
     assert again == (0, before, said), "a finished run says the same"
 
 
+def test_a_title_fits_in_either_form_of_unicode_and_by_whole_words(score):
+    titles = {"a": "Élise", "b": "रामी"}
+    rows = [Passage(id=n, title=title, text=f"{title} मीरा") for n, title in titles.items()]
+    write_jsonl("marks.jsonl", rows)
+    read = ["--pipeline.retrieve", BM25, "--pipeline.retrieve.passages", "marks.jsonl"]
+    assert score([document("E\u0301lise"), document("रामी")], *read)[2] == []
+    _, _, (said,) = score([document("मीरा")], *read, output="other")
+    assert "'मीरा' by 'Élise'" in said or "'मीरा' by 'रामी'" in said
+
+
 def test_passages_that_are_read_are_no_doubt(score):
     own = document("Marie Curie", passages=[OWN.model_copy(update={"title": "Radium"})])
     assert score([own])[2] == []
@@ -69,6 +80,22 @@ def test_passages_that_are_read_are_no_doubt(score):
     wrapped += ["--pipeline.retrieve.retrieve", "eval.retrieve.given.Given"]
     assert score([own], *wrapped, output="wrapped")[2] == []
     assert score([document("Ann Lee (painter)")], *shelf(), output="shelf")[2] == []
+
+
+class Beginnings:
+    """A retriever of a user's own: the first words of what the documents bring."""
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        cut = [[p.model_copy(update={"text": p.text[:30]}) for p in d.passages] for d in documents]
+        seen = [[c.model_copy(update={"contexts": ["own"]}) for c in own] for own in claims]
+        return seen, cut
+
+
+def test_a_retriever_of_ones_own_may_read_what_documents_bring(score):
+    own = document("Marie Curie", passages=[OWN])
+    assert score([own], "--pipeline.retrieve", f"{__name__}.Beginnings")[2] == []
 
 
 def test_a_misspelt_field_is_told(score):

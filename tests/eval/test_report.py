@@ -3,6 +3,7 @@
 import csv
 import math
 from io import StringIO
+from xml.etree import ElementTree
 
 import pytest
 
@@ -18,6 +19,7 @@ from eval.report.comparison import (
     comparison_tables,
     summary,
 )
+from eval.report.figures import bars
 from eval.report.score import ScorePage
 from eval.report.table_files import latex_table, named_apart, table_csv
 from eval.report.tables import Cell, TextTable, as_csv, plain_table
@@ -345,3 +347,21 @@ def test_no_text_is_a_formula_and_numbers_stay_numbers():
 
 def test_names_of_files_are_plain_and_told_apart():
     assert named_apart(["A/../b", "a b", "", "…"]) == ["a_b", "a_b_2", "unnamed", "unnamed_2"]
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m", "a\0b", "\ufffe", "</text><script>", "$x_{"])
+def test_a_figure_is_one_whatever_its_names(name):
+    drawn = bars({name: [(0.5, (0.4, 0.6))]}, [name], "precision", {name: [name]})
+    elements = {one.tag.rpartition("}")[2] for one in ElementTree.fromstring(drawn).iter()}
+    assert "script" not in elements
+
+
+def test_files_behind_a_link_in_a_run_are_not_deleted(tmp_path):
+    theirs = [run_of(tmp_path / name, 1) for name in ("one", "two")]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/data.csv").write_text("a\n")
+    (theirs[0] / "comparison").mkdir()
+    (theirs[0] / "comparison/tables").symlink_to(tmp_path / "mine")
+    with pytest.raises(UserError, match="comparison/tables: a link"):
+        build_comparison(*theirs)
+    assert (tmp_path / "mine/data.csv").is_file()

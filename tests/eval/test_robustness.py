@@ -269,6 +269,13 @@ def test_files_that_share_ids_are_told_apart(here):
     assert [(d.id, d.text) for d in found] == [("0:1", "a"), ("1:1", "b")]
 
 
+def test_an_id_that_a_file_has_twice_is_named_as_it_stands_there(here):
+    row = {"id": "1", "topic": "Ann", "kind": "normal", "text": "x"}
+    write_jsonl("a.jsonl", [row | {"kind": "info"}, row, row | {"id": "2"}, row])
+    with pytest.raises(UserError, match=r"^a\.jsonl: documents 2 and 4: id: both have '1'; give"):
+        robustness({"normal": ["a.jsonl"]}).documents()
+
+
 def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(here):
     for name in "ab":
         rows = [{"id": "1", "topic": "Ann", "kind": "normal", "text": name}]

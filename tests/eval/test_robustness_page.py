@@ -243,8 +243,13 @@ def test_a_gain_without_an_interval_is_no_sign_that_there_is_none(tmp_path):
     assert "absent" not in found
     # One of two metrics could be judged.
     found = words_of([*rows_of("two", gains=(0.0, 0.0)), *nothing], tmp_path)
-    assert "The phenomenon is absent" in found
+    assert "As far as can be told, the phenomenon is absent" in found
     assert "nothing about defences; 1 of 2 gains cannot be told." in found
+    # The largest gain that is named is one that is told; a curve is one of more gains.
+    untold = [r.model_copy(update={"ci95": None}) for r in (*rows_of(), *curve_rows())]
+    found = words_of([*rows_of("two", gains=(0.0, 0.0)), *untold], tmp_path)
+    assert "no gain is above 0 (the largest is +0.00 [-0.05, +0.05], info texts under two)" in found
+    assert "nothing about defences; 4 of 5 gains cannot be told." in found
 
 
 def test_a_control_that_cannot_be_judged_does_not_fail_to_stop(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import tracemalloc
 from importlib import import_module
 
 import numpy as np
@@ -298,3 +299,21 @@ def test_what_the_terminal_shows():
     assert terminal.value(result()) == "0.500 n=1 failed=0"
     row = result(None).model_copy(update={"ci95": (0.1, 0.25)})
     assert terminal.value(row) == "– [0.100, 0.250] n=1 failed=0"
+
+
+def test_a_model_is_told_by_its_name_or_else_by_all_that_it_says_of_itself():
+    assert terminal.model_name({"model": {"id": "m", "revision": "r"}, "seed": 1}) == "m"
+    assert "echo" in terminal.model_name({"backend": "echo"}), "two without a name are told apart"
+
+
+def test_usage_does_not_hold_the_journal(tmp_path):
+    pipeline = Pipeline(Given(), [Labels()])
+    long = [d.model_copy(update={"text": "x" * 1_000_000}) for d in DOCUMENTS]
+    with Run("score", pipeline, {}, tmp_path) as run:
+        run.documents("scored", pipeline.score, long, Scored, chunk=2)
+        tracemalloc.start()
+        assert run.usage() == []
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert run.done("scored") == {document.id for document in long}
+    assert peak < 3 * 2**20  # a line, not the 5 MB of all

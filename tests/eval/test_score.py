@@ -281,3 +281,19 @@ def test_what_a_config_says_can_be_overridden_can(path, line, monkeypatch):
 
 def test_configs_say_what_can_be_overridden():
     assert len(OVERRIDES) > 10
+
+
+def test_names_in_documents_give_the_terminal_no_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"id": "d", "topic": "x", "kind": "\x1b[2Jnormal", "generator": "\x1b]52;c;aGk=\x07"}
+    claims = [Claim(id="a", text="x", label="S")]
+    write_jsonl("documents.jsonl", [Document(**names, text="x.", claims=claims)])
+    (tmp_path / "config.yaml").write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    arguments = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", "out"]
+    assert score_main(arguments) == 0
+    said = "".join(capsys.readouterr())
+    assert "�[2Jnormal" in said
+    assert not {"\x1b", "\x07"} & set(said)

@@ -185,8 +185,9 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(server, tmp_path):
 
 
 def test_the_key_goes_to_no_other_host(server):
-    server.faults.append((302, {"to": f"{server.url}/other"}))
-    assert serper(server, retries=0).search(["ada"], 3) == [None]
+    server.faults.append((302, {"to": f"{server.url}/other/{KEY}"}))
+    with pytest.raises(UserError, match=r"moved to http://.*/other/\*\*\*; give that address"):
+        serper(server, retries=0).search(["ada"], 3)
     assert len(server.asked) == 1
 
 
@@ -211,6 +212,7 @@ def test_queries_go_side_by_side_within_bounds(server):
     [
         ({"api_key_env": "a0f3c2"}, "not the key"),
         ({"base_url": "http://serper.example"}, "https address"),
+        ({"base_url": "https://[::1"}, "https address"),
         ({"base_url": "https://me:secret@serper.example"}, "holds a user"),
         ({"concurrency": 0}, "at least 1"),
         ({"k": 0}, "give at least 1"),

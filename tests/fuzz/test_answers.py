@@ -5,11 +5,15 @@
 
 import math
 import re
+import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from clients.markup import page_text
+from components.sentences import without_citations
 from data_builders.written.adversarial import paragraph
 from data_builders.written.attacks.times import (
     coarser,
@@ -23,6 +27,7 @@ from data_builders.written.corruption.corrupters import ToChange, paragraph_line
 from eval.decompose.answers import claims_in, restarts, statement_in
 from eval.decompose.by_sentence import Failed
 from eval.decompose.ud.tree import read_conllu
+from eval.metrics.citations import without_numbers
 from eval.models.chat import Answer, Token, as_answer
 from eval.prompting.labels_in_answers import (
     read_code_block,
@@ -226,3 +231,32 @@ def test_the_answers_are_read_by_someone_unless_the_model_refused(answer):
         *(read_groups(answer, FACTS), read_between_marks(answer), read_answer(answer, SENTENCE)),
     )
     assert any(reading is not None for reading in readings) != answer.startswith("I'm sorry")
+
+
+@pytest.fixture
+def ten_seconds() -> Iterator[None]:
+    """Ends a test whose own computing takes longer: what grows with a text's square takes hours."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 10)
+    yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
+
+
+@pytest.mark.usefixtures("ten_seconds")
+@pytest.mark.parametrize("run", [" ", "\t", "\n", "#", "* ", "#\n", '\\"'])
+def test_long_runs_of_one_sign_are_read(run: str) -> None:
+    """A model that repeats itself, or a page that was cut badly."""
+    answer = f"a{run * 60_000}!x"
+    readers = (true_or_false, yes_or_no, read_code_block, statement_in, paragraph)
+    for read in (*readers, without_citations, without_numbers, page_text):
+        read(answer)
+    read_label(answer, LABELS[1])
+    for opening in ("", "- Ann sang. ", '{"claims": ["Ann '):
+        claims_in(opening + answer, SENTENCE)
+    read_answer(answer, SENTENCE)
+    label_probability(answer, [Token(answer, -0.1)])

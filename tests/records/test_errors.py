@@ -122,6 +122,9 @@ AS_IT_IS = {
          "'Unly'; did you mean train.unli.Unli?"),
         ({"model": "Unly"}, "2: Unly: no class; give its path, such as package.module.Class"),
         ({"options": "lrr: 1"}, "2: train.unli.Unli has no option 'lrr'; did you mean lr?"),
+        # One that the class takes as ``**shared``
+        ({"options": "schedul: 1"}, "2: train.unli.Unli has no option 'schedul'; did you mean "
+         "schedule?"),
         ({"options": "lr: fast"}, "2: train.unli.Unli: lr: Expected a number. Got value: fast"),
         ({"options": "optimizer: {class_path: torch.optim.SGDD}"}, "2: torch.optim.SGDD: module "
          "'torch.optim' has no attribute 'SGDD'; did you mean torch.optim.SGD?"),
@@ -340,3 +343,13 @@ def test_a_reader_that_has_read_enough_is_no_defect():
         run.stdout.close()
         assert run.stderr.read() == b""
     assert run.returncode == 1
+
+
+def test_what_is_repeated_of_the_input_gives_the_terminal_no_command(capsys):
+    def main():
+        raise UserError("\x1b]52;c;aGk=\x07a\x9b2J\u202eb: é\u200c no such\nfile")
+
+    with pytest.raises(SystemExit):
+        run_door(main)
+    said = capsys.readouterr().err
+    assert said == "error: �]52;c;aGk=�a�2J�b: é\u200c no such\nfile\n"

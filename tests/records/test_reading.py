@@ -377,6 +377,7 @@ def test_rows_of_any_table_come_one_by_one(tmp_path, name):
         ("a.jsonl", b'{"x": 1}\n[1]\n', r"a\.jsonl:2: json: expected an object"),
         ("a.jsonl", b'{"x": "\xff"}\n', "not UTF-8"),
         ("a.jsonl", b'{"x": 1}\n{"x": "\\ud83d"}\n', r"a\.jsonl:2: json: half a character"),
+        ("a.jsonl", b'{"x": 1}\n{"x": ' + b"[" * 100 + b"]" * 100 + b"}", "more than 100 deep"),
         ("a.jsonl.gz", gzip.compress(b'{"x": 1}\n' * 5000)[:-20], "cannot be read"),
         ("a.csv", b"x,y\n1,2\n1\n", r"a\.csv:3: row: not as many cells"),
         ("a.csv", b"x,y,x,,\n1,2,3,,\n", r"a\.csv:1: row: the header has the column 'x' twice"),

@@ -23,7 +23,7 @@ from records import (
     read_records,
     write_jsonl,
 )
-from records.types import group_of
+from records.types import Record, group_of
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves."}
 CLAIMS = [Claim(id="c0", text="one"), Claim(id="c0", text="two")]
@@ -86,6 +86,15 @@ def test_the_ends_of_a_range_are_in_it(kind, fields):
 )
 def test_what_stays_on_one_side_of_a_split(record, group):
     assert group_of(record) == group
+
+
+def test_a_record_of_ones_own_whose_text_has_another_name_stands_alone():
+    class Rated(Record):
+        sentence: str
+
+    one, other = Rated(sentence="A dog runs."), Rated(sentence="A cat sleeps.")
+    assert group_of(one) == group_of(Rated(sentence="A dog runs.")) != group_of(other)
+    assert group_of(Rated(sentence="A dog runs.", group="page 3")) == "page 3"
 
 
 @pytest.mark.parametrize(

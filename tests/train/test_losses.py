@@ -206,6 +206,34 @@ def test_the_best_window_is_the_one_that_entails_most() -> None:
     assert list(_best(items, predicted)) == [1, 3]
 
 
+def test_dev_loss_is_of_the_windows_that_count(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    long = "ada was a poet . she was born in paris . " * 3
+    rows = [
+        {"premise": premise, "hypothesis": "she wrote .", "label": label}
+        for premise, label in ((long, "entailment"), ("ada was .", "neutral"), (long, "neutral"))
+    ]
+    dev = write("long", rows)
+    options = ["--data.dev", dev, "--trainer.max_steps", "1", "--trainer.val_check_interval", "1"]
+    main(arguments("relation", *options, "--model.chunk_words", "8"))
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as curve:
+        (loss,) = [float(row["dev/loss"]) for row in csv.DictReader(curve) if row["dev/loss"]]
+
+    folder = tmp_path / "checkpoints/run"
+    module = Relation(base=str(folder), max_length=48, chunk_words=8)
+    module.configure_model()
+    items = module.encode([RelationPair(**row) for row in rows], train=False)
+    with torch.inference_mode():
+        _, outputs = module.eval().model_step(module.collate(items, range(len(items))))
+    log_p = log_softmax(np.asarray(outputs), axis=1)
+    judged = [log_p[[item.row == row for item in items]] for row in range(3)]
+    assert [len(own) for own in judged] == [8, 1, 8]
+    best = [own[own[:, 0].argmax()] for own in judged]
+    by_hand = -(best[0][0] + best[1][1] + best[2][1]) / 3
+    assert loss == pytest.approx(by_hand, rel=1e-4)
+
+
 def test_dev_loss_is_the_mean_over_all_tokens(arguments: Callable, tmp_path: Path) -> None:
     rows = ["ada", "she was a poet and she wrote the first program in london .", "she is .", "he"]
     file = tmp_path / "texts.jsonl"

@@ -193,7 +193,10 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
 
 
 def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[dict]:
-    """Fields of results, with intervals over units; all values are of the same draws."""
+    """Fields of results, with intervals over units; all values are of the same draws.
+
+    ECE has no interval: claims drawn several times make it larger, so that one would lie above it.
+    """
     found = bootstrap(lambda rows: _statistics(table, judges, rows), table.unit, seed=seed)
     for name, value in found.items():
         if value["value"] is None:
@@ -206,7 +209,8 @@ def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[
             judge = judges[name.assessor]
             failed = int((np.isnan(judge.said) & np.isnan(judge.score) & own).sum())
         counts = {"n": len(set(table.unit[own])), "failed": failed}
-        yield {**name._asdict(), **counts, **value}
+        own_interval = {"ci95": None} if name.metric == "ece" else {}
+        yield {**name._asdict(), **counts, **value, **own_interval}
 
 
 def _statistics(table: Table, judges: Mapping[str, Judge], rows: np.ndarray) -> dict[Value, float]:

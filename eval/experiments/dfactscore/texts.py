@@ -145,16 +145,16 @@ def linked_people(text: JudgedText) -> int | None:
 
 
 def output_type(text: JudgedText) -> Label | None:
-    """Which of the types of output of 2402.05629, section 2.4, a text is (unconfirmed).
+    """Which type of output a text that responds is (2402.05629, section 2.4 and Table 2).
 
-    Our reading of it, by the numbers of biographies and of entities:
+    By the numbers of biographies and of entities:
 
     - ``one person``: one biography, whose claims one person's passages support;
     - ``merged``: one biography of claims that only several people's passages support;
-    - ``kept apart``: several biographies and several people;
-    - ``split``: several biographies of one person.
+    - ``kept apart``: several biographies and several people.
 
-    ``nobody`` is a text of which no passage supports a claim; none of the four.
+    The paper's fourth, no biography and no entity, is a text that does not respond. Two are ours:
+    ``split``, several biographies of one person, and ``nobody``, no passage supports a claim.
     """
     told, people = biographies(text), entities(text)
     if told is None or people is None:

@@ -27,7 +27,7 @@ from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
 from eval.retrieve.links import unread
-from eval.run.run import Run
+from eval.run.run import Run, check_ids
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
 from records import Document, UserError, read_records
 
@@ -116,6 +116,7 @@ class FactReasoner(Experiment):
         values, rows, ks = [], [], {}
         for domain, path in self.documents.items():
             documents = read_records(path, Document)
+            check_ids(path, enumerate(documents, 1))
             for group in self.retrieve or [GIVEN]:
                 part = f"{domain}\n{group}"
                 score = partial(self._score, group)

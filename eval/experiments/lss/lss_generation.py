@@ -24,7 +24,7 @@ from eval.experiments.lss.lss_generation_values import (
 )
 from eval.experiments.lss.lss_pairs import GroundedClaim
 from eval.experiments.lss.page import ANSWERS, LssPage
-from eval.models.lss import LssModel, Subsequence
+from eval.models.lss import LssModel, Subsequence, subsequences_of
 from eval.prompting.prompted_lss import PromptedLss
 from eval.run.held import held
 from eval.run.run import Run
@@ -175,7 +175,7 @@ def _ask(
 ) -> _Found:
     """All pairs in one call."""
     rows = [*examples, *(claim for own in claims.values() for claim in own)]
-    answers = engine.subsequences([(row.claim, row.reference) for row in rows])
+    answers = subsequences_of(engine, [(row.claim, row.reference) for row in rows])
     start, found = len(examples), {}
     for name, own in claims.items():
         found[name] = answers[start : start + len(own)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from components.measures import bag_scores, lss_measures
+from components.measures import bag_scores, lss_measures, rouge_is_blind
 from components.statistics import Measures, bootstrap, mean_known
 from components.words import split_words
 from eval.experiments.lss.lss_pairs import GroundedClaim
@@ -68,8 +68,9 @@ def _overlaps(
             rouges = [rouge([(human, text) for human in humans]) for rouge in ROUGES.values()]
             # Equal texts overlap whole, also where there is no word or no pair of words to count.
             equal = np.asarray([float(human == text) for human in humans])
+            blind = [rouge_is_blind(human, text) for human in humans]
             table[row, :3] = np.mean(bag_scores(humans, text), axis=0)
-            table[row, 3:] = [np.fmax(own, equal).mean() for own in rouges]
+            table[row, 3:] = [np.where(blind, math.nan, np.fmax(r, equal)).mean() for r in rouges]
     return dict(zip(names, table.T, strict=True))
 
 

@@ -49,7 +49,7 @@ from eval.experiments.lss.lss_pairs import (
     read_pairs,
 )
 from eval.experiments.lss.page import LssPage
-from eval.models.lss import LssModel, SharedWords
+from eval.models.lss import LssModel, SharedWords, subsequences_of
 from eval.report.tables import as_csv
 from eval.run.run import CHUNK, Run
 from eval.similarity import Measure
@@ -154,10 +154,10 @@ class LssMetrics(Experiment):
                 own[HUMAN] = by_people(pair)
         questions = [(pair.claim, pair.reference) for pair in pairs]
         for name, engine in self._engines.items():
-            for own, answer in zip(found, engine.subsequences(questions), strict=True):
+            for own, answer in zip(found, subsequences_of(engine, questions), strict=True):
                 own[name] = Judgement(lss=answer.text, keep=answer.keep) if answer else Judgement()
         for name, engine in self.lss_star.items():
-            for own, answer in zip(found, engine.subsequences(questions), strict=True):
+            for own, answer in zip(found, subsequences_of(engine, questions), strict=True):
                 star = {"lss_star": answer.text if answer else None}
                 own[name] = own.get(name, Judgement()).model_copy(update=star)
         jobs = [self._jobs(pair, own) for pair, own in zip(pairs, found, strict=True)]

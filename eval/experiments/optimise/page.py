@@ -134,7 +134,7 @@ def _by_step(
         places += [(name, step) for name, steps in own.adversaries.items() for step in steps]
         for kind, step in places:
             found = cells(metric, kind, step)
-            if any(cell.value != "–" for cell in found):
+            if any(cell != Cell("–") for cell in found):  # what all failed has its number
                 rows.append([metric, kind, "" if step is None else str(step), *found])
     if not rows:
         return TextTable(title, "Left out: nothing could be measured.")

@@ -40,11 +40,12 @@ def headline(own: Steps) -> str:
     if without:
         text = f"Without a defence {_told(own, NONE, without, every)}."
     elif not any(_measured(own, NONE, pair) for pair in every):
-        text = "Whether training gained anything cannot be said: no gain has an interval."
+        lacking = _lacking(own, NONE, every)
+        text = f"Whether training gained anything cannot be said: {lacking} an interval."
     else:
         text = (
-            "Training gained nothing without a defence: no adversary scores above its start at any "
-            "step, so there was nothing that a defence could stop"
+            "Training gained nothing without a defence that can be told from none: at no step is "
+            "the interval of a gain above 0, so there was nothing that a defence could stop"
         )
         unknown = sum(not _measured(own, NONE, pair) for pair in every)
         text += f", but {unknown} of {len(every)} pairs cannot be told" * bool(unknown)
@@ -57,8 +58,8 @@ def headline(own: Steps) -> str:
             text += f" {defence} did not hold: with it {_told(own, defence, through, every)}."
         elif unknown == asked:
             where = "where training gained, " if without else ""
-            no_gain = f"{where}no gain with it has an interval"
-            text += f" Whether {defence} held cannot be said: {no_gain}."
+            lacking = f"{where}{_lacking(own, defence, asked, 'gain with it')} an interval"
+            text += f" Whether {defence} held cannot be said: {lacking}."
         elif without:
             but = f", but {len(unknown)} of the pairs that gained cannot be told" if unknown else ""
             text += f" {defence} held: with it no gain over the start is above 0 at any step{but}."
@@ -77,7 +78,22 @@ def _told(own: Steps, defence: str, pairs: list[Pair], every: list[Pair]) -> str
 
 
 def _measured(own: Steps, defence: str, pair: Pair) -> bool:
-    return above_0(own.most((pair[0], defence), pair[1])) is not None
+    """Whether it is known if some step gains: one does, or no later step's gain is missing."""
+    said = _said(own, defence, pair)
+    return True in said or None not in said
+
+
+def _said(own: Steps, defence: str, pair: Pair) -> list[bool | None]:
+    """Of each step but the first whether its gain is above 0; ``None`` where that is not known."""
+    metric, adversary = pair
+    rows = (own.gain((metric, defence), adversary, s) for s in own.adversaries[adversary][1:])
+    return [above_0(row) for row in rows]
+
+
+def _lacking(own: Steps, defence: str, pairs: list[Pair], what: str = "gain") -> str:
+    """Whether no step has an interval, or some step has none."""
+    said = [one for pair in pairs for one in _said(own, defence, pair)]
+    return f"no {what} has" if set(said) == {None} else f"not every {what} has"
 
 
 def _of_pair(own: Steps, metric: str, adversary: str) -> str:
@@ -101,11 +117,11 @@ def _defence(own: Steps, place: Pair, adversary: str) -> str:
     told = f"{signed(most)} at step {most.variant}"
     if most.ci95 is None:
         return f"{with_it} {told}, without an interval"
-    if place[1] == NONE:
-        return f"{with_it} {'it gains' if above_0(most) else 'no step gains'} ({told})"
     if above_0(most):
-        return f"{with_it} it gains ({told}): the defence does not hold"
-    stopped = above_0(own.most((place[0], NONE), adversary))
+        return f"{with_it} it gains ({told})" + ": the defence does not hold" * (place[1] != NONE)
+    if not _measured(own, place[1], (place[0], adversary)):
+        return f"{with_it} no step is known to gain ({told}), and not every step could be judged"
+    stopped = place[1] != NONE and above_0(own.most((place[0], NONE), adversary))
     return f"{with_it} no step gains ({told})" + ": the defence holds" * bool(stopped)
 
 

@@ -47,9 +47,10 @@ from eval.experiments.robustness.values import (
     with_k,
 )
 from eval.pipeline import Pipeline
-from eval.run.run import Run
+from eval.run.run import Run, check_ids
 from eval.stages import Selector
 from records import BadInput, Document, UserError, first_fault, read_records
+from records.errors import printable
 
 EVERY_FIELD: list[By] = ["generator", "bin", "group"]
 
@@ -249,7 +250,7 @@ class Robustness(Experiment):
         """Say what is left out at once, and keep it for the results."""
         for line in told:
             if line not in self._left_out:
-                print(line, file=sys.stderr)
+                print(printable(line), file=sys.stderr)
             self._left_out[line] = None
 
     def documents(self) -> list[Document]:
@@ -306,13 +307,15 @@ class Robustness(Experiment):
                 others[own] += 1
                 continue
             generator = document.generator or (Path(path).stem if files > 1 else "given")
-            found.append(document.model_copy(update={"kind": own, "generator": generator}))
+            update = {"kind": own, "generator": generator}
+            found.append((place, document.model_copy(update=update)))
+        check_ids(path, found)
         if others:
             told = ", ".join(f"{number} {name}" for name, number in sorted(others.items()))
             self._leave_out([f"{path}: left out, since it is given for {kind}: {told}"])
         if not found:
             raise UserError(f"{path}: no text of kind {kind!r}")
-        return found
+        return [document for _, document in found]
 
     def _draws(self) -> bool:
         return self.half is not None or self.topics > 0

@@ -94,20 +94,22 @@ def _absent(own: Lookup) -> str:
     known = [row for row in rows if row is not None and row.value is not None]
     largest = ""
     if known:
-        most = max(known, key=lambda row: row.value)
+        most = max([row for row in known if row.ci95] or known, key=lambda row: row.value)
         largest = f" (the largest is {signed(most)}, {most.kind} texts under {most.assessor})"
     # A gain without an interval may be one: it is no sign that there is none.
     if all(above_0(row) is None for row in (rows if own.attacks else _along_curves(own))):
         why = "no gain has an interval, since there are too few topics"
         why = why if known or not own.attacks else "no gain could be measured"
         return f"Whether the score can be gamed cannot be told: {why}{largest}."
-    text = f"The phenomenon is absent: without a defence no gain is above 0{largest}"
+    rows += _along_curves(own)
+    unknown = sum(above_0(row) is None for row in rows)
+    text = "As far as can be told, the" if unknown else "The"
+    text += f" phenomenon is absent: without a defence no gain is above 0{largest}"
     text += ". There is nothing that a defence could stop, so this run shows nothing about defences"
     full = [metric for metric in own.metrics if own.without_room(metric)]
     if full:
         means = f"{own.against} texts score above {ROOM} under {_list(full)}"
         text += f"; {means}, which leaves no room for a gain"
-    unknown = sum(above_0(row) is None for row in rows)
     return text + f"; {unknown} of {_counted(rows, 'gain')} cannot be told" * bool(unknown) + "."
 
 

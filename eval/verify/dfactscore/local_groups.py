@@ -8,7 +8,6 @@ sentences, and the question is at which sentences somebody new is introduced.
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -156,18 +155,24 @@ def aligned(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     Returns:
         Indices into the sentences, ascending, shape (claims,).
     """
-    bags = [frozenset(stems(sentence)) for sentence in sentences]
-    spread = Counter(stem for bag in bags for stem in bag)
-    best = np.zeros(len(bags))  # of the claims so far, the last one at sentence k
+    having: dict[str, list[int]] = {}
+    for k, sentence in enumerate(sentences):
+        for stem in set(stems(sentence)):
+            having.setdefault(stem, []).append(k)
+    best = np.zeros(len(sentences))  # of the claims so far, the last one at sentence k
     steps = []
     for claim in claims:
         words = sorted(set(stems(claim)))
-        # A stem counts the more, the fewer sentences have it.
-        shared = [sum(1 / spread[w] for w in words if w in bag) / (len(words) or 1) for bag in bags]
+        shared = np.zeros(len(sentences))
+        for word in words:
+            if own := having.get(word):
+                shared[own] += 1 / len(own)  # a stem counts the more, the fewer sentences have it
         top = np.maximum.accumulate(best)
-        steps.append([int(np.argmax(best[: k + 1])) for k in range(len(bags))])
-        best = top + np.array(shared)
+        # Where the claim before stands if this one is at sentence k: the first place of the top.
+        higher = np.diff(top, prepend=top[:1]) > 0
+        steps.append(np.maximum.accumulate(np.where(higher, np.arange(len(top)), 0)))
+        best = top + shared / (len(words) or 1)
     path = [int(np.argmax(best))] if steps else []
     for before in reversed(steps[1:]):
-        path.append(before[path[-1]])
+        path.append(int(before[path[-1]]))
     return path[::-1]

@@ -31,7 +31,8 @@ _KIN = re.compile(
 _OTHER = re.compile(
     r"""\b(?:another|different|unrelated|namesake|counterpart|on\ the\ other\ hand|meanwhile
     |in\ contrast|by\ contrast|alternatively|lastly|finally|the\ other|by\ the\ name\ of
-    |not\ to\ be\ confused|there\ (?:is|was|are|were)|(?:second|third|fourth|fifth)\ \w+)\b""",
+    |not\ to\ be\ confused|there\ (?:is|was|are|were)
+    |(?:second|third|fourth|fifth)\ (?:\w+\ ){1,3}(?:named|called))\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # "Another individual, born 1968 in England, ...": somebody new who is given no name.

@@ -188,7 +188,8 @@ def _independent(
     support = table.support[row]
     if alone is None and np.isnan(support).any():
         return _failed(claim, "independent", _UNTOLD)
-    best = int(np.nanargmax(support))
+    # A title that has no passages for the claim did not decide
+    best = int(np.nanargmax(np.where([bool(own) for own in table.evidence[row]], support, -1)))
     told = [None if np.isnan(p) else float(p) for p in support]
     return Verdict(
         claim=claim.id,

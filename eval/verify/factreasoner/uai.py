@@ -20,6 +20,9 @@ from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.network import Factor, Network, logs
 from records import UserError, json_line, sha256_text, write_text
 
+# Characters of a document's name in a file's, whose whole name may have 255 and ends in a digest.
+_LONGEST_NAME = 150
+
 
 class _Words:
     """A file's words, read in order; complaints name the file, the line and the word."""
@@ -150,7 +153,7 @@ def write_graph(folder: Path, document: str, graph: Graph) -> Path:
     variables = {"document": document, "version": graph.version, "variables": graph.names()}
     said = uai_text(graph.network(), document)
     digest = sha256_text(said + json_line(variables))[:12]
-    path = folder / f"{quote(document, safe='')}.fr{graph.version}.{digest}.uai"
+    path = folder / f"{quote(document, safe='')[:_LONGEST_NAME]}.fr{graph.version}.{digest}.uai"
     write_text(path, said)
     write_text(path.with_suffix(".json"), json_line(variables) + "\n")
     return path
