@@ -14,8 +14,9 @@ CITED = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"
 # Blanks count from the first one on: a search from each would take the square of their number.
 _CITATION = re.compile(rf"(?<![^\S\r\n])[^\S\r\n]*\[(?:{CITED}|citation needed)\]")
 _BULLET = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)]|\(\d{1,2}\))\s+(?=\S)")
-# A heading or a code fence of Markdown: nothing is claimed by it.
-_NO_SENTENCE = re.compile(r"#{1,6}\s|```")
+# A code fence of Markdown, and the mark of a heading with its number: nothing is claimed by them.
+_FENCE = re.compile(r"```\S*")
+_HEADING = re.compile(r"#{1,6}\s+(?:\d{1,2}(?:\.\d{1,2})*[.)]?\s+)?")
 
 # nupunkt learned from legal texts: "Art.", "Iowa." or "leg." hardly ever end a sentence there.
 # After an ordinary word in small letters a full stop and a capital do end it, ...
@@ -39,19 +40,31 @@ def without_citations(text: str) -> str:
     return _CITATION.sub("", text)
 
 
-def split_sentences(text: str) -> list[str]:
+def split_sentences(text: str, headings: bool = False) -> list[str]:
     """The sentences of a text, without blank ones, Markdown's headings and the bullets of lists.
 
     A line break ends a sentence. As in FActScore's splitter (2305.14251) a piece that is a single
     word, or that begins with a small letter, is no sentence and stays with what is before it.
+
+    Args:
+        headings: keep them, for what is read as evidence: they say whom the rest is about.
     """
     found: list[str] = []
     for line in text.splitlines():
         line = _BULLET.sub("", line.strip())
-        if _NO_SENTENCE.match(line):
-            continue
-        found.extend(_joined([p for whole in nupunkt.sent_tokenize(line) for p in _cut(whole)]))
+        if not _FENCE.fullmatch(line) and (headings or not _is_heading(line)):
+            found.extend(_pieces(line))
     return [sentence for sentence in found if any(char.isalnum() for char in sentence)]
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line has a heading's mark; of several sentences it is a text of joined lines."""
+    mark = _HEADING.match(line)
+    return mark is not None and len(_pieces(line[mark.end() :])) < 2
+
+
+def _pieces(line: str) -> list[str]:
+    return _joined([p for whole in nupunkt.sent_tokenize(line) for p in _cut(whole)])
 
 
 def _cut(piece: str) -> list[str]:

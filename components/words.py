@@ -42,7 +42,8 @@ def composed(text: str) -> str:
 
 
 def _plain(word: str) -> str:
-    return composed(word).lower().replace("’", "'").replace("“", '"').replace("”", '"')
+    # A soft hyphen behind a mark ("non-\u00adfiction") is a mark of its own.
+    return (composed(word) or word).lower().replace("’", "'").replace("“", '"').replace("”", '"')
 
 
 def join_words(text: str, words: list[Word], keep: list[bool]) -> str:

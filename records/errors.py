@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import inspect
+import io
+import locale
 import os
 import pkgutil
 import re
@@ -17,8 +19,10 @@ import sqlite3
 import sys
 from argparse import ArgumentError, ArgumentParser
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from traceback import walk_tb
 
@@ -111,9 +115,11 @@ def run_door(main: Callable[[], int | None]) -> None:
     output any longer (``| head``). Where nobody looks at a terminal, libraries draw no progress
     bars into the log.
     """
+    _surroundings()
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is first imported
     try:
+        _check_words()
         code = main()
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -128,6 +134,33 @@ def run_door(main: Callable[[], int | None]) -> None:
         print(f"error: {printable(moved(said) or said)}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code or 0)
+
+
+def _surroundings() -> None:
+    """What a shell may have closed or set otherwise, so that a door works there as elsewhere."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # `>&-`; its number would go to the first file of data
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):  # as standard error does it
+        sys.stdout.reconfigure(errors="backslashreplace")
+    # The parser reads YAML in the encoding of the locale, which may be Latin-1 or ASCII.
+    with suppress(locale.Error):
+        locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+
+
+def _check_words() -> None:
+    """See that results can hold what the command line names, before anything is done.
+
+    Raises:
+        UserError: a name that is not UTF-8, or is not so read.
+    """
+    for word in sys.argv[1:]:
+        try:
+            word.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UserError(
+                f"{word}: not UTF-8; rename it or, where it is UTF-8, set LC_ALL=C.UTF-8"
+            ) from None
 
 
 def printable(text: str) -> str:
@@ -189,6 +222,8 @@ def _said(error: BaseException | None) -> str | None:
         return _of_parser(error)
     if isinstance(error, (OSError, sqlite3.Error)):
         return _of_file_system(error)
+    if isinstance(error, UnicodeDecodeError):
+        return _of_encoding()
     while error is not None and not isinstance(error, UserError):
         error = error.__cause__
     if error is None:
@@ -294,9 +329,25 @@ def _of_option(unknown: str, options: list[str]) -> str:
 
 def _configs() -> list[Path]:
     """The configurations that the command line names."""
-    line = " ".join(sys.argv[1:])
-    given = re.findall(r"(?:--config|-c)[ =](\S+)", line)
+    given = []
+    for word, behind in pairwise([*sys.argv[1:], ""]):
+        name, is_whole, value = word.partition("=")
+        if name in {"--config", "-c"}:
+            given.append(value if is_whole else behind)
     return [Path(one) for one in given if Path(one).is_file()]
+
+
+def _of_encoding() -> str | None:
+    """The first of the configurations that is not UTF-8; ``None`` where all are."""
+    for path in _configs():
+        raw = path.read_bytes()
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+            byte = f"0x{raw[error.start]:02x}"
+            return f"{path}:{line}: not UTF-8 (there is a byte {byte}); save the file as UTF-8"
+    return None
 
 
 def _of_yaml() -> str | None:

@@ -182,10 +182,11 @@ def check_there(path: str | Path) -> None:
     """See that a data file is there.
 
     Raises:
-        UserError: nothing is there, or a folder.
+        UserError: nothing is there, a folder, or a pipe, which cannot be read twice.
     """
     if not Path(path).is_file():
-        what = "a folder" if Path(path).is_dir() else "no such file"
+        there = "a pipe or device" if Path(path).exists() else "no such file"
+        what = "a folder" if Path(path).is_dir() else there
         raise UserError(f"{path}: {what}; give the path of a JSONL, CSV or Parquet file")
 
 

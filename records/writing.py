@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from records.errors import REFUSED, UserError
 
-_TEMPORARY = "[a-z0-9_]" * 8  # how ``tempfile.mkstemp`` ends a name
+_TEMPORARY = "[a-z0-9_]" * 8  # what ends the name of a file that is being written
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def alone_in(folder: str | Path, option: str = "--output") -> Iterator[None]:
 def _locked(path: Path, option: str) -> int:
     """The descriptor of a file that no other process has locked."""
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # the umask says who else may
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -122,17 +122,18 @@ def atomic_bytes(path: str | Path) -> Iterator[BinaryIO]:
     path = Path(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # No ``mkstemp``: its files are the owner's alone, whatever the umask lets others do.
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with writing(path):
             with os.fdopen(handle, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
             os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -135,7 +135,7 @@ def differences(component: Component, class_path: str, given: dict[str, object])
     """Settings that the user gave otherwise than ``component.json`` states them."""
     stated = settings_of(component, module_class(class_path))
     return [
-        f"{name} is {json.dumps(given[name])}, not {json.dumps(value)}"
+        f"{name} is {json.dumps(value)}, not {json.dumps(given[name])}"
         for name, value in stated.items()
         if name in given and given[name] != value
     ]

@@ -124,7 +124,7 @@ def locked(path: Path, wait_for: str | None = None) -> Iterator[int]:
     Raises:
         UserError: somebody holds it.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

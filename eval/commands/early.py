@@ -43,6 +43,8 @@ def check_no_folder(option: str, path: str | Path) -> None:
 
 def _said(config: str, option: str) -> str | None:
     """What a configuration gives an option; of one that cannot be read the parser tells more."""
+    if not Path(config).is_file():  # a pipe can be read once, by the parser
+        return None
     try:
         found = yaml.safe_load(Path(config).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

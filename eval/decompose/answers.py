@@ -284,7 +284,8 @@ def _plain(said: Sequence[str], sentence: str) -> list[str]:
     lines = [line for line in said if not _idle(line, sentence)]
     if len(lines) > 1 and lines[0] == sentence:
         lines = lines[1:]
-    whole = [_ENDED.search(line) and len(split_sentences(line)) == 1 for line in lines]
+    cut = [split_sentences(line, headings=True) for line in lines]
+    whole = [_ENDED.search(line) and len(own) == 1 for line, own in zip(lines, cut, strict=True)]
     return lines if all(whole) else []
 
 

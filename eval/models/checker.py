@@ -135,7 +135,7 @@ class Checker(Engine):
             return [document.strip()]
         chunks: list[list[str]] = [[]]
         room = limit
-        for sentence in split_sentences(document):
+        for sentence in split_sentences(document, headings=True):
             for piece in self._pieces(sentence, limit):
                 size = self._size(piece)
                 if size > room and chunks[-1]:

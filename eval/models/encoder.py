@@ -6,6 +6,7 @@ counts, as in FactReasoner (2502.18573) and WiCE, or reduced to one extract (``f
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,7 @@ from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_publishe
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
 from components.overlap import new_words
 from components.windows import best_windows, chunks_of, windows_of
-from components.words import join_words, split_words
+from components.words import WORD, join_words, split_words
 from eval.models.cache import fingerprint
 from eval.models.engine import Dtype, Engine, Row
 from eval.models.hub import load_whole
@@ -227,6 +228,11 @@ class LssTagger(Encoder):
 
     expected = "lss"
     auto_model = AutoModelForTokenClassification
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        # With what a word is: a kept answer has a number for each.
+        return hashlib.sha256(super()._fingerprint + WORD.encode()).digest()
 
     def _check(self) -> None:
         if self.component.architecture != "token_classifier":

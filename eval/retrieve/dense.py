@@ -287,7 +287,7 @@ class DenseIndex:
         """
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
-        with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as rows:
+        with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as rows:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(rows, fcntl.LOCK_EX)
             if file.is_file():

@@ -30,6 +30,14 @@ def test_marks_and_joiners_belong_to_their_word():
     assert is_subsequence("scientist", "scien\u00adtist")
 
 
+def test_a_soft_hyphen_in_no_word_is_a_mark():
+    claim = "Ann wrote non-\u00adfiction."
+    words = split_words(claim)
+    assert texts(claim) == ["Ann", "wrote", "non", "-", "\u00ad", "fiction", "."]
+    assert align("Ann wrote \u00ad.", words) == [True, True, False, False, True, False, True]
+    assert join_words(claim, words, [True] * 7) == claim
+
+
 def test_joining_all_words_gives_the_text_back():
     words = split_words(CLAIM)
     assert join_words(CLAIM, words, [True] * len(words)) == CLAIM

@@ -7,7 +7,7 @@ from records import Claim, Document, Passage
 
 def test_each_sentence_is_a_passage_of_a_claim_that_had_its_page():
     pages = [
-        Passage(id="a", title="Ann", text="Ann was born in Oslo. She died in 1990."),
+        Passage(id="a", title="Ann", text="# Ann\nShe was born in Oslo. She died in 1990."),
         Passage(id="b", title="Bob", text="Bob lived.", prior=0.4),
     ]
     claims = [
@@ -18,13 +18,14 @@ def test_each_sentence_is_a_passage_of_a_claim_that_had_its_page():
     document = Document(id="d", topic="Ann", text="x", claims=claims, passages=pages)
     (found,), (passages,) = InSentences(Given())([document], [claims])
     assert [(p.id, p.title, p.text, p.prior) for p in passages] == [
-        ("a#0", "Ann", "Ann was born in Oslo.", None),
-        ("a#1", "Ann", "She died in 1990.", None),
+        ("a#0", "Ann", "# Ann", None),
+        ("a#1", "Ann", "She was born in Oslo.", None),
+        ("a#2", "Ann", "She died in 1990.", None),
         ("b#0", "Bob", "Bob lived.", 0.4),
     ]
-    assert [claim.contexts for claim in found[:2]] == [["b#0", "a#0", "a#1"], []]
+    assert [claim.contexts for claim in found[:2]] == [["b#0", "a#0", "a#1", "a#2"], []]
     # A claim without `contexts` may use all passages.
-    assert found[2].contexts == ["a#0", "a#1", "b#0"]
+    assert found[2].contexts == ["a#0", "a#1", "a#2", "b#0"]
 
 
 def test_a_claim_for_which_retrieval_failed_stays_so():

@@ -365,6 +365,14 @@ def test_lines_end_sentences_and_bullets_are_none():
 def test_headings_and_fences_of_markdown_are_no_sentences():
     text = "# Ada Roe\n\n### Early life\nAda sang.\n```python\nx = 1\n```\n#1 in Peru was her song."
     assert split_sentences(text) == ["Ada sang.", "x = 1", "#1 in Peru was her song."]
+    evidence = ["# Ada Roe", "### Early life", "Ada sang.", "x = 1", "#1 in Peru was her song."]
+    assert split_sentences(text, headings=True) == evidence
+    assert split_sentences("### 2. Her later life?\nShe left.") == ["She left."]
+
+
+def test_a_text_whose_lines_were_joined_is_no_heading():
+    assert split_sentences("# Ada Roe Ada sang. She left.") == ["# Ada Roe Ada sang.", "She left."]
+    assert split_sentences("```Ada sang. She left.```") == ["```Ada sang.", "She left.```"]
 
 
 def test_citations_are_no_part_of_a_sentence():

@@ -108,6 +108,7 @@ SHAPES = {
     ),
     "lines of sentences": (f"{A}\n{B}", [A, B]),
     "lines after the sentence": (f"{SENTENCE}\n{A}\n{B}", [A, B]),
+    "lines after a whole sentence as a heading": (f"# {A}\n{B}\n{C}", [f"# {A}", B, C]),
     "one plain sentence": (A, [A]),
     "one sentence after a letter": (f"A: {A}", [A]),
     "one sentence after a label": (f"Facts: {A}", [A]),

@@ -109,6 +109,17 @@ def test_a_seq2seq_models_first_token_decides_over_chunks_of_words(t5: Path) -> 
     assert found[:2] == pytest.approx(expected, abs=1e-5)
 
 
+def test_headings_are_read_as_evidence(t5: Path) -> None:
+    checker = Checker(str(t5), chunk=8)
+    document = "# Ada Lovelace\nShe was born in London! Was she a poet?"
+    assert checker._chunks(document) == [
+        "# Ada Lovelace She was born in London!",
+        "Was she a poet?",
+    ]
+    joined = "# Ada Lovelace was born in London and wrote"
+    assert checker._chunks(joined) == ["# Ada Lovelace was", "born in London and wrote"]
+
+
 def test_a_judge_of_the_true_kind_reads_premise_and_hypothesis(t5: Path) -> None:
     template = "premise: {document} hypothesis: {claim}"
     checker = Checker(str(t5), max_length=200, template=template)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import shutil
 from collections import Counter
 from multiprocessing.connection import Connection
@@ -24,7 +25,7 @@ from transformers import (
 from components.checkpoint import RELATIONS
 from components.encoding import encode_words, first_tokens
 from components.windows import chunk_premise
-from components.words import is_subsequence, split_words
+from components.words import Word, is_subsequence, split_words
 from eval.models.cache import AnswerCache, answer_key
 from eval.models.causal import CausalLM, padded_width
 from eval.models.draws import draw_token, text_draws
@@ -271,6 +272,22 @@ def test_tagger_windows_threshold_and_claims_that_do_not_fit(lss, tmp_path):
     assert marking.subsequences([some, some]) == [None, None]
     low = LssTagger(edit(lss, tmp_path / "low", keep_threshold=1e-9), dtype="float32")
     assert low.subsequences([CLAIMS[0]])[0].text == CLAIMS[0][0]
+
+
+def test_what_is_kept_of_other_words_is_asked_for_again(lss, tmp_path, monkeypatch):
+    """Else a claim of which other words were kept would count as one that does not fit."""
+    pair = ("Re\u0301my wrote it.", "He wrote it.")
+    with monkeypatch.context() as before:
+        plain = re.compile(r"\w+|[^\w\s]")
+        before.setattr("eval.models.encoder.WORD", r"\w+")
+        before.setattr(
+            "eval.models.encoder.split_words",
+            lambda text: [Word(m.group(), *m.span()) for m in plain.finditer(text)],
+        )
+        (kept,) = LssTagger(lss, cache=tmp_path / "c.sqlite").subsequences([pair])
+    assert len(kept.keep) == 6
+    (found,) = LssTagger(lss, cache=tmp_path / "c.sqlite").subsequences([pair])
+    assert len(found.keep) == 4
 
 
 def test_seq2seq_lss_is_refused(lss, tmp_path):

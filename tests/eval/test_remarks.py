@@ -1,5 +1,6 @@
 """What `score` says beside the scores: other passages than meant, and why claims failed."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval.commands.core import main as core_main
+from eval.commands.early import check_file
 from eval.commands.score import main as score_main
 from records import Claim, Document, Passage, UserError, read_results, write_jsonl
 
@@ -167,3 +169,15 @@ def test_a_wrong_path_is_told_before_torch_is_loaded(tmp_path):
         assert done.stdout.startswith("nowhere.jsonl: no such file; give the path of a JSONL")
     with pytest.raises(UserError, match="nowhere: no such file"):
         core_main(["--claims", "nowhere"])
+
+
+def test_a_config_from_a_pipe_is_left_to_the_parser():
+    read, write = os.pipe()
+    os.write(write, b"documents: nowhere.jsonl")
+    os.close(write)
+    pipe = f"/dev/fd/{read}"
+    check_file(["--config", pipe], "documents")
+    with pytest.raises(UserError, match=rf"^{pipe}: a pipe or device; give the path"):
+        check_file(["--documents", pipe], "documents")
+    assert os.read(read, 99) == b"documents: nowhere.jsonl"
+    os.close(read)

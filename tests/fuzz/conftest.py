@@ -1,7 +1,7 @@
 """How many cases the fuzzing tries: few by default, and the same ones in every run.
 
-``pytest tests/fuzz --hypothesis-profile million`` tries a million in all, 12,000 of each of the 87
-tests, other ones every time; what fails is shown with a line that brings it back.
+``pytest tests/fuzz --hypothesis-profile million`` tries a million in all, 12,000 of each test,
+other ones every time; what fails is shown with a line that brings it back.
 """
 
 import pytest

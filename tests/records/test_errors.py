@@ -353,3 +353,59 @@ def test_what_is_repeated_of_the_input_gives_the_terminal_no_command(capsys):
         run_door(main)
     said = capsys.readouterr().err
     assert said == "error: �]52;c;aGk=�a�2J�b: é\u200c no such\nfile\n"
+
+
+def door_of(main, *words, shell='exec "$@"', **env):
+    """A process that runs ``main`` as a door, started by a shell in other surroundings."""
+    code = f"import os, sys\nfrom records.errors import run_door\nrun_door({main})"
+    call = ["sh", "-c", shell, "sh", sys.executable, "-c", code, *words]
+    return subprocess.run(call, capture_output=True, cwd=ROOT, env=os.environ | env)
+
+
+def test_a_door_works_where_its_streams_are_closed(tmp_path):
+    # The number of a closed stream would go to the first file, and what is printed into it.
+    main = "lambda: print('said', file=sys.stderr) or int(os.open(sys.argv[1], os.O_CREAT) < 3)"
+    for closed in (">&-", "2>&-", "<&- >&- 2>&-"):
+        done = door_of(main, str(tmp_path / "data"), shell=f'exec "$@" {closed}')
+        assert done.returncode == 0, (closed, done.stderr)
+
+
+def test_a_terminal_that_lacks_a_sign_is_given_its_number():
+    done = door_of("lambda: print('Zoë – 1')", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stdout) == (0, b"Zo\\xeb \\u2013 1\n")
+
+
+def test_a_config_is_read_alike_in_every_locale(tmp_path):
+    (tmp_path / "own.yaml").write_text("domain: Zoë – 1  # …\n", encoding="utf-8")
+    arguments = ["score", "--config", str(tmp_path / "own.yaml"), "--print_config"]
+    ascii_alone = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    main = "__import__('eval.__main__', fromlist=['main']).main"
+    done = door_of(main, *arguments, **ascii_alone)
+    assert b"domain: Zo\\xeb \\u2013 1\n" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("door", "arguments"),
+    [("eval", ["score"]), ("data_builders", ["pairs"]), ("train", ["fit"])],
+)
+def test_a_config_in_another_encoding_is_told_with_its_line(
+    door, arguments, tmp_path, monkeypatch, capsys
+):
+    config = tmp_path / "own.yaml"
+    config.write_bytes(b"# a\ndomain: gr\xf6\xdfe\n")
+    line = complaint([*arguments, "--config", str(config)], monkeypatch, capsys, door)
+    assert line == f"error: {config}:2: not UTF-8 (there is a byte 0xf6); save the file as UTF-8"
+
+
+@pytest.mark.parametrize("is_one_word", [True, False])
+def test_a_config_in_a_folder_with_a_blank_is_named(is_one_word, tmp_path, monkeypatch, capsys):
+    config = tmp_path / "my own.yaml"
+    config.write_text("\nchnk: 4\n")
+    given = [f"--config={config}"] if is_one_word else ["--config", str(config)]
+    line = complaint(["score", *given], monkeypatch, capsys)
+    assert line == f"error: {config}:2: no option 'chnk'; did you mean chunk?"
+
+
+def test_a_name_that_no_result_can_hold_is_told_before_the_work(monkeypatch, capsys):
+    line = complaint(["score", "--documents", "gr\udcf6.jsonl"], monkeypatch, capsys)
+    assert line.startswith("error: gr\ufffd.jsonl: not UTF-8; rename it")

@@ -17,6 +17,7 @@ from records import (
     write_jsonl,
     write_results,
 )
+from records.writing import alone_in
 
 RESULT = {
     "metric": "factual_precision",
@@ -49,6 +50,18 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_json(tmp_path / "c", {})
     assert sorted(os.listdir(tmp_path)) == ["a.json", "c"]
     assert json.loads(path.read_text()) == {"a": 1}
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_says_who_else_may_use_a_file(umask, mode, tmp_path):
+    before = os.umask(umask)
+    try:
+        write_json(tmp_path / "a.json", {})
+        with alone_in(tmp_path):
+            files = [tmp_path / "a.json", tmp_path / ".lock"]
+            assert [path.stat().st_mode & 0o777 for path in files] == [mode, mode]
+    finally:
+        os.umask(before)
 
 
 def test_an_appender_goes_on_after_a_torn_line(tmp_path):

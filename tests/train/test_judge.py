@@ -197,7 +197,7 @@ def test_a_configuration_that_disagrees(
     capsys.readouterr()
     judge(folder, "--config", str(config), "--data.dev", data)
     said = capsys.readouterr()
-    assert "its own settings hold: max_length is 32, not 48" in said.err
+    assert "its own settings hold: max_length is 48, not 32" in said.err
     assert SAME in said.out
 
     config.write_text(text.format("train.relation.Relation"), encoding="utf-8")
