@@ -21,7 +21,7 @@ from pathlib import Path
 from eval.report.page import write_tables
 from eval.report.tables import TextTable
 from records import write_json
-from records.errors import run_door
+from records.door import run_door
 from train.cli import default_precision
 
 HERE = Path(__file__).parent

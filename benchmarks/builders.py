@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from records import UserError
-from records.errors import run_door
+from records.door import run_door
 
 PLACES = 100
 FREQUENCIES = (40, 400, 2500, 12000)

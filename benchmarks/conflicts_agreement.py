@@ -27,7 +27,7 @@ import numpy as np
 from components.statistics import balanced_accuracy, bootstrap, confusion
 from eval.pipeline import Scored
 from records import read_records
-from records.errors import run_door
+from records.door import run_door
 
 _SAID = {"supported": 1.0, "undecided": 0.5}
 # Baselines; ``majority.by_prior`` knows the priors of contexts, as FactReasoner does

@@ -29,7 +29,7 @@ from eval.select.gate import Gate
 from eval.select.judgements import Remembered
 from eval.select.view import View
 from records import Claim, Document, read_records, write_json
-from records.errors import run_door
+from records.door import run_door
 
 
 class Known(Remembered):

@@ -32,7 +32,7 @@ from components.encoding import Pair
 from eval.select.core import Core
 from eval.select.view import View
 from records import Claim, Document, write_json
-from records.errors import run_door
+from records.door import run_door
 
 GROUP, GAPS = 10, 0.1
 # Of more claims not all N² pairs are looked up for the column "with asking".

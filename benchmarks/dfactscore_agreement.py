@@ -36,7 +36,7 @@ from components.statistics import balanced_accuracy, bootstrap, confusion, spear
 from eval.pipeline import Scored
 from eval.verify.dfactscore.linking import linked_groups
 from records import read_records
-from records.errors import run_door
+from records.door import run_door
 
 THRESHOLDS = np.linspace(0.02, 0.98, 49)
 

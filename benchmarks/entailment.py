@@ -39,7 +39,7 @@ from components.windows import best_windows, windows_of
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
 from records import Document, Passage, read_records, write_json
-from records.errors import run_door
+from records.door import run_door
 
 DEFENCES = 2
 TEXTS = ("profiles", "padded", "generations_test", "generations_dev")

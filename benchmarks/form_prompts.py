@@ -23,7 +23,7 @@ from pathlib import Path
 from eval.pipeline import read_pipeline
 from eval.verify.claim_by_claim import Asked, evidence_of
 from records import Document, Generation, UserError, read_records, write_jsonl
-from records.errors import run_door
+from records.door import run_door
 
 CONFIG = Path(__file__).parents[1] / "configs/eval/small/factscore.yaml"
 # Claims of a prompt; prompts about one claim of each label; prompts about several with a false one

@@ -42,7 +42,7 @@ from lightning.pytorch.callbacks import Callback
 
 from components.checkpoint import Component, library_versions, write_component
 from records import UserError, write_json, write_jsonl
-from records.errors import run_door
+from records.door import run_door
 from train.cli import default_precision, quieten
 from train.data import RecordData
 from train.items import Item

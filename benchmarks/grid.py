@@ -43,7 +43,7 @@ from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.nli import NLI
 from eval.verify.supported_share import SupportedShare
 from records import Claim, Document, Passage, write_jsonl
-from records.errors import run_door
+from records.door import run_door
 
 AIM = 1.3
 BLEACHED = ["{topic} is a person.", "{topic} exists.", "{topic} has a name.", "{topic} is known."]

@@ -36,7 +36,7 @@ from components.statistics import bootstrap
 from eval.verify.factreasoner.inference import Posterior, solve
 from eval.verify.factreasoner.network import Factor, Network, interaction, logs
 from records import write_json
-from records.errors import run_door
+from records.door import run_door
 
 SIZES = "31x60x0.03 31x60x0.1 31x60x0.3 60x150x0.1"
 MIXTURES = {"even": (1, 1, 1), "entailment": (3, 1, 1), "contradiction": (1, 3, 1), "planted": None}

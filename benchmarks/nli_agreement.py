@@ -25,7 +25,7 @@ from components.overlap import covered_share, stem_weights
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
 from records import Claim, UserError, read_records
-from records.errors import run_door
+from records.door import run_door
 
 # A document's probabilities and its labels, both of shape (claims,)
 Judged = tuple[np.ndarray, np.ndarray]

@@ -24,7 +24,7 @@ from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Document, read_records
-from records.errors import run_door
+from records.door import run_door
 
 
 class Known(Remembered):

@@ -47,7 +47,7 @@ from eval.models.engine import Engine
 from eval.pipeline import Pipeline, Scored, read_pipeline
 from eval.run.held import held, writers
 from records import Document, UserError, read_records
-from records.errors import run_door
+from records.door import run_door
 
 SMALL = Path(__file__).parents[1] / "configs/eval/small"
 CONFIGS = [SMALL / f"{name}.yaml" for name in ("factscore", "factverify", "veriscore", "safe")]

@@ -47,7 +47,7 @@ from transformers import Trainer as HuggingFaceTrainer
 from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
 from records import RelationPair, UserError, read_records, write_json
-from records.errors import run_door
+from records.door import run_door
 from train.__main__ import main as train_door
 from train.batches import FixedBatches
 from train.cli import default_precision

@@ -23,7 +23,7 @@ from components.statistics import bootstrap
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.ud.parsers import Spacy
 from eval.decompose.ud.tree import Token, Tree, read_conllu, ud_version
-from records.errors import run_door
+from records.door import run_door
 
 Span = tuple[int, int]
 Facts = Callable[[Tree], Iterable[Hashable]]

@@ -16,6 +16,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
@@ -160,7 +161,7 @@ def load_classifier(
 
     Raises:
         UserError: weights of the encoder are missing from the base or unknown to its architecture;
-            with ``strict`` any weights.
+            with ``strict`` any weights. A decoder that cannot tell padding from text.
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     path = resolve_base(base)
@@ -178,6 +179,12 @@ def load_classifier(
         dtype=torch.float32,
         output_loading_info=True,
     )
+    decoder = type(model.config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    if not tokens and decoder and model.config.pad_token_id is None:
+        raise UserError(
+            f"base model {base}: its config.json has no pad_token_id, by which a decoder's head "
+            "finds the end of a text; set one there, or give an encoder"
+        )
     fresh = _unfilled(info)
     if strict:
         require_whole(base, fresh, info["unexpected_keys"])

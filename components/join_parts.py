@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 from records import UserError, sha256_file
-from records.errors import run_door
+from records.door import run_door
 
 WANTED = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
 

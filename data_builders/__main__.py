@@ -12,7 +12,8 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from records import UserError
-from records.errors import printable, run_door
+from records.door import run_door
+from records.errors import printable
 
 # Name on the command line to where its ``Builder`` is; imported only when asked for.
 BUILDERS = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from records import UserError
-from records.errors import run_door
+from records.door import run_door
 
 # Command: module with ``main(argv) -> int``, and what it does. A module is imported only when its
 # command runs, so that --help is quick and no command needs another's extras.

@@ -11,7 +11,7 @@ from clients.sparql import SparqlClient
 from data_builders.__main__ import main as build_main
 from eval.__main__ import main as eval_main
 from records import Document, UserError, write_jsonl
-from records.errors import run_door
+from records.door import run_door
 from tests.model_server import ModelServer
 
 SECRET = "s3cr3t-0123456789"

@@ -14,7 +14,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
 
 from records import UserError
-from records.errors import run_door
+from records.door import run_door
 from train.help import COMMANDS, help_of
 
 # Commands that no parser of Lightning's knows.

@@ -35,7 +35,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
-from records.errors import GOES_ON
+from records.door import GOES_ON
 from records.writing import alone_in
 from train.checks import check_numbers
 from train.distributed import is_first

@@ -19,7 +19,7 @@ import yaml
 from jsonargparse import ArgumentParser
 
 from eval.run.provenance import missing
-from records.errors import made_by
+from records.door import made_by
 
 MAIN = ("torch", "transformers", "lightning")
 # Module: what it is for, and how it is installed.

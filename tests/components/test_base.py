@@ -110,6 +110,13 @@ def test_a_head_without_bias_is_read_as_well(tmp_path: Path):
     torch.testing.assert_close(one[:, 0], expected[:, 2] - expected[:, 0])
 
 
+def test_a_decoder_that_cannot_tell_padding_is_refused(tmp_path: Path):
+    kind = LlamaConfig, LlamaForSequenceClassification
+    saved(tmp_path, *kind, RELATIONS, num_key_value_heads=1)
+    with pytest.raises(UserError, match=r"config\.json has no pad_token_id"):
+        load_classifier(str(tmp_path), RELATIONS)
+
+
 def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path, capsys):
     theirs = saved(tmp_path, *MODELS[0][:2], ["positive", "negative", "mixed"])
     ours = load_classifier(str(tmp_path), RELATIONS)

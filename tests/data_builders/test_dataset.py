@@ -16,7 +16,7 @@ from data_builders.builder import Builder, Made, show_built
 from data_builders.dataset import Card, _size_category, write_dataset
 from data_builders.kb.server import open_client
 from records import UnliPair, UserError, read_records, sha256_file
-from records.errors import run_door
+from records.door import run_door
 
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
 CARD = Card(pretty_name="Pairs", text="Made in a test.")

@@ -20,7 +20,7 @@ from eval.run.on_ray import OnRay, _Worker
 from eval.run.run import _made_rows
 from eval.verify.factscore import FActScore
 from records import Document, Passage, UserError, read_results, write_json, write_jsonl
-from records.errors import run_door
+from records.door import run_door
 from tests.model_server import ModelServer
 from tests.on_ray import Started, on_ray
 

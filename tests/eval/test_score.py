@@ -22,7 +22,7 @@ from eval.retrieve.trusted import Trusted
 from eval.run.run import Run
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
-from records.errors import run_door
+from records.door import run_door
 from tests.model_server import ModelServer
 
 CONFIGS = Path(__file__).parents[2] / "configs/eval"

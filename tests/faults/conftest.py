@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval.commands.score import main as score_main
-from records.errors import run_door
+from records.door import run_door
 from tests.eval.conftest import make_checkpoint, relation  # noqa: F401 (fixtures)
 
 # Arguments of `python -m eval score` to its exit code, and what it said on standard error.

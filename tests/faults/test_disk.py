@@ -15,7 +15,7 @@ import pytest
 from eval.models.cache import ANSWERS
 from eval.models.openai_server import OpenAIServer
 from records import UserError
-from records.errors import run_door
+from records.door import run_door
 from tests.data_builders.test_builder import Words, everything
 from tests.faults.conftest import Door
 from tests.model_server import ModelServer, prompt_of

@@ -13,7 +13,7 @@ import pytest
 
 from data_builders.journal import journalled
 from records import JsonlAppender, UserError
-from records.errors import run_door
+from records.door import run_door
 from records.writing import alone_in
 from tests.data_builders.test_builder import Words, everything
 from tests.integration.kill import ROOT
@@ -22,7 +22,7 @@ from tests.integration.kill import ROOT
 _OPENS = """
 import sys
 from records import JsonlAppender
-from records.errors import run_door
+from records.door import run_door
 run_door(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}]))
 """
 # Takes a folder and keeps it.

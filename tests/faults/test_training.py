@@ -12,7 +12,7 @@ import pytest
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.callbacks import Callback
 
-from records.errors import run_door
+from records.door import run_door
 from records.writing import alone_in
 from tests.faults.test_disk import closed, files_of_at_most  # noqa: F401 (a fixture)
 from tests.integration.kill import ROOT

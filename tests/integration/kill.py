@@ -21,7 +21,7 @@ import sys, time
 clock, sleep = float(sys.argv.pop(1)), time.sleep
 time.sleep = lambda seconds: sleep(seconds / clock)
 from data_builders.__main__ import main
-from records.errors import run_door
+from records.door import run_door
 sys.argv[0] = "data_builders"
 run_door(main)
 """

@@ -32,7 +32,7 @@ _DOORS = """
 import json, os, sys
 from eval.models import openai_server
 from eval.commands.score import build_parser, main
-from records.errors import run_door
+from records.door import run_door
 openai_server._FIRST_WAIT = 0.02
 known = None
 for line in sys.stdin:

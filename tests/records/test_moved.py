@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from records.errors import run_door
+from records.door import run_door
 from records.moved import MOVED, moved
 
 # Where a class of each package is given; which class it is, is looked at after the import.

@@ -16,7 +16,7 @@ import pytest
 from jsonargparse import ArgumentParser
 from lightning import LightningDataModule, LightningModule, Trainer
 
-from records.errors import run_door
+from records.door import run_door
 from train.__main__ import main
 from train.help import DATA, MODULES, help_of
 from train.unli import Unli

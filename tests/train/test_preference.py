@@ -23,7 +23,7 @@ from eval.__main__ import main as evaluate
 from eval.models.causal import CausalLM
 from records import Preference as PreferenceRecord
 from records import UserError
-from records.errors import run_door
+from records.door import run_door
 from tests.train.test_resume import crash_at, weights
 from train.__main__ import main
 from train.adversary import Adversary, CausalLora

@@ -14,7 +14,7 @@ from lightning.pytorch.callbacks import Callback
 from transformers import RobertaConfig, RobertaForSequenceClassification
 
 from records import UnliPair
-from records.errors import run_door
+from records.door import run_door
 from tests.conftest import SIZE
 from train.__main__ import main
 from train.checks import broken_loss, broken_outputs
