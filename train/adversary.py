@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
 from torch import Tensor
+from torch.nn import Parameter
 from torch.nn.functional import cross_entropy, pad
 from tqdm import tqdm
 from transformers import PreTrainedModel
@@ -122,9 +123,13 @@ class CausalLora(ComponentModule):
         """The base model with the adapter on it.
 
         Raises:
-            UserError: a name of ``target_modules`` that no layer which can have one bears.
+            UserError: a name of ``target_modules`` that no layer which can have one bears, or a
+                layer whose weight is another's, too.
         """
         names = self.lora.target_modules
+        owners: dict[Parameter, list[str]] = {}
+        for name, weight in base.named_parameters(remove_duplicate=False):
+            owners.setdefault(weight, []).append(name.removesuffix(".weight"))
         try:
             model = get_peft_model(base, self.lora)
         except ValueError as error:
@@ -135,6 +140,13 @@ class CausalLora(ComponentModule):
         lost = [n for n in listed if not any(layer.endswith(f".{n}") for layer in reached)]
         if lost:
             raise UserError(f"--model.target_modules: no layer is named {', '.join(lost)}")
+        # Merged for use, an adapter on one of two layers with one weight would change both.
+        for tied in owners.values():
+            if len(tied) > 1 and not {*tied}.isdisjoint(model.base_model.targeted_module_names):
+                raise UserError(
+                    f"--model.target_modules: {' and '.join(tied)} of {self.base} share their "
+                    "weight, so that no adapter can be on one of them alone; leave them out"
+                )
         return model
 
     def _trained(self) -> set[str]:
@@ -192,7 +204,7 @@ class CausalLora(ComponentModule):
         if head >= self.max_length:
             raise UserError(
                 f"the prompt {prompt[:60]!r} has {head} tokens of max_length {self.max_length}; "
-                "raise --model.max_length"
+                + self.if_too_long
             )
         return ids[: self.max_length], head, len(ids) > self.max_length
 

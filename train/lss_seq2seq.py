@@ -185,7 +185,7 @@ class LssSeq2Seq(ComponentModule):
                 raise BadRow(
                     row,
                     f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
-                    "raise --model.max_length",
+                    + self.if_too_long,
                 )
             texts = self._targets(record)
             total = sum(texts.values())

@@ -105,7 +105,7 @@ class LssTagger(ComponentModule):
                 raise BadRow(
                     row,
                     f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
-                    "raise --model.max_length",
+                    + self.if_too_long,
                 ) from None
             places = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,9 @@ from records.types import Record
 Train = dict[str, float] | list[str] | str
 Dev = float | list[str] | str
 Paths = list[str] | str
+
+# The largest weight of a file; the order of an epoch is in memory.
+_MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def weights_of(train: Train) -> dict[str, float]:
     """Path → weight, 1 where none is given.
 
     Raises:
-        UserError: no file, a file named twice, or a weight that is not positive.
+        UserError: no file, a file named twice, or a weight that is not positive or beyond reason.
     """
     if not isinstance(train, Mapping):
         paths = [train] if isinstance(train, str) else list(train)
@@ -50,8 +52,11 @@ def weights_of(train: Train) -> dict[str, float]:
             raise UserError("--data.train names a file twice; say how often as a weight: {FILE: 2}")
         train = dict.fromkeys(paths, 1.0)
     for path, weight in train.items():
-        if not (math.isfinite(weight) and weight > 0):
-            raise UserError(f"--data.train: the weight of {path} must be positive, not {weight}")
+        if not 0 < weight <= _MOST:  # NaN is nowhere
+            raise UserError(
+                f"--data.train: the weight of {path} must be positive and at most {_MOST:,}, "
+                f"not {weight}"
+            )
     return {path: float(weight) for path, weight in train.items()}
 
 

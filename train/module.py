@@ -140,6 +140,11 @@ class ComponentModule(LightningModule):
             ) from None
 
     @property
+    def if_too_long(self) -> str:
+        """What to do about a row that does not fit; a checkpoint folder's own length holds."""
+        return "drop the row" if self.calibrated else "raise --model.max_length"
+
+    @property
     def monitor_mode(self) -> str:
         """Whether the largest or the smallest value of the monitored measure is the best."""
         return "min" if self.monitor.rpartition("/")[2] in SMALLER_IS_BETTER else "max"

@@ -13,7 +13,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from components.base import load_causal
 from eval.models.causal import CausalLM
 from records import Generation, UserError, read_records
-from records.errors import run_door
+from records.door import run_door
 from tests.conftest import SIZE
 from train.__main__ import main
 from train.adversary import Adversary
@@ -52,6 +52,13 @@ def make(base: str, **options: object) -> Adversary:
 def adversary(request: pytest.FixtureRequest, tiny_llama: str, tiny_gpt2: str) -> Adversary:
     chat = request.param == "chat"
     return make(tiny_llama if chat else tiny_gpt2, chat=chat)
+
+
+@pytest.mark.parametrize("layer", ["lm_head", "wte"])
+def test_no_adapter_on_tied_weights(tiny_gpt2: str, layer: str) -> None:
+    # Merged, as eval has it, it would change the other layer as well: another model was judged.
+    with pytest.raises(UserError, match=r"wte and lm_head of .* share their weight"):
+        make(tiny_gpt2, chat=False, target_modules=["c_attn", layer])
 
 
 def batch_of(module: Adversary, *records: Generation) -> dict:

@@ -76,6 +76,22 @@ def test_the_exported_measures_come_again(
         assert SAME in out
 
 
+@pytest.mark.parametrize("component", ["lss", "adversary"])
+def test_a_row_that_does_not_fit_a_checkpoint(
+    fitted: Callable, write: Callable, component: str
+) -> None:
+    """Its own max_length holds, so that none can be given."""
+    folder = fitted(component, "--trainer.max_steps", "0")
+    long = "ada " * 60
+    row = {
+        "lss": {"reference": long, "claim": long, "annotations": [{"lss": "ada"}]},
+        "adversary": {"topic": long, "text": "she is a person ."},
+    }[component]
+    file = write("long", [row])
+    with pytest.raises(UserError, match=r"long\.jsonl:1: .*; drop the row$"):
+        judge(folder, "--data.test", file, "--model.max_length", "400", command="test")
+
+
 def test_equal_measures_are_equal_within_the_tolerance() -> None:
     file = DataFile(split="dev", path="a.jsonl", sha256="ab", rows=4)
     component = Component(

@@ -15,7 +15,7 @@ import pytest
 from components.checkpoint import read_component
 from components.measures import relation_measures
 from records import RelationPair, UserError, group_of, read_records
-from records.errors import run_door
+from records.door import run_door
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
@@ -103,6 +103,7 @@ def test_fixed_batches_are_shared_out_in_step() -> None:
     [
         ({"a.jsonl": 0}, "d", "weight of a.jsonl"),
         ({"a.jsonl": float("nan")}, "d", "weight of a.jsonl"),
+        ({"a.jsonl": 1e300}, "d", "at most 1,000,000"),
         (["a.jsonl", "a.jsonl"], "d", "twice"),
         ("a.jsonl", 0.0, "between 0 and 1"),
         ("a.jsonl", 1, "between 0 and 1"),
