@@ -223,5 +223,7 @@ def curves_logger(runs: Path, name: str, step: int) -> CSVLogger:
     for row in rows:
         # "3" was an integer and "3.0" a float, and so they are written again.
         values = {k: int(v) if v.isdigit() else float(v) for k, v in row.items() if v}
-        logger.log_metrics(values, step=values.pop("step"))
+        logger.experiment.log_metrics(values, step=values.pop("step"))
+    if rows:
+        logger.save()  # all at once: the logger took the file away, and a kill must not be between
     return logger
