@@ -132,7 +132,7 @@ def cards(folder: Path, said: str) -> None:
     card = write_card(folder, Path("checkpoints/x"), own, training(measures=measures))
     write_text(folder / "model.md", card.split("\n---\n", 1)[1])
     claim = BleachedClaim(text=said, source="model", share=0.5, count=1, of=2, fact=said)
-    made: Card = bleached_card("people", [claim], 0)
+    made: Card = bleached_card("people", [claim], 0, "other")
     configs = {"": {"train": "claims.jsonl"}}
     given = {
         "configs": configs,
