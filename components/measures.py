@@ -201,10 +201,16 @@ def _rouge_l(gold: str, text: str) -> float:
 
 
 def rouge_is_blind(gold: str, text: str) -> bool:
-    """Of unlike texts, each of some words, ``rouge-score`` sees no letter (a to z) or digit."""
+    """Whether of unlike texts, each of some words, ROUGE sees one of them not at all."""
     both = (gold, text)
-    words = all(re.search(r"\w", one) for one in both)
-    return gold != text and words and not all(re.search(r"[A-Za-z0-9]", one) for one in both)
+    return (
+        gold != text and all(re.search(r"\w", t) for t in both) and not all(map(rouge_sees, both))
+    )
+
+
+def rouge_sees(text: str) -> bool:
+    """Whether ``rouge-score`` finds a word: it knows letters a to z and digits only."""
+    return re.search(r"[A-Za-z0-9]", text) is not None
 
 
 def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:

@@ -5,7 +5,6 @@ Of what is not there, the command that makes it is named.
 
 from __future__ import annotations
 
-import errno
 import io
 import locale
 import os
@@ -20,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from records.complaints import configs, of_encoding, of_parser
-from records.errors import UserError, printable
+from records.errors import REFUSED, UserError, printable
 from records.moved import moved
 
 # Configurations of the tier `small` whose checkpoint or dataset `make demo` makes.
@@ -37,12 +36,6 @@ _MADE = {
 _MISSING = re.compile(
     r"(?:[\w.]+: |base model )?([^\s:]+): (?:no component\.json|no such f(?:ile|older))"
 )
-# What a file system refuses and the user can mend: space, rights, a path that leads below a file.
-REFUSED = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-    *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
-}
 # What is told of a command that was ended from outside.
 GOES_ON = "the same command goes on from what is kept (of a fit with --ckpt_path last)"
 _OF_SQLITE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")

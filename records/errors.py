@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
+# What a file system refuses and the user can mend: space, rights, a path that leads below a file.
+REFUSED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
+}
 # Signs by which a text would move a terminal's cursor, give it commands or turn its writing round,
 # and others that no drawing can hold.
 _UNSHOWN = re.compile(

@@ -20,7 +20,7 @@ from typing import BinaryIO, TextIO
 
 from pydantic import BaseModel
 
-from records.door import REFUSED, UserError
+from records.errors import REFUSED, UserError
 
 _TEMPORARY = "[a-z0-9_]" * 8  # what ends the name of a file that is being written
 

@@ -53,6 +53,16 @@ def positions(config: PretrainedConfig) -> int:
     return places - (config.pad_token_id + 1 if shifted else 0)
 
 
+def check_length(model: str, max_length: int, config: PretrainedConfig) -> None:
+    """See that a model has places for so many tokens.
+
+    Raises:
+        UserError: it has not.
+    """
+    if max_length > (most := positions(config)):
+        raise UserError(f"max_length: {max_length}; {model} takes {most} tokens at most")
+
+
 def load_whole(
     auto: type,
     model: str,

@@ -30,7 +30,7 @@ from transformers.utils import logging
 from components.base import resolve_base
 from components.overlap import stem_shares
 from eval.models.engine import pick_device, present
-from eval.models.hub import positions
+from eval.models.hub import check_length, positions
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, UserError, read_records, sha256_file, sha256_text
@@ -141,10 +141,8 @@ class SentenceEncoder:
         config = getattr(encoder, "config", None)
         if not getattr(config, "max_position_embeddings", None):
             return self.max_length
-        most = positions(config)
-        if self._length and self._length > most:
-            raise UserError(f"max_length: {self._length}; {self.model} takes {most} tokens at most")
-        return min(self.max_length, most)
+        check_length(self.model, self._length or 0, config)
+        return min(self.max_length, positions(config))
 
 
 def directions(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from components.encoding import Pair
+from components.measures import rouge_sees
 from eval.similarity import Measure
 
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
-
-_SEEN = re.compile(r"[A-Za-z0-9]")
 
 
 class Rouge(Measure):
@@ -49,6 +47,6 @@ class Rouge(Measure):
         ]
 
     def _one(self, scorer: RougeScorer, reference: str, candidate: str) -> float:
-        if not (_SEEN.search(reference) and _SEEN.search(candidate)):
+        if not (rouge_sees(reference) and rouge_sees(candidate)):
             return math.nan
         return float(getattr(scorer.score(reference, candidate)[self.kind], self.value))

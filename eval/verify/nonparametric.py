@@ -22,7 +22,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from components.base import load_tokenizer
 from components.encoding import batches_by_length, pad
 from eval.models.engine import Engine
-from eval.models.hub import load_whole, named, positions
+from eval.models.hub import check_length, load_whole, named
 from eval.verify.claim_by_claim import Asked, ClaimByClaim
 from records import Claim, Passage, UserError, Verdict
 
@@ -222,10 +222,7 @@ class NP(ClaimByClaim, Engine):
     def _model(self) -> PreTrainedModel:
         # A pooler, which language models are saved without, reads no single token.
         loaded = load_whole(AutoModel, self.model, self.device, optional="pooler")
-        if self.max_length > (most := positions(loaded.config)):
-            raise UserError(
-                f"max_length: {self.max_length}; {self.model} takes {most} tokens at most"
-            )
+        check_length(self.model, self.max_length, loaded.config)
         return loaded
 
 
