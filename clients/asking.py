@@ -34,8 +34,6 @@ def ask_each(
     Raises:
         EndpointError: no answer to ``GIVE_UP`` questions in a row. A server that is gone is no
             reason to end a run with nothing but failures; started again, the run goes on.
-        UserError: another fault that the next question would meet too. What was under way then is
-            given out before.
     """
     lost = 0  # questions in a row
     stop: UserError | None = None

@@ -250,7 +250,6 @@ class MediaWiki(PoliteClient):
 
 
 def _rows(reply: Mapping) -> int:
-    """Pages or list members of one reply."""
     return sum(
         len(value)
         for name, value in reply["query"].items()
@@ -259,12 +258,6 @@ def _rows(reply: Mapping) -> int:
 
 
 def _see_that_it_is_whole(text: str, reply: Mapping) -> None:
-    """Refuse a reply without what was asked for; taken for "nothing found", it would be a score.
-
-    Raises:
-        ValueError, KeyError: it is of another shape.
-        Transient: it is not complete, or asks to go on with what this request went on with.
-    """
     told = _Reply.model_validate(reply)
     sent = dict(parse_qsl(text, keep_blank_values=True))
     wanted = sent.get("list") or ("general" if "meta" in sent else None)
@@ -277,7 +270,6 @@ def _see_that_it_is_whole(text: str, reply: Mapping) -> None:
 
 
 def _merge(whole: Page, part: Mapping) -> None:
-    """Add to a page what a continued reply knows more of it."""
     for name, value in part.items():
         if isinstance(value, list):
             whole.setdefault(name, [])
@@ -287,7 +279,6 @@ def _merge(whole: Page, part: Mapping) -> None:
 
 
 def _end(title: str, renamed: Mapping[str, str]) -> str:
-    """Where a title leads after normalisation and redirects; a circle ends where it closes."""
     seen = {title}
     while title in renamed and renamed[title] not in seen:
         title = renamed[title]

@@ -135,10 +135,6 @@ class PoliteClient:
             to a quarter longer by chance. A server's own ``Retry-After`` goes before it.
         keep_days: an answer on disk that is older than this is asked for again.
         sleep: called with each wait in seconds.
-
-    Raises:
-        UserError: no http(s) URL, one that holds a password, or a remote endpoint without
-            ``user_agent``.
     """
 
     def __init__(
@@ -274,10 +270,6 @@ class PoliteClient:
             data: the body; a form's unless ``headers`` say what it is.
             known: statuses that the caller reads itself.
             secret: what no message may show, even where the server repeats it.
-
-        Raises:
-            UserError: another status that will not mend itself, or the endpoint moved.
-            Transient: anything else that is no whole answer.
         """
         deadline = time.monotonic() + self.timeout_s
         form = {"Content-Type": "application/x-www-form-urlencoded"} if data else {}
@@ -334,7 +326,6 @@ class _Session(requests.Session):
 
 
 def _elsewhere(response: requests.Response) -> str | None:
-    """Another place than the one that was asked to which an answer redirects, without the query."""
     there = urljoin(response.url, response.headers.get("Location", "")).partition("?")[0]
     return there if response.is_redirect and there != response.url.partition("?")[0] else None
 
@@ -415,7 +406,6 @@ def retry_after(header: str | None) -> float:
 
 
 def _plain(body: bytes) -> str:
-    """What a server says of its fault, for a message; nothing where it is a page of markup."""
     said = one_line(body.decode("utf-8", errors="replace"))
     return f": {said}" if said and not said.startswith("<") else ""
 

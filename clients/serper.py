@@ -39,9 +39,6 @@ class SerperClient(PoliteClient):
         gl: country that Google answers for.
         hl: language that it answers in.
         options: those of ``PoliteClient``.
-
-    Raises:
-        UserError: a key in the place of its variable's name, or an address to which no key may go.
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class SerperClient(PoliteClient):
         Raises:
             RefusedError: the service calls the query wrong.
             EndpointError: no whole answer after all retries.
-            UserError: no key, one that is not accepted, or no credit left.
         """
         key = self._key()
         body = json.dumps({"q": query, "gl": self.gl, "hl": self.hl, "num": results})

@@ -69,7 +69,6 @@ class SparqlClient(PoliteClient):
 
         Raises:
             RefusedError: the endpoint calls the query malformed.
-            UserError: the endpoint refuses us.
             EndpointError: no whole answer after all retries.
         """
         ask = self._whole if self.counted else self._attempt
@@ -123,7 +122,6 @@ class SparqlClient(PoliteClient):
         return first + self._halved(query, iris[half:], family, dropped)
 
     def _whole(self, query: str) -> Rows:
-        """The rows, after checking that there are as many as the endpoint counts."""
         rows = self._attempt(query)
         head, select, body = query.partition("SELECT")
         counting = f"{head}SELECT (COUNT(*) AS ?n) WHERE {{ {{ {select}{body} }} }}"

@@ -136,7 +136,6 @@ class WebHost(PoliteClient):
 
     @contextmanager
     def _connected(self, deadline: float) -> Iterator[urllib3.HTTPConnectionPool]:
-        """Connections of one attempt, which hang up when its time is over."""
         wires: list[socket.socket] = []
         late = threading.Event()
 
@@ -226,12 +225,6 @@ def _hang_up(wires: list[socket.socket], late: threading.Event) -> None:
 
 
 def _said(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
-    """What an answer says.
-
-    Raises:
-        Transient: the host is busy.
-        EndpointError: it is for long.
-    """
     status, headers = response.status, response.headers
     if status in TRANSIENT_STATUS:
         why, asked = f"HTTP {status}", headers.get("Retry-After")

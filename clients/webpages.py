@@ -48,9 +48,6 @@ class WebPages:
             may be read all the same.
         timeout_s: seconds until an attempt is given up.
         retries: how often a failed attempt is repeated.
-
-    Raises:
-        UserError: no ``user_agent``.
     """
 
     def __init__(
@@ -80,9 +77,6 @@ class WebPages:
         Args:
             addresses: each is read once.
             at_a_time: pages under way.
-
-        Raises:
-            UserError: no answer from ``HOSTS_GONE`` hosts in a row.
         """
         self._silent.clear()
         for host in self._hosts.values():
@@ -92,11 +86,7 @@ class WebPages:
                 yield address, page
 
     def read(self, address: str) -> Page:
-        """One page.
-
-        Raises:
-            UserError: no answer from ``HOSTS_GONE`` hosts in a row.
-        """
+        """One page."""
         try:
             return self._follow(address)
         except RefusedError as error:
@@ -140,9 +130,6 @@ def _checked(base: str, address: str) -> SplitResult:
     Args:
         base: what the address may be relative to.
         address: as a stranger gave it.
-
-    Raises:
-        RefusedError: it is none of the web, or holds a user or a password.
     """
     try:
         parts = urlsplit(urljoin(base, address.strip()))

@@ -43,12 +43,7 @@ _READ_FIRST = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-roberta
 
 
 def resolve_base(base: str) -> Path | str:
-    """Turn a base model's name into a local path, or leave a hub id as it is.
-
-    Raises:
-        UserError: there is no such folder, or the package is not installed or does not hold the
-            file.
-    """
+    """Turn a base model's name into a local path, or leave a hub id as it is."""
     if not base.startswith(PACKAGE):
         if Path(base).exists():
             return Path(base)
@@ -85,11 +80,7 @@ def describe_base(base: str, revision: str | None = None) -> dict:
 
 
 def load_tokenizer(base: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """The base model's fast tokenizer.
-
-    Raises:
-        UserError: there is no such model, or it has none.
-    """
+    """The base model's fast tokenizer."""
     path = resolve_base(base)
     try:
         if isinstance(path, Path) and path.suffix == ".gguf":
@@ -158,10 +149,6 @@ def load_classifier(
         labels: names of the outputs, in order; a single one makes a regression head of one logit.
         tokens: classify every token instead of the whole sequence.
         strict: the base is a finished checkpoint: nothing may start afresh or be left over.
-
-    Raises:
-        UserError: weights of the encoder are missing from the base or unknown to its architecture;
-            with ``strict`` any weights. A decoder that cannot tell padding from text.
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     path = resolve_base(base)
@@ -219,7 +206,6 @@ def load_classifier(
 
 
 def _unfilled(info: dict) -> set[str]:
-    """The weights that no file of the base filled, by what its loading says."""
     return set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
 
 
@@ -254,7 +240,6 @@ def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:
 
 
 def _output_layer(model: PreTrainedModel, count: int) -> str | None:
-    """Name of the head's last linear layer, whose rows are the classes."""
     prefix = f"{model.base_model_prefix}."
     found = [
         name
@@ -269,7 +254,6 @@ def _output_layer(model: PreTrainedModel, count: int) -> str | None:
 def _check_encoder(
     base: str, model: PreTrainedModel, missing: set[str], unexpected: set[str]
 ) -> None:
-    """Only heads and poolers may be missing from the base, or be left over in it."""
     prefix = f"{model.base_model_prefix}."
     for keys, fault in ((missing, "lacks"), (unexpected, "has unknown")):
         inner = sorted(k for k in keys if k.startswith(prefix) and not _optional(k))
@@ -301,10 +285,6 @@ def load_causal(
         dtype: of the weights that are not quantised.
         quantize: keep the linear layers in 4 bits (NF4, double quantisation; Dettmers et al. 2023)
             or in 8 (Dettmers et al. 2022), on a CUDA GPU.
-
-    Raises:
-        UserError: ``quantize`` without CUDA or bitsandbytes, or for a GGUF file; weights are
-            missing from the base.
     """
     path = resolve_base(base)
     gguf = isinstance(path, Path) and path.suffix == ".gguf"
@@ -365,11 +345,7 @@ def token_places(model: torch.nn.Module) -> int | None:
 
 
 def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
-    """A sequence-to-sequence model in fp32, T5 as a rule.
-
-    Raises:
-        UserError: weights are missing from the base or unknown to its architecture.
-    """
+    """A sequence-to-sequence model in fp32, T5 as a rule."""
     model, info = AutoModelForSeq2SeqLM.from_pretrained(
         resolve_base(base),
         revision=revision,
@@ -391,9 +367,6 @@ def random_t5(
     Args:
         tokenizer: with pad and end tokens; the pad token starts the output, as in T5.
         sizes: fields of ``T5Config``, e.g. d_model, d_ff, num_layers, num_heads.
-
-    Raises:
-        UserError: a field that ``T5Config`` does not have, or a value that it cannot have.
     """
     unknown = sorted(set(sizes) - set(T5Config().to_dict()))
     if unknown:

@@ -107,9 +107,6 @@ def read_component(folder: str | Path, expected: str | None = None) -> Component
     Args:
         folder: the checkpoint.
         expected: the component it must be, e.g. ``unli``; ``lss`` also takes ``lss_star``.
-
-    Raises:
-        UserError: not a checkpoint, without weights, labels out of order, or another component.
     """
     folder = Path(folder)
     path = folder / "component.json"
@@ -144,11 +141,7 @@ def is_published(name: str | Path) -> bool:
 
 
 def component_of(name: str | Path) -> ComponentName:
-    """Which component a checkpoint is; what is published elsewhere is taken for an NLI model.
-
-    Raises:
-        UserError: neither.
-    """
+    """Which component a checkpoint is; what is published elsewhere is taken for an NLI model."""
     return "relation" if is_published(name) else read_component(name).component
 
 
@@ -159,9 +152,6 @@ def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterab
         folder: the checkpoint, for the message.
         missing: names of weights that the model has and the files do not, or in another shape.
         unexpected: names of weights that only the files have.
-
-    Raises:
-        UserError: there are any.
     """
     for keys, fault in ((sorted(missing), "lack"), (sorted(unexpected), "have unknown")):
         if keys:
@@ -204,9 +194,6 @@ def new_folder(to: Path) -> Iterator[Path]:
 
     What is there is the old checkpoint or the new one, whenever the process is killed; only between
     the two renames at the end it is neither, and the next call puts the old one back.
-
-    Raises:
-        UserError: no space, no right to write, or a path below a file.
     """
     partial, old = (to.with_name(f".{to.name}.{end}") for end in ("partial", "old"))
     with writing(to):
@@ -231,7 +218,6 @@ def new_folder(to: Path) -> Iterator[Path]:
 
 @contextmanager
 def _weights_written() -> Iterator[None]:
-    """What safetensors says of the file system, as Python says it."""
     try:
         yield
     except Exception as error:

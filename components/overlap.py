@@ -44,7 +44,6 @@ def _stem_set(premise: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _sentences(premise: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The sentences of a premise's lines, each with its stems."""
     lines = [line for line in premise.split("\n") if line.strip()]
     found = [s for line in lines for s in sent_tokenize(line) if s.strip()]
     return tuple((sentence, frozenset(stems(sentence))) for sentence in found)

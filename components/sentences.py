@@ -58,7 +58,6 @@ def split_sentences(text: str, headings: bool = False) -> list[str]:
 
 
 def _is_heading(line: str) -> bool:
-    """Whether a line has a heading's mark; of several sentences it is a text of joined lines."""
     mark = _HEADING.match(line)
     return mark is not None and len(_pieces(line[mark.end() :])) < 2
 
@@ -68,14 +67,12 @@ def _pieces(line: str) -> list[str]:
 
 
 def _cut(piece: str) -> list[str]:
-    """A piece at the full stops that nupunkt takes for abbreviations."""
     ends = {m.end() for rule in (_SMALL, _ANY) for m in rule.finditer(piece)}
     places = [0, *sorted(ends), len(piece)]
     return [piece[i:j].strip() for i, j in pairwise(places)]
 
 
 def _joined(pieces: Sequence[str]) -> list[str]:
-    """Pieces with those that are no sentence put to their neighbours."""
     sentences: list[str] = []
     for piece in pieces:
         before = sentences[-1] if sentences else None

@@ -121,7 +121,6 @@ def ratio(
 
 @lru_cache(maxsize=8)
 def _kept_draws(number: int, seed: int, resamples: int) -> list[np.ndarray]:
-    """:func:`_times_drawn`, kept: many ratios of an experiment are of the same groups."""
     return list(_times_drawn(number, seed, resamples))
 
 
@@ -167,7 +166,6 @@ def difference(
 
 
 def _numbered(groups: Sequence[object]) -> tuple[int, np.ndarray]:
-    """How many groups there are, and each row's, from 0, in the order of their names."""
     # Not as an array of texts, in which each takes the room of the longest: groups are premises.
     names = [str(group) for group in groups]
     place = {name: number for number, name in enumerate(sorted(set(names)))}

@@ -122,7 +122,6 @@ class ClaimAutomaton:
         self._reached: dict[tuple[int, ...], dict[State, Path]] = {(): {_START: ()}}
 
     def _spell(self, claim: str) -> None:
-        """Spell each unit at the start, after a space and, where it touches the last one, so."""
         texts = [claim[self.words[a].start : self.words[b - 1].end] for a, b in self.units]
         touches = [self.words[a].start == self.words[a - 1].end for a, _ in self.units[1:]]
         joined = ["".join(pair) for pair in pairwise(texts)]
@@ -146,7 +145,6 @@ class ClaimAutomaton:
         self._writable = set().union(*(self.spelling.writable(text) for text in spellings))
 
     def _later(self, unit: int) -> Iterator[tuple[str, int]]:
-        """The units that may follow, with their spelling there."""
         for index in range(unit + 1, len(self.units)):
             if unit < 0:
                 yield self._first[index], index
@@ -235,7 +233,6 @@ class ClaimAutomaton:
 
 
 def _units(words: Sequence[Word]) -> list[tuple[int, int]]:
-    """Ranges of words that are written together: a word, and the marks and joiners it touches."""
     units: list[tuple[int, int]] = []
     for index, word in enumerate(words):
         mark = unicodedata.category(word.text[0])[0] == "M" or (

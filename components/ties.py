@@ -155,7 +155,6 @@ class Ties:
         return sorted(found, key=lambda entry: (-len(entry[1]), entry[2], entry[0]))
 
     def _names(self, forest: _Forest, loose: set[int]) -> list[str]:
-        """The name of each row's component."""
         whole: dict[int, str] = {}
         any_: dict[int, str] = {}
         for row, group in enumerate(self._groups):
@@ -233,7 +232,6 @@ def keys_of(record: Record) -> set[int]:
 
 
 def _keys(group: str, text: str, documents: Iterable[str], told: str = "") -> list[set[int]]:
-    """What a row may share with others: of its own, documents, long lines, and what is told."""
     lines = [line.casefold().split() for line in text.split("\n")]
     own = {_key("group", group), _key("text", " ".join(chain.from_iterable(lines)))}
     long = {_key("line", " ".join(words)) for words in lines if len(words) >= LINE_WORDS}
@@ -242,6 +240,5 @@ def _keys(group: str, text: str, documents: Iterable[str], told: str = "") -> li
 
 
 def _key(kind: str, name: str) -> int:
-    """A 64-bit number for what rows share."""
     digest = hashlib.blake2b(f"{kind}\0{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

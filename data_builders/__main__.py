@@ -51,7 +51,6 @@ def _builder(name: str) -> type:
 
 
 def _summary(name: str) -> str:
-    """First line of the builder's docstring, read from its source: some import a language model."""
     module, _, attribute = BUILDERS[name].partition(":")
     tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
     found = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == attribute)
@@ -78,12 +77,7 @@ def parser_of(name: str) -> ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line and build.
-
-    Raises:
-        UserError: no such dataset.
-        ArgumentError: an option or a config key that the builder does not have.
-    """
+    """Parse the command line and build."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments or arguments[0] in {"-h", "--help"}:
         print(_overview())

@@ -212,12 +212,7 @@ class Builder(ABC):
         return {n: _named(v) if n in {*self.reads, *self.asks} else v for n, v in given.items()}
 
     def build(self) -> Path:
-        """Make the records and write the folder; returns the manifest's path.
-
-        Raises:
-            UserError: a file that is not there, another build or another builder's dataset in the
-                folder, nothing is left to write, or the folder cannot be written to.
-        """
+        """Make the records and write the folder; returns the manifest's path."""
         for path in self.inputs():
             if not Path(path).exists():
                 raise UserError(f"{path}: no such file; give the path of one that is there")
@@ -314,7 +309,6 @@ def paths_in(value: object) -> Iterator[str]:
 
 
 def _named(value: object) -> object:
-    """The same with names for paths."""
     if isinstance(value, (str, Path)):
         return source_name(str(value))
     if isinstance(value, Mapping):

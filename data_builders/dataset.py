@@ -82,7 +82,6 @@ def write_dataset(
 
     Raises:
         ValueError: a file that is in no config.
-        UserError: not one record.
     """
     folder = Path(folder)
     named = {path for splits in configs.values() for path in splits.values()}
@@ -150,9 +149,6 @@ def require_own(folder: Path, builder: str) -> None:
     Args:
         folder: where a dataset is to go.
         builder: who is to make it, as the command line names it.
-
-    Raises:
-        UserError: it holds another builder's dataset.
     """
     found = _manifest(folder)
     there = found.get("builder", builder) if isinstance(found, dict) else "something else"
@@ -164,7 +160,6 @@ def require_own(folder: Path, builder: str) -> None:
 
 
 def _records(who: str, made: Iterable[object]) -> Iterator[BaseModel | dict]:
-    """What a builder made, each seen to be a record: ``null`` is a line of JSON, too."""
     for number, one in enumerate(made, 1):
         if not isinstance(one, BaseModel | dict):
             raise UserError(f"{who}: record {number} is {one!r:.80}; give a record or a dict")
@@ -178,7 +173,6 @@ def why_nothing(dropped: Mapping[str, int]) -> str:
 
 
 def _manifest(folder: Path) -> object:
-    """What a folder's manifest says: nothing where there is none, ``None`` where it is no JSON."""
     path = folder / "manifest.json"
     if not path.is_file():
         return {}
@@ -189,7 +183,6 @@ def _manifest(folder: Path) -> object:
 
 
 def _of_manifest(folder: Path) -> set[str]:
-    """The files in a folder that its manifest says it wrote."""
     found = _manifest(folder)
     told = (found.get("files"), found.get("pages")) if isinstance(found, dict) else ()
     names = {name for part in told if isinstance(part, dict) for name in part}
@@ -270,7 +263,6 @@ def _card_text(
 
 
 def _size_category(rows: int) -> str:
-    """The Hub's name of a size, e.g. ``1K<n<10K``."""
     names = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
     if rows < 1000:
         return "n<1K"
@@ -281,7 +273,6 @@ def _size_category(rows: int) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: files by name, models and stages by what they say they are."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, PurePath):

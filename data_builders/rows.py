@@ -20,7 +20,6 @@ def source_rows(source: str) -> Iterator[tuple[str, dict]]:
     """The rows of a source, each with where it stands (``file:line``).
 
     Raises:
-        UserError: no such file or dataset.
         BadInput: a row that cannot be read.
     """
     if source.startswith(HUB):
@@ -41,11 +40,7 @@ def is_local(source: str) -> bool:
 
 
 def files_of(paths: Sequence[str]) -> list[Path]:
-    """The files of paths; those of a folder sorted, hidden ones left out.
-
-    Raises:
-        UserError: no such file or folder, or a folder without files.
-    """
+    """The files of paths; those of a folder sorted, hidden ones left out."""
     found: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -62,7 +57,6 @@ def files_of(paths: Sequence[str]) -> list[Path]:
 
 
 def _hub_rows(source: str) -> Iterator[tuple[str, dict]]:
-    """A dataset of the Hub, streamed: nothing is kept on the disk."""
     from datasets import load_dataset
 
     name, _, split = source.removeprefix(HUB).partition(":")

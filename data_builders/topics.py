@@ -34,9 +34,6 @@ def read_topics(paths: Sequence[str]) -> Topics:
             whose ``cat`` is group and bin), ``AmbigBio.csv`` (``prompt`` and ``name``), ``.txt``
             files with a topic a line, or ``.json`` files with topics and their bins
             (``read_bins``).
-
-    Raises:
-        UserError: no such file, a ``.txt`` that is not UTF-8, or a row without a topic.
     """
     found: Topics = {}
 
@@ -71,14 +68,12 @@ def read_topics(paths: Sequence[str]) -> Topics:
 
 
 def _cat(row: dict) -> dict[str, object]:
-    """Group and bin where the row has both in ``cat``, as FActScore's and FactReasoner's files."""
     cat = row.get("cat")
     named = isinstance(cat, list) and all(isinstance(name, str) for name in cat)
     return kept_of({"cat": cat}) if named else {}
 
 
 def _bins(path: str) -> dict[str, str] | None:
-    """What ``read_bins`` reads, or none where the file is of another kind."""
     if Path(path).suffix != ".json":
         return None
     try:
@@ -90,11 +85,7 @@ def _bins(path: str) -> dict[str, str] | None:
 
 
 def read_bins(path: str) -> dict[str, str]:
-    """Topic to its frequency bin, of a JSON object as adversarial-factuality's frequency map.
-
-    Raises:
-        UserError: no such file, or it is no such object.
-    """
+    """Topic to its frequency bin, of a JSON object as adversarial-factuality's frequency map."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; give a JSON object of topics and their bins")
     found = _bins(path)
@@ -113,9 +104,6 @@ def split_topics(
             and the topics alone; or split to its files, which keep their splits.
         shares: of train, dev and test.
         seed: of the division.
-
-    Raises:
-        UserError: a topic in two splits, an unknown split, or no topic at all.
     """
     if isinstance(topics, Mapping):
         unknown = sorted(set(topics) - set(SPLITS))

@@ -42,11 +42,7 @@ def help_text() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Raises:
-        UserError: no such command, or a mistake in its input.
-    """
+    """Run one command."""
     name, *rest = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in {"-h", "--help"}:
         print(help_text())

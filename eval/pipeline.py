@@ -36,9 +36,6 @@ class Pipeline:
         select: Core; without it every claim is scored once.
         revise: claims to claims that stand alone; without it they stay as they are.
         gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 for none.
-
-    Raises:
-        UserError: no verifier, or beside a selector one that does not say whether it judges sets.
     """
 
     def __init__(
@@ -112,11 +109,6 @@ class Pipeline:
         selections: list[list[Selection]],
         passages: list[list[Passage]],
     ) -> tuple[list[list[Verdict]], list[list[Verdict]]]:
-        """Verdicts on all claims, and on the selected ones from verifiers that judge sets.
-
-        Raises:
-            UserError: two verdicts on a claim have the same name.
-        """
         kept = kept_of(claims, selections)
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         core_verdicts: list[list[Verdict]] = [[] for _ in documents]
@@ -156,7 +148,6 @@ class Once:
         self._found: dict[Hashable, Any] = {}
 
     def __call__(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What was computed under the key before, or is now."""
         if key not in self._found:
             self._found[key] = compute()
         return self._found[key]
@@ -189,11 +180,7 @@ def kept_of(
 
 
 def check_names(verdicts: Sequence[Sequence[Verdict]]) -> None:
-    """Of two verifiers of the same name a claim would count twice.
-
-    Raises:
-        UserError: two verdicts on a claim have the same name.
-    """
+    """Of two verifiers of the same name a claim would count twice."""
     for own in verdicts:
         times = Counter((v.claim, v.assessor, v.name) for v in own)
         (_, assessor, name), most = (times.most_common(1) or [(("", "", ""), 0)])[0]
@@ -241,12 +228,7 @@ def score_selected(
 
 
 def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """The pipeline of a configuration file of ``python -m eval score``, and what it says.
-
-    Raises:
-        UserError: no such file, no YAML, or one without a pipeline.
-        ArgumentError: a key that the pipeline does not have.
-    """
+    """The pipeline of a configuration file of ``python -m eval score``, and what it says."""
     said = "give a configuration as for `python -m eval score`"
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; {said}")

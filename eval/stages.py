@@ -178,11 +178,7 @@ class Verifier(Protocol):
 
 
 def decomposed(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
-    """The claims of each document.
-
-    Raises:
-        UserError: not one list of claims a document, or two claims of one id.
-    """
+    """The claims of each document."""
     rows = _rows(stage, _given_by(stage, documents), documents, Claim)
     for document, own in zip(documents, rows, strict=True):
         _check_once(stage, document, (claim.id for claim in own), "claims of one id")
@@ -192,11 +188,7 @@ def decomposed(stage: Decomposer, documents: Sequence[Document]) -> list[list[Cl
 def revised(
     stage: Reviser, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
-    """The claims in their new form.
-
-    Raises:
-        UserError: not the claims that it was given, by their ids.
-    """
+    """The claims in their new form."""
     rows = _rows(stage, _given_by(stage, documents, claims), documents, Claim)
     _check_claims(stage, documents, claims, rows)
     return rows
@@ -205,11 +197,7 @@ def revised(
 def selected(
     stage: Selector, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Selection]]:
-    """The selections of each document.
-
-    Raises:
-        UserError: not one a claim in the claims' order.
-    """
+    """The selections of each document."""
     rows = _rows(stage, _given_by(stage, documents, claims), documents, Selection)
     for document, own, found in zip(documents, claims, rows, strict=True):
         if [claim.id for claim in own] != [one.claim for one in found]:
@@ -224,11 +212,7 @@ def selected(
 def retrieved(
     stage: Retriever, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    """The claims with their contexts, and the passages of each document.
-
-    Raises:
-        UserError: no two such lists, not the claims that it was given, or two texts of one id.
-    """
+    """The claims with their contexts, and the passages of each document."""
     given = _given_by(stage, documents, claims)
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise UserError(
@@ -250,12 +234,7 @@ def judged(
     claims: Sequence[Sequence[Claim]],
     passages: Sequence[Sequence[Passage]],
 ) -> list[list[Verdict]]:
-    """The verdicts on the claims of each document; a claim without one counts as failed.
-
-    Raises:
-        UserError: not one list of verdicts a document, or a verdict on a claim that it was not
-            given, or two of one name on a claim.
-    """
+    """The verdicts on the claims of each document; a claim without one counts as failed."""
     rows = _rows(stage, _given_by(stage, documents, claims, passages), documents, Verdict)
     for document, own, found in zip(documents, claims, rows, strict=True):
         known = {claim.id for claim in own}
@@ -279,9 +258,6 @@ def probabilities(
         ask: its method.
         pairs: what it is asked.
         classes: 3 of relations, none of likelihoods.
-
-    Raises:
-        UserError: another shape, or no probabilities.
     """
     answers = np.asarray(ask(pairs), dtype=float)
     who, shape = class_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
@@ -296,7 +272,6 @@ def probabilities(
 
 
 def _given_by(stage: Callable, *given: Sequence) -> object:
-    """What a stage gives; where it raises an error, the traceback ends with its name."""
     try:
         return stage(*given)
     except Exception as error:
@@ -307,7 +282,6 @@ def _given_by(stage: Callable, *given: Sequence) -> object:
 def _rows(
     stage: object, given: object, documents: Sequence[Document], record: type[R]
 ) -> list[list[R]]:
-    """A list of records a document."""
     rows = []
     found = one_each(class_of(stage), given, documents, "document")
     for document, row in zip(documents, found, strict=True):
@@ -321,7 +295,6 @@ def _rows(
 
 
 def _check_record(who: str, one: object, record: type[BaseModel]) -> None:
-    """See that a record is one, also where ``model_copy`` or ``model_construct`` made it."""
     if not isinstance(one, record):
         raise UserError(f"{who}: gave {kind_of(one)} in place of a {record.__name__}")
     try:
@@ -336,7 +309,6 @@ def _check_claims(
     claims: Sequence[Sequence[Claim]],
     rows: Sequence[Sequence[Claim]],
 ) -> None:
-    """See that a stage gave back the claims that it was given."""
     for document, own, found in zip(documents, claims, rows, strict=True):
         if sorted(claim.id for claim in own) != sorted(claim.id for claim in found):
             raise UserError(
@@ -355,6 +327,5 @@ def _check_once(stage: object, document: Document, names: Iterable[str], what: s
 
 
 def _ids(names: Iterable[str]) -> str:
-    """The first few ids."""
     found = sorted(names)
     return ", ".join(found[:3]) + ", …" * (len(found) > 3) or "none"

@@ -24,9 +24,6 @@ def responds(document: Document) -> bool:
 
     A document may say so itself, in a field ``responds``: true or false (in a table a text, in any
     case). An empty text never does.
-
-    Raises:
-        UserError: something else stands in that field.
     """
     text = document.text.strip()
     said = (document.model_extra or {}).get("responds")

@@ -60,7 +60,6 @@ def of_parser(error: ArgumentError) -> str:
 
 
 def _contract(protocol: str) -> str:
-    """What a class of the user's lacks that is to be a stage, and where to read it."""
     homes = [
         name
         for name, module in list(sys.modules.items())
@@ -105,7 +104,6 @@ def _in_one_line(error: ArgumentError) -> str:
 
 
 def _short(said: str) -> str:
-    """A complaint about a value; of a union with what each of its types expects, but for null."""
     said, _, given = _UNION.sub("", said).partition(" Given value type: ")
     first, *others = re.split(r" - (?=Expected a )", said)
     if "Expected a " not in first:
@@ -117,7 +115,6 @@ def _short(said: str) -> str:
 
 
 def _of_option(unknown: str, options: list[str]) -> str:
-    """The answer to a key that no option has."""
     parts = unknown.split(".")
     known = 0
     while any(f"{name}.".startswith(".".join(parts[: known + 1]) + ".") for name in options):
@@ -218,7 +215,6 @@ def _options(error: ArgumentError) -> list[str]:
 
 
 def _parameters(path: str) -> list[str]:
-    """The options of a class or a function, also those that its ``**options`` pass on."""
     from jsonargparse import ArgumentParser as Parser  # whatever complained has it
 
     module, _, name = path.rpartition(".")

@@ -73,7 +73,6 @@ def run_door(main: Callable[[], int | None]) -> None:
 
 
 def _surroundings() -> None:
-    """What a shell may have closed or set otherwise, so that a door works there as elsewhere."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # `>&-`; its number would go to the first file of data
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115
@@ -85,11 +84,6 @@ def _surroundings() -> None:
 
 
 def _check_words() -> None:
-    """See that results can hold what the command line names, before anything is done.
-
-    Raises:
-        UserError: a name that is not UTF-8, or is not so read.
-    """
     for word in sys.argv[1:]:
         try:
             word.encode("utf-8")
@@ -100,7 +94,6 @@ def _check_words() -> None:
 
 
 def _nobody_reads() -> bool:
-    """Whether standard output is a pipe whose reader has gone, as ``head`` does; then leave it."""
     out = sys.stdout.fileno()
     pipe = select.poll()
     pipe.register(out, 0)  # errors are told in any case
@@ -162,7 +155,6 @@ def _said(error: BaseException | None) -> str | None:
 
 
 def _of_file_system(error: OSError | sqlite3.Error) -> str | None:
-    """What a file system refused; ``None`` where it is no such thing."""
     if isinstance(error, OSError):
         refused, path, said = error.errno in REFUSED, error.filename, error.strerror
     else:

@@ -21,7 +21,6 @@ WICE_LABELS = {
 
 
 def _to_generation(row: dict, number: int) -> dict:
-    """FActScore's and HALoGEN's texts (``output``, ``response``), and adversarial samples."""
     if "text" in row:
         return row
     text = sampled(row)
@@ -54,7 +53,6 @@ def _citations(row: dict) -> list[dict]:
 
 
 def _to_relation(row: dict, number: int) -> dict | list[dict]:
-    """WiCE rows (``claim``, ``evidence``), AmbigBio's (``citations``); otherwise ours."""
     if isinstance(row.get("citations"), list) and "premise" not in row:
         return _citations(row)
     if "evidence" in row and "claim" in row and "premise" not in row:
@@ -84,7 +82,6 @@ def _article(row: dict) -> str | None:
 
 
 def _to_lss(row: dict, number: int) -> dict:
-    """WiCE's non-supported tokens: the supported tokens are an LSS by another name."""
     if "claim_tokens" in row and "non_supported_spans" in row:
         tokens, dropped = row["claim_tokens"], row["non_supported_spans"]
         if len(tokens) != len(dropped):

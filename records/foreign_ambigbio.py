@@ -81,7 +81,6 @@ def rows_in(whole: dict) -> list | None:
 
 
 def _cited_texts(log: list) -> list[dict]:
-    """A row a text of ALCE's log, with a citation for each of its entries."""
     texts: dict[object, dict] = {}
     for place, entry in enumerate(log):
         fields = ("qid", "question", "output", "claim", "passage", "model_output")
@@ -109,7 +108,6 @@ def _cited_texts(log: list) -> list[dict]:
 
 
 def _name(question: str) -> str:
-    """Whom a prompt asks about."""
     found = _QUESTION.match(question)
     return found[1] if found else question
 
@@ -159,11 +157,6 @@ def judged(row: dict, number: int) -> dict | None:
 
 
 def _is_supported(atom: dict) -> bool:
-    """FActScore's verdict on an atom.
-
-    Raises:
-        ValueError: it is neither true nor false; of a text, "False" would be true.
-    """
     said = atom["is_supported"]
     if said not in (0, 1):
         raise ValueError(f"is_supported: expected true or false, got {said!r}")
@@ -208,7 +201,6 @@ def _cited_passages(citations: list[dict]) -> list[dict]:
 
 
 def _document(row: dict, number: int, text: str, **more: object) -> dict:
-    """A document; a file that names its generator has ids that say whose text it is."""
     place = row.get("qid", number - 1)
     name = f"{row['generator']}-{place}" if row.get("generator") else str(place)
     topic = row.get("name") or _name(row.get("question") or f"text {place}")

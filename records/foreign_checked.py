@@ -79,7 +79,6 @@ def climate_fever(row: dict, number: int) -> dict | None:
 
 
 def _word_of(label: object) -> object:
-    """Climate-FEVER's word for a label that may be a number of the Hub."""
     return dict(zip("0123", _CLIMATE, strict=True)).get(str(label), label)
 
 
@@ -125,7 +124,6 @@ def _known(label: str, labels: dict[str, str | None]) -> str | None:
 
 
 def _claim(row: dict, number: int, label: str | None, said: str, passages: list[dict]) -> dict:
-    """A document of one claim, which all passages are about."""
     text = row["claim"]
     contexts = [passage["id"] for passage in passages]
     claim = {"id": "c0", "text": text, "label": label, "contexts": contexts}

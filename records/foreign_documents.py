@@ -131,7 +131,6 @@ def _safe(row: dict, number: int) -> list[dict] | None:
 
 
 def _checked(data: dict) -> tuple[list[dict], list[dict]]:
-    """The claims of a side that SAFE rated, and what it found for each where the file has it."""
     order = {fact["sentence"]: i for i, fact in enumerate(data["all_atomic_facts"])}
     checked, steps = data["checked_statements"], data.get("past_steps_jsonified_all") or []
     # Some files have the steps of the rated facts only; then nobody can say whose they are.

@@ -56,7 +56,6 @@ def factreasoner(row: dict, number: int) -> dict | None:
 
 
 def _context(context: dict) -> dict:
-    """A context as a passage; what it is not read by stays under its own name."""
     texts = {name: context.get(name) for name in ("text", "snippet", "synthetic_summary")}
     title = context.get("title") or ""
     read = next((name for name, text in texts.items() if text), None)

@@ -79,11 +79,6 @@ def meant_by(
 
 
 def _text(row: Mapping, field: str) -> str:
-    """A field that has to be a text with something in it.
-
-    Raises:
-        ValueError: it is not.
-    """
     value = row.get(field)
     if not isinstance(value, str) or not value.strip():
         said = "field required" if value is None else f"expected a text, got {value!r}"
@@ -92,12 +87,10 @@ def _text(row: Mapping, field: str) -> str:
 
 
 def _name_of(text: str) -> str:
-    """A short name of a long text, the same in every run."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _passages(texts: str | Iterable[str], prefix: str = "p") -> list[dict]:
-    """Passages of the texts that are not empty."""
     every = [texts] if isinstance(texts, str) else list(texts)
     there = [text.strip() for text in every if isinstance(text, str) and text.strip()]
     return [{"id": f"{prefix}{place}", "text": text} for place, text in enumerate(there)]
@@ -222,11 +215,6 @@ def inference(row: dict, number: int) -> dict | None:
 
 
 def _probability(row: Mapping, field: str) -> dict[str, float]:
-    """A claim's share by a probability, which a table has as a text; nothing where there is none.
-
-    Raises:
-        ValueError: it is no number.
-    """
     value = row.get(field)
     if value is None:
         return {}

@@ -15,9 +15,6 @@ def one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
         given: any iterable.
         of: what it was asked about.
         what: one of them, in words.
-
-    Raises:
-        UserError: it is no list, or another number.
     """
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise UserError(f"{who}: gave {kind_of(given)}; give a list, one entry a {what}")

@@ -67,13 +67,11 @@ def unwritable(row: object) -> str | None:
 
 
 def _depth(value: object) -> int:
-    """How deep lists and objects stand in each other."""
     inner = value.values() if isinstance(value, dict) else value
     return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
 
 
 def _not_utf8(path: Path) -> tuple[int, str]:
-    """The first line that is not UTF-8; a decoder, which reads ahead, does not know its number."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     number = 0
     try:
@@ -168,7 +166,6 @@ def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, d
         The line, counted from 1 (in Parquet: the row), and the row. Cells of a CSV are texts.
 
     Raises:
-        UserError: no such file.
         BadInput: a row that cannot be read, as ``file:line: what is wrong``.
     """
     for number, row in _rows(Path(path)):
@@ -179,11 +176,7 @@ def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, d
 
 
 def check_there(path: str | Path) -> None:
-    """See that a data file is there.
-
-    Raises:
-        UserError: nothing is there, a folder, or a pipe, which cannot be read twice.
-    """
+    """See that a data file is there."""
     if not Path(path).is_file():
         there = "a pipe or device" if Path(path).exists() else "no such file"
         what = "a folder" if Path(path).is_dir() else there
@@ -191,12 +184,10 @@ def check_there(path: str | Path) -> None:
 
 
 def _suffix(path: Path) -> str:
-    """What a file's name says of its format, behind a ``.gz`` the suffix before it."""
     return next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    """The rows of a file by the format that its name tells, or what is wrong with one."""
     check_there(path)
     suffix = _suffix(path)
     readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
@@ -206,7 +197,6 @@ def _rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether a file has a header of columns: a .csv, a .tsv, or a .txt with tabs, as SICK's."""
     suffix = _suffix(path)
     if suffix != ".txt":
         return suffix in _TABLES
@@ -219,7 +209,6 @@ def _is_table(path: Path) -> bool:
 
 
 def _open_text(path: Path) -> TextIO:
-    """A text file, unpacked where its name ends in ``.gz``."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     return opener(path, "rt", encoding="utf-8-sig", errors="strict", newline="")
 
@@ -251,7 +240,6 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 
 
 def _has_names(path: Path) -> bool:
-    """Whether a table is AmbigBio's file of names, whose first line is a name and no header."""
     try:
         with _open_text(path) as file:
             return is_name_line(file.readline())
@@ -288,7 +276,6 @@ def _there(value: object) -> bool:
 
 
 def _plain(cell: object) -> object:
-    """Turn JSON in a CSV cell (lists, objects) into values."""
     if isinstance(cell, str) and cell[:1] in ("[", "{"):
         try:
             found = json.loads(cell)
@@ -299,7 +286,6 @@ def _plain(cell: object) -> object:
 
 
 def _field(place: Sequence[int | str]) -> str:
-    """The field of a fault, in one line whatever its name is."""
     return " ".join(".".join(map(str, place)).split()) or "record"
 
 
@@ -330,7 +316,6 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
         The records in the file's order.
 
     Raises:
-        UserError: no such file, or a file without a single row.
         BadInput: up to ten faults as ``file:line: field: message``.
     """
     tabled, parquet = _is_table(Path(path)), _suffix(Path(path)) == ".parquet"
@@ -379,7 +364,6 @@ def read_json(path: str | Path, kind: type[M]) -> M:
 
     Raises:
         FileNotFoundError: no such file; the caller knows what would have made it.
-        UserError: the file is not JSON, or a field is wrong; the first one is named.
     """
     try:
         return kind.model_validate(whole_json(path))
@@ -392,7 +376,6 @@ def whole_json(path: str | Path) -> object:
 
     Raises:
         FileNotFoundError: no such file.
-        UserError: the file is not JSON, or it holds half a character, which no file can.
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8-sig"))

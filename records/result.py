@@ -90,11 +90,7 @@ def write_results(path: str | Path, file: ResultFile) -> None:
 
 
 def read_results(path: str | Path) -> ResultFile:
-    """Read and validate a ``results.json``, also one of schema 1.
-
-    Raises:
-        UserError: the file is missing, is not JSON, or does not follow the schema.
-    """
+    """Read and validate a ``results.json``, also one of schema 1."""
     try:
         return ResultFile.model_validate(in_schema_2(whole_json(path)))
     except FileNotFoundError:
@@ -113,9 +109,6 @@ def read_frame(path: str | Path) -> pd.DataFrame:
         A row a result: ``run`` (the folder of its file), ``command`` (``score``, ``experiment
         NAME``), the fields of :class:`Result`, ``config_hash`` among them, and instead of ``ci95``
         its ends ``low`` and ``high``; NaN for no value and for no interval.
-
-    Raises:
-        UserError: there is no such file, none in the folder, or one does not follow the schema.
     """
     import pandas as pd
 

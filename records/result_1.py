@@ -39,13 +39,11 @@ def _with_bin(row: Row) -> Row:
 
 
 def _cut(text: object, sign: str) -> tuple[str, str | None]:
-    """What is before and behind a sign; ``None`` behind it where there is no such sign."""
     before, found, behind = str(text).partition(sign)
     return before, behind if found else None
 
 
 def _plain(row: Row, _: Sequence[Row]) -> Row:
-    """Of ``score``: ``metric:assessor.name``."""
     metric, assessor = _cut(row["metric"], ":")
     return {"metric": metric, "assessor": assessor and assessor.removesuffix(".default")}
 

@@ -113,11 +113,7 @@ _RELATIONS = ("entailment", "neutral", "contradiction")
 
 
 def _three(field: str, label: dict | list | tuple) -> tuple[float, ...]:
-    """The probabilities of a soft label; in Parquet a class that is not named is null.
-
-    Raises:
-        ValueError: other names, not three, no numbers, or a sum that is not 1.
-    """
+    """The probabilities of a soft label; in Parquet a class that is not named is null."""
     given = label
     if isinstance(label, dict):
         if not label.keys() <= set(_RELATIONS):

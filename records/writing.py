@@ -27,11 +27,7 @@ _TEMPORARY = "[a-z0-9_]" * 8  # what ends the name of a file that is being writt
 
 @contextmanager
 def writing(path: str | Path) -> Iterator[None]:
-    """What the file system refuses while the block writes to ``path``, in a line for the user.
-
-    Raises:
-        UserError: no space, no right to write, or a path below a file.
-    """
+    """What the file system refuses while the block writes to ``path``, in a line for the user."""
     try:
         yield
     except OSError as error:
@@ -54,9 +50,6 @@ def alone_in(folder: str | Path, option: str = "--output") -> Iterator[None]:
     Args:
         folder: the folder.
         option: by which the user gives another one.
-
-    Raises:
-        UserError: another process is in it, or it cannot be made (:func:`writing`).
     """
     path = Path(folder) / ".lock"
     with writing(folder):
@@ -70,7 +63,6 @@ def alone_in(folder: str | Path, option: str = "--output") -> Iterator[None]:
 
 
 def _locked(path: Path, option: str) -> int:
-    """The descriptor of a file that no other process has locked."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # the umask says who else may
         try:
@@ -105,11 +97,7 @@ def json_line(record: BaseModel | dict) -> str:
 
 @contextmanager
 def atomic_file(path: str | Path) -> Iterator[TextIO]:
-    """A text file to write to that takes its place when the block ends without an error.
-
-    Raises:
-        UserError: the file system refuses it (:func:`writing`).
-    """
+    """A text file to write to that takes its place when the block ends without an error."""
     with atomic_bytes(path) as raw:
         file = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
         yield file
@@ -177,11 +165,7 @@ def torn_files(folder: Path, name: str | None = None) -> list[Path]:
 
 
 def sha256_file(path: str | Path) -> str:
-    """Hex SHA-256 of a file's bytes.
-
-    Raises:
-        UserError: there is no such file.
-    """
+    """Hex SHA-256 of a file's bytes."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:
@@ -207,10 +191,6 @@ class JsonlAppender:
     Args:
         path: the file; made with its folder when absent.
         key: the field that identifies a row; ``done`` is keyed by it.
-
-    Raises:
-        UserError: another process has it open, or the file system refuses it (:func:`writing`); so
-            does ``append``.
     """
 
     def __init__(self, path: str | Path, key: str):
@@ -240,7 +220,6 @@ class JsonlAppender:
             pass
 
     def _read(self) -> int:
-        """Fill ``done``; returns how many bytes of the file are whole rows."""
         whole = 0
         with open(self.path, "rb") as file:
             for raw in file:

@@ -55,9 +55,6 @@ class CausalLora(ComponentModule):
             bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
         decoding: how it is meant to be sampled: max_new_tokens, temperature, top_p. It is kept in
             ``component.json``; whoever samples has options of its own.
-
-    Raises:
-        UserError: a number that cannot be, or a prompt template without ``{topic}``.
     """
 
     component = "adversary"
@@ -120,12 +117,6 @@ class CausalLora(ComponentModule):
             self.model.peft_config["default"].revision = self.revision
 
     def _with_adapter(self, base: PreTrainedModel) -> PeftModel:
-        """The base model with the adapter on it.
-
-        Raises:
-            UserError: a name of ``target_modules`` that no layer which can have one bears, or a
-                layer whose weight is another's, too.
-        """
         names = self.lora.target_modules
         owners: dict[Parameter, list[str]] = {}
         for name, weight in base.named_parameters(remove_duplicate=False):
@@ -150,7 +141,6 @@ class CausalLora(ComponentModule):
         return model
 
     def _trained(self) -> set[str]:
-        """The names of the weights that are trained, and kept."""
         named = self.named_parameters()
         return {plain_name(name) for name, weight in named if weight.requires_grad}
 
@@ -159,11 +149,7 @@ class CausalLora(ComponentModule):
         checkpoint["state_dict"] = {name: state[name] for name in state if name in trained}
 
     def on_load_checkpoint(self, checkpoint: dict) -> None:
-        """Refuse the weights of something else, which loading passes over without a word.
-
-        Raises:
-            UserError: they are not those of this adapter.
-        """
+        """Refuse the weights of something else, which loading passes over without a word."""
         if other := sorted(self._trained() ^ set(checkpoint["state_dict"])):
             raise UserError(
                 f"--ckpt_path: its weights are not those of this --model: {other[0]} and "
@@ -171,11 +157,7 @@ class CausalLora(ComponentModule):
             )
 
     def check_tokenizer(self) -> None:
-        """Refuse a tokenizer that cannot end a text, or has no chat template where one is asked.
-
-        Raises:
-            UserError: as above.
-        """
+        """Refuse a tokenizer that cannot end a text, or has no chat template where one is asked."""
         if self.tokenizer.eos_token_id is None:
             raise UserError(
                 f"base model {self.base}: its tokenizer has no end token (eos_token), so no text "
@@ -194,9 +176,6 @@ class CausalLora(ComponentModule):
 
         Returns:
             The ids, how many of them belong to the prompt, and whether the text was cut.
-
-        Raises:
-            UserError: an empty text, or a prompt that leaves no room for it.
         """
         if not text.strip():
             raise UserError(f"a text for the prompt {prompt[:60]!r} is empty; drop the row")
@@ -308,7 +287,6 @@ class Adversary(CausalLora):
         )
 
     def _bytes(self, rows: Sequence[Generation], items: Sequence[Item]) -> np.ndarray:
-        """UTF-8 bytes of each completion, of what is left of it where it was cut."""
         sizes = []
         for record, item in zip(rows, items, strict=True):
             text = record.text

@@ -229,7 +229,6 @@ def _measures(training: Training) -> str:
 
 
 def _rows(name: str, training: Training) -> int:
-    """Dev rows of a source, or of ``macro`` those of the sources that have the measure; else 0."""
     source, _, measure = name.rpartition("/")
     if source in training.rows or source != MACRO:
         return training.rows.get(source, 0)

@@ -20,9 +20,6 @@ def check_numbers(options: Mapping[str, float | None], least: float, most: float
     Args:
         options: option → value; null is what an option has that may be left out.
         least, most: the smallest and the largest that may be given.
-
-    Raises:
-        UserError: one is beyond them.
     """
     for name, value in options.items():
         if value is not None and not least <= value <= most:  # NaN is nowhere
@@ -35,9 +32,6 @@ def check_kind(component: str, architecture: str) -> None:
 
     Args:
         component, architecture: as its module names them.
-
-    Raises:
-        UserError: ``component.json`` has no such value.
     """
     for name, value, known in (
         ("component", component, get_args(ComponentName)),
@@ -95,11 +89,7 @@ _MUST_DIFFER: dict[str, Callable[[Record], object]] = {
 
 
 def check_labels(records: Sequence[Record], paths: Sequence[str]) -> None:
-    """Refuse training data from which only a constant could be learnt.
-
-    Raises:
-        UserError: all rows have one label.
-    """
+    """Refuse training data from which only a constant could be learnt."""
     given = (getattr(r, "soft", None) or getattr(r, "label", None) for r in records)
     labels = {label for label in given if label is not None}
     if len(labels) == 1:
@@ -113,9 +103,6 @@ def judged_by(monitor: str, records: Sequence[Record], sources: Sequence[str]) -
     """The dev rows that decide a monitored measure: those of one source where it names one.
 
     All of them decide ``dev/macro/MEASURE``.
-
-    Raises:
-        UserError: it names a source that dev does not have.
     """
     source = monitor.removeprefix("dev/").rpartition("/")[0]
     known = list(dict.fromkeys(sources))
@@ -130,11 +117,7 @@ def judged_by(monitor: str, records: Sequence[Record], sources: Sequence[str]) -
 def check_monitor(
     monitor: str, records: Sequence[Record], sources: Sequence[str], paths: Sequence[str]
 ) -> None:
-    """Refuse a dev split on which the monitored measure would have no value.
-
-    Raises:
-        UserError: an unknown source, or labels that do not differ.
-    """
+    """Refuse a dev split on which the monitored measure would have no value."""
     rows = judged_by(monitor, records, sources)
     value_of = _MUST_DIFFER.get(monitor.rpartition("/")[2])
     if value_of is None:
@@ -149,11 +132,7 @@ def check_monitor(
 
 
 def check_measured(monitor: str, measured: Iterable[str]) -> None:
-    """Refuse to monitor what no validation measures.
-
-    Raises:
-        UserError: it is not among the names of what was.
-    """
+    """Refuse to monitor what no validation measures."""
     if monitor not in (names := set(measured)):
         dev = ", ".join(sorted(name for name in names if name.startswith("dev/")))
         raise UserError(f"--model.monitor {monitor}: no such measure here; give one of {dev}")

@@ -117,7 +117,6 @@ class TrainCLI(LightningCLI):
                 self.entered.enter_context(alone_in(self.folder, "--name"))
 
     def _obey_checkpoint(self) -> None:
-        """What a checkpoint folder states holds, and a ``--config`` that differs is told so."""
         component = read_component(self.checkpoint)
         path = kind_of(self.checkpoint, component)
         given = self.options.model
@@ -132,19 +131,16 @@ class TrainCLI(LightningCLI):
             print(f"{self.checkpoint}: its own settings hold: {'; '.join(other)}", file=sys.stderr)
 
     def _name_sweep_run(self) -> None:
-        """Runs of one ``wandb agent`` share a command; each gets folders of its own."""
         run = os.environ.get("WANDB_RUN_ID")
         if run and "WANDB_SWEEP_ID" in os.environ:
             self._name_apart(f"-{run}")
 
     def _name_trial(self) -> None:
-        """What ``fast_dev_run`` makes of a few batches does not replace what a fit made of all."""
         if self.options.trainer.fast_dev_run:
             self._name_apart("_fast_dev_run")
             self.options.push_to_hub = None
 
     def _name_apart(self, suffix: str) -> None:
-        """Folders of its own for this run."""
         self.options.export_to = f"{self.export_to}{suffix}"
         self.options.name = f"{self.options.name}{suffix}"
         self.options.trainer.default_root_dir = str(self.folder)
@@ -247,11 +243,9 @@ class TrainCLI(LightningCLI):
         return sha256_text(json.dumps([chosen, hashes], sort_keys=True, default=_name_of))
 
     def _decisive(self) -> dict:
-        """Every option but those that say where things go and how often they are saved."""
         return {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}
 
     def _start(self, fingerprint: str) -> int:
-        """Settle from which checkpoint the fit goes on; return its step, 0 for a fresh start."""
         given = self.options.ckpt_path
         if given is None or given == "last":
             last = self.folder / LAST
@@ -306,7 +300,6 @@ class TrainCLI(LightningCLI):
         self._tell("test")
 
     def _tell(self, split: str) -> None:
-        """The measures in full, and how they stand to those of the checkpoint folder."""
         if not self.trainer.is_global_zero:
             return
         found = self.model.measured
@@ -319,7 +312,6 @@ class TrainCLI(LightningCLI):
 
 
 def _name_of(value: object) -> str:
-    """A function by its name: what ``str`` says of it differs by process."""
     name = getattr(value, "__qualname__", None)
     return str(value) if name is None else f"{value.__module__}.{name}"
 

@@ -46,9 +46,6 @@ class Conversion:
         max_new_tokens: longest output in tokens.
         max_length: input length in tokens; the reference is cut, the claim stays whole.
         prompt_template: the input, with ``{reference}`` and ``{claim}``.
-
-    Raises:
-        UserError: a number below 1, a template that lacks a field, or a constrained LSS*.
     """
 
     model: str
@@ -88,12 +85,7 @@ class Conversion:
 
 
 def convert(conversion: Conversion) -> Path:
-    """Write the checkpoint folder; one that is there is replaced.
-
-    Raises:
-        UserError: no such model, one without safetensors weights or without a tokenizer, or another
-            folder in the checkpoint's place.
-    """
+    """Write the checkpoint folder; one that is there is replaced."""
     from transformers.utils import logging
 
     from components.base import UNLOADABLE, load_seq2seq, load_tokenizer
@@ -120,7 +112,6 @@ def convert(conversion: Conversion) -> Path:
 
 
 def _base(model: str) -> dict:
-    """A model of the hub by its id; a folder by its name and weights, for its path differs."""
     if not Path(model).is_dir():
         return {"id": model, "revision": None}
     weights = sorted(Path(model).glob("*.safetensors"))

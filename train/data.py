@@ -121,7 +121,6 @@ class RecordData(LightningDataModule):
                 raise UserError(f"{self._rows(split)[error.row]}: {error}") from None
 
     def _read(self, split: str, kind: type[Record]) -> None:
-        """Fill ``parts``, ``records``, ``sources`` and ``files`` of a split, of records so."""
         paths = self.paths[split]
         if not paths:
             raise UserError(f"no {split} data: give --data.{split} PATH")
@@ -149,12 +148,10 @@ class RecordData(LightningDataModule):
         self.sources[split] = [name for part in parts for name in row_sources(part)]
 
     def _side(self, split: str, place: int) -> list[bool]:
-        """Which rows of a file of training are in a split, where dev is held back."""
         dev, away = self._sides.dev[place], self._sides.away[place]
         return dev if split == "dev" else [not (d or a) for d, a in zip(dev, away, strict=True)]
 
     def _tell_nearness(self) -> None:
-        """Say what dev shares with train, and how near its rows stand to those of train."""
         train, dev = self.records["train"], self.records["dev"]
         if self.hold_back:
             print(f"--data.dev {self.hold_back}: {self._sides.said}")
@@ -179,7 +176,6 @@ class RecordData(LightningDataModule):
         source: str,
         kept: list[bool] | None = None,
     ) -> Part:
-        """The rows of a file that belong to the split; ``kept`` says of each where dev is drawn."""
         numbers = {id(row): number for number, row in enumerate(rows, 1)}
         chosen = rows if self.kinds is None else self._of_kinds(rows, path)
         if kept is not None:
@@ -213,7 +209,6 @@ class RecordData(LightningDataModule):
         return [where[self.items[split][index].row] for index in indices]
 
     def _rows(self, split: str) -> list[str]:
-        """``file:row`` of the records of a split."""
         return [f"{part.path}:{number}" for part in self.parts[split] for number in part.numbers]
 
     def train_dataloader(self) -> TrainBatches:

@@ -162,11 +162,7 @@ def load_weights(module: ComponentModule, path: Path) -> None:
 
 
 def check_full_state(trainer: Trainer) -> None:
-    """Refuse to train what could not be exported.
-
-    Raises:
-        UserError: FSDP would write sharded checkpoints.
-    """
+    """Refuse to train what could not be exported."""
     if getattr(trainer.strategy, "_state_dict_type", "full") != "full":
         raise UserError(
             "--trainer.strategy: the export needs whole weights; set state_dict_type: full"
@@ -177,9 +173,6 @@ def unshard(trainer: Trainer, module: ComponentModule, best: Path) -> None:
     """Under FSDP, put a whole model in the place of this process's shards.
 
     Its weights are the base's; ``best.ckpt``, a full state dict, is loaded into it next.
-
-    Raises:
-        UserError: steps were taken but no validation wrote ``best.ckpt``.
     """
     if not isinstance(trainer.strategy, FSDPStrategy):
         return
@@ -210,13 +203,11 @@ def _component(module: ComponentModule, data: RecordData, found: Measures) -> Co
 
 
 def _curves(trainer: Trainer) -> Path | None:
-    """``metrics.csv`` of this run; none for a run without a step, or without a CSV logger."""
     folders = [Path(log.log_dir) for log in trainer.loggers if isinstance(log, CSVLogger)]
     return folders[0] / "metrics.csv" if folders and trainer.global_step else None
 
 
 def _summarise(trainer: Trainer, found: Measures) -> None:
-    """Let wandb show, and its sweeps compare, the exported measures instead of the last ones."""
     values = {f"dev/{name}": m["value"] for name, m in found.items() if m["value"] is not None}
     for logger in trainer.loggers:
         if isinstance(logger, WandbLogger):

@@ -143,7 +143,6 @@ def declared(path: str) -> tuple[str, list[Option]] | None:
 
 
 def _origin(tree: ast.Module, module: str, name: str) -> str:
-    """Class path of a name as a file knows it."""
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and any(a.name == name for a in node.names):
             return f"{node.module}.{name}"
@@ -151,7 +150,6 @@ def _origin(tree: ast.Module, module: str, name: str) -> str:
 
 
 def _arguments(node: ast.ClassDef, inits: Sequence[ast.FunctionDef]) -> Iterator[tuple]:
-    """Name, type and default of each argument of a constructor, or field of a dataclass."""
     if not inits:
         for field in node.body:
             if isinstance(field, ast.AnnAssign) and field.value is not None:

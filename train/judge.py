@@ -52,11 +52,7 @@ _SETTINGS = [name for name in Component.model_fields if name not in _NO_SETTINGS
 
 
 def given_folder(arguments: Sequence[str]) -> Path | None:
-    """The checkpoint folder among the arguments of a command, if ``--ckpt_path`` names one.
-
-    Raises:
-        UserError: it names what is not there.
-    """
+    """The checkpoint folder among the arguments of a command, if ``--ckpt_path`` names one."""
     found = None
     for place, argument in enumerate(arguments):
         if argument == "--ckpt_path" and place + 1 < len(arguments):
@@ -72,11 +68,7 @@ def given_folder(arguments: Sequence[str]) -> Path | None:
 
 
 def kind_of(folder: Path, component: Component) -> str:
-    """Class path of the module that a checkpoint needs.
-
-    Raises:
-        UserError: nothing here is trained to be such a component.
-    """
+    """Class path of the module that a checkpoint needs."""
     key = component.component, component.architecture
     for known in ((*key, component.style), key):
         if known in KINDS:
@@ -107,9 +99,6 @@ def complete(folder: Path, given: Sequence[str]) -> list[str]:
 
     The user's options come later and win, but a ``--config`` does not change the seed, which
     decides the dev rows.
-
-    Raises:
-        UserError: not a checkpoint, or one of an unknown kind.
     """
     component = read_component(folder)
     path = kind_of(folder, component)
@@ -142,11 +131,7 @@ def differences(component: Component, class_path: str, given: dict[str, object])
 
 
 def load(module: ComponentModule, folder: Path) -> None:
-    """Make a module the component of a folder: its settings, calibration, tokenizer and weights.
-
-    Raises:
-        UserError: weights are missing, left over or do not load.
-    """
+    """Make a module the component of a folder: its settings, calibration, tokenizer and weights."""
     component = read_component(folder)
     for name in _SETTINGS:
         value = getattr(component, name)
@@ -190,7 +175,6 @@ def _load_model(module: ComponentModule, folder: Path, component: Component) -> 
 
 
 def _load_adapter(module: CausalLora, folder: Path, component: Component) -> None:
-    """The base model that ``component.json`` names, with the folder's adapter on it."""
     module.base, module.revision = component.base["id"], component.base.get("revision")
     weights = component.base.get("sha256")
     if weights and describe_base(module.base, module.revision)["sha256"] != weights:

@@ -210,20 +210,17 @@ class LssSeq2Seq(ComponentModule):
         return self._balanced(items) if train else items
 
     def _targets(self, record: LssExample) -> Counter[str]:
-        """The distinct target texts of a claim, and how many annotations say so."""
         if self.star:
             return Counter(a.lss_star for a in record.annotations if a.lss_star is not None)
         words, keeps, _ = keep_targets(record)
         return Counter(join_words(record.claim, words, keep) for keep in keeps)
 
     def _target_ids(self, text: str) -> tuple[list[int], bool]:
-        """A target's token ids, and whether it was cut; one that is cut loses its end token."""
         ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         longest = self.decoding["max_new_tokens"]
         return [*ids, self.tokenizer.eos_token_id][:longest], len(ids) >= longest
 
     def _balanced(self, items: list[Item]) -> list[Item]:
-        """The items as ``balance`` has them, chosen by the seed."""
         whole = [item.target.whole for item in items]
         print(f"{self.component} train: {sum(whole)} targets are the whole claim")
         if self.balance == "none":
@@ -274,7 +271,6 @@ class LssSeq2Seq(ComponentModule):
         return loss, [np.concatenate([numbers, ids]) for numbers, ids in outputs]
 
     def _decode(self, batch: dict) -> list[list[int]]:
-        """What the model writes, once a claim; nothing in training and in validation inside fit."""
         found: list[list[int]] = [[] for _ in batch["claims"]]
         chosen = [place for place, decode in enumerate(batch["decode"]) if decode]
         if self.training or self._inside_fit() or not chosen:
@@ -287,7 +283,6 @@ class LssSeq2Seq(ComponentModule):
         return found
 
     def _inside_fit(self) -> bool:
-        """Whether this is a validation between training steps, which must be quick."""
         trainer = self._trainer
         if trainer is None or trainer.state.fn != "fit":
             return False
@@ -296,7 +291,6 @@ class LssSeq2Seq(ComponentModule):
     def _texts(
         self, records: Sequence[LssExample], items: Sequence[Item], outputs: Sequence[np.ndarray]
     ) -> tuple[list[LssExample], list[str]]:
-        """The records that were decoded, with what was written."""
         written = [
             (records[item.row], output[3:].astype(int).tolist())
             for item, output in zip(items, outputs, strict=True)
@@ -324,7 +318,6 @@ class LssSeq2Seq(ComponentModule):
 
 
 def _whole(record: LssExample, star: bool) -> str:
-    """The target that keeps the whole claim."""
     if star:
         return record.claim
     words, _, _ = keep_targets(record)
@@ -344,7 +337,6 @@ def _check_base(base: str | None, tokenizer: str | None, t5: dict | None) -> Non
 
 
 def _decoding(given: dict[str, int | bool], star: bool) -> dict[str, int | bool]:
-    """The decoding settings with what was not given filled in."""
     found = {"num_beams": 5, "max_new_tokens": 128, "constrained": not star} | given
     unknown = sorted(set(found) - {"num_beams", "max_new_tokens", "constrained"})
     if unknown:

@@ -41,11 +41,7 @@ class Part:
 
 
 def weights_of(train: Train) -> dict[str, float]:
-    """Path → weight, 1 where none is given.
-
-    Raises:
-        UserError: no file, a file named twice, or a weight that is not positive or beyond reason.
-    """
+    """Path → weight, 1 where none is given."""
     if not isinstance(train, Mapping):
         paths = [train] if isinstance(train, str) else list(train)
         if len(set(paths)) < len(paths):
@@ -61,11 +57,7 @@ def weights_of(train: Train) -> dict[str, float]:
 
 
 def share_of(dev: Dev) -> float | None:
-    """The share of groups to hold back, or ``None`` where dev is files.
-
-    Raises:
-        UserError: a share outside (0, 1).
-    """
+    """The share of groups to hold back, or ``None`` where dev is files."""
     if not isinstance(dev, (int, float)):
         return None
     if not 0 < dev < 1:
@@ -160,5 +152,4 @@ def row_sources(part: Part) -> list[str]:
 
 
 def _spelled(name: str) -> str:
-    """A source's name as measures have it: no blanks, no slashes."""
     return re.sub(r"[^\w.-]+", "_", name)

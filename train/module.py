@@ -61,9 +61,6 @@ class ComponentModule(LightningModule):
         schedule: function of the optimizer, ``num_warmup_steps`` and ``num_training_steps``, such
             as ``transformers.get_cosine_schedule_with_warmup``.
 
-    Raises:
-        UserError: a number that is too small or too large.
-
     Attributes:
         record_type: the record that the component is trained on.
         unjudged_type: the record of the rows that ``predict`` reads, where their labels are not;
@@ -126,11 +123,7 @@ class ComponentModule(LightningModule):
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Say which base model could not be loaded, in one line.
-
-        Raises:
-            UserError: no such model, no connection to the hub, or a torn file.
-        """
+        """Say which base model could not be loaded, in one line."""
         try:
             yield
         except UNLOADABLE as error:
@@ -150,11 +143,7 @@ class ComponentModule(LightningModule):
         return "min" if self.monitor.rpartition("/")[2] in SMALLER_IS_BETTER else "max"
 
     def setup(self, stage: str) -> None:
-        """Settle and check the monitored measure, and what is to be exported, before any training.
-
-        Raises:
-            UserError: dev cannot have it, or no checkpoint can be such a component.
-        """
+        """Check the monitored measure and the export target before any training."""
         check_kind(self.component, self.architecture)
         if stage == "fit" and self.monitor.startswith("dev/"):
             data = self.trainer.datamodule
@@ -164,11 +153,7 @@ class ComponentModule(LightningModule):
             check_monitor(self.monitor, data.records["dev"], data.sources["dev"], data.paths["dev"])
 
     def on_fit_start(self) -> None:
-        """Check that the model takes inputs of ``max_length``, however long those of training are.
-
-        Raises:
-            UserError: it has places for fewer tokens.
-        """
+        """Check that the model has positions for inputs of ``max_length``."""
         places = token_places(self.model)
         if places is not None and self.max_length > places:
             raise UserError(
@@ -299,9 +284,6 @@ class ComponentModule(LightningModule):
         all, times their number: two processes train the model that one would.
         ``accumulate_grad_batches`` is another thing: the gradient is then the mean over several
         batches of their means, in which a token of a batch with few of them weighs more.
-
-        Raises:
-            UserError: the loss is NaN or infinite; the weights are as before this step.
         """
         loss, outputs = self.model_step(batch)
         counted = 1 if batch["counted"] else 0
@@ -324,11 +306,7 @@ class ComponentModule(LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip, and refuse a gradient that is no number before it reaches the weights.
-
-        Raises:
-            UserError: the norm of the gradient is NaN or infinite.
-        """
+        """Clip, and refuse a gradient that is no number before it reaches the weights."""
         by_norm = gradient_clip_algorithm in (None, "norm")
         # A gradient scaler skips such steps by itself, and DeepSpeed keeps its gradients.
         if self.trainer.precision == "16-mixed" or "deepspeed" in str(type(self.trainer.strategy)):
@@ -390,7 +368,6 @@ class ComponentModule(LightningModule):
             print(f"predictions: {path}")
 
     def _take(self, split: str) -> tuple[Sequence, list[Item], list, float]:
-        """What all processes gathered for a split, in the file's order, and its mean loss."""
         data, world = self.trainer.datamodule, self.trainer.world_size
         outputs = gather(self._gathered, world)
         losses = gather(self._losses, world).values()
@@ -403,11 +380,7 @@ class ComponentModule(LightningModule):
         return data.records[split], items, list(outputs.values()), loss
 
     def configure_optimizers(self) -> dict:
-        """The optimizer over decayed and other weights, and the schedule, a step at a time.
-
-        Raises:
-            UserError: the training has no end.
-        """
+        """The optimizer over decayed and other weights, and the schedule, a step at a time."""
         steps = self.trainer.estimated_stepping_batches
         if math.isinf(steps):
             raise UserError("training has no end: give --trainer.max_steps or --trainer.max_epochs")

@@ -82,9 +82,6 @@ class Preference(CausalLora):
             the ones given here.
         beta: how closely the policy is held to the reference.
         label_smoothing: probability that a pair is the wrong way round, in [0, 0.5).
-
-    Raises:
-        UserError: beta that is not positive, or label smoothing out of [0, 0.5).
     """
 
     record_type = PreferenceRecord
@@ -123,11 +120,6 @@ class Preference(CausalLora):
                 self._load_start(Path(self.start))
 
     def _check_start(self, start: Path) -> None:
-        """The checkpoint to go on from must be of the same base, prompt and adapter.
-
-        Raises:
-            UserError: it is not; every option that differs is named.
-        """
         theirs = read_component(start, "adversary")
         adapter = LoraConfig.from_pretrained(start)
         ours = describe_base(self.base, self.revision)
@@ -145,7 +137,6 @@ class Preference(CausalLora):
             raise UserError(f"--model.start {start}: it has {', '.join(wrong)}; give the same here")
 
     def _load_start(self, start: Path) -> None:
-        """Put the adapter of ``start`` into the trained adapter and into the frozen reference."""
         self.model.add_adapter("reference", replace(self.lora, lora_dropout=0.0))
         try:
             state = load_file(start / "adapter_model.safetensors")
@@ -197,7 +188,6 @@ class Preference(CausalLora):
         return items
 
     def _check(self, record: PreferenceRecord) -> None:
-        """The prompt must be what ``eval`` will ask, and the scores in their order."""
         before, _, after = self.prompt_template.partition("{topic}")
         fits = record.prompt.startswith(before) and record.prompt.endswith(after)
         if not fits or len(record.prompt) < len(before) + len(after):

@@ -27,11 +27,7 @@ FILES = [
 
 
 def check_push(repo_id: str) -> None:
-    """Refuse a push that could not succeed, before hours of training.
-
-    Raises:
-        UserError: the name is no ``ORG/NAME``, the hub is switched off, or there is no token.
-    """
+    """Refuse a push that could not succeed, before hours of training."""
     try:
         validate_repo_id(repo_id)
     except HFValidationError:
@@ -54,9 +50,6 @@ def push(folder: Path, repo_id: str, private: bool = False) -> str:
 
     Returns:
         The address of the repository.
-
-    Raises:
-        UserError: not a checkpoint, or the Hub refuses or cannot be reached.
     """
     check_push(repo_id)
     component = read_component(folder)

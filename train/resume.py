@@ -41,11 +41,7 @@ class WholeFiles(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: Mapping, path: str | Path, storage_options: object = None
     ) -> None:
-        """Write a checkpoint beside its place and rename it.
-
-        Raises:
-            UserError: no space, no right to write, or a path below a file.
-        """
+        """Write a checkpoint beside its place and rename it."""
         whole = io.BytesIO()  # torch.save turns what a disk refuses into another error
         torch.save(checkpoint, whole)
         with atomic_bytes(path) as file:
@@ -178,7 +174,6 @@ class Resume(Checkpoint):
 
 
 def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
-    """Whether Lightning validates right after this batch (counted in batches, not in time)."""
     every = trainer.check_val_every_n_epoch
     if every is not None and (trainer.current_epoch + 1) % every:
         return False
@@ -194,9 +189,6 @@ def read_state(path: Path) -> dict:
     """Step and fingerprint of a Lightning checkpoint, without reading its weights.
 
     ``whole`` is whether training can go on from it: it holds more than weights.
-
-    Raises:
-        UserError: the file is none.
     """
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

@@ -24,9 +24,6 @@ class KeepSteps(Callback):
         folder: the run's folder.
         steps: those to keep; 0 is the start.
         fresh: nothing is resumed; what an earlier run of the same name left is removed.
-
-    Raises:
-        UserError: a step below 0.
     """
 
     def __init__(self, folder: Path, steps: Sequence[int], fresh: bool):
@@ -36,11 +33,7 @@ class KeepSteps(Callback):
         self._last: int | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Refuse steps that training does not reach.
-
-        Raises:
-            UserError: ``max_steps`` is below one of them.
-        """
+        """Refuse steps that training does not reach."""
         most = trainer.max_steps
         if 0 <= most < max(self.steps, default=0):
             raise UserError(
@@ -54,11 +47,7 @@ class KeepSteps(Callback):
                 path.unlink()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Keep the start, or the step that training goes on from.
-
-        Raises:
-            UserError: an earlier step was passed before it was to be kept.
-        """
+        """Keep the start, or the step that training goes on from."""
         here = trainer.global_step
         passed = [s for s in self.steps if s < here and not self.path(s).is_file()]
         if passed:

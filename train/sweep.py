@@ -105,7 +105,6 @@ class Trials:
 
 
 def _reason(log: Path, before: int, code: int) -> str:
-    """The last words of a process that failed, behind so many bytes of its log."""
     if code < 0:
         return f"killed by signal {-code}"
     lines = log.read_bytes()[before:].decode(errors="replace").splitlines()
@@ -120,9 +119,6 @@ def locked(path: Path, wait_for: str | None = None) -> Iterator[int]:
     Args:
         path: the file.
         wait_for: who may hold it and is waited for; without it nobody may.
-
-    Raises:
-        UserError: somebody holds it.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -179,12 +175,7 @@ class Search:
         return trial
 
     def run(self, count: int, jobs: int) -> None:
-        """Bring the study to ``count`` trials, ``jobs`` at a time.
-
-        Raises:
-            UserError: a trial could not begin, and none has succeeded. It is not recorded, and
-                runs again when the mistake is mended.
-        """
+        """Bring the study to ``count`` trials, ``jobs`` at a time."""
         stale = self.study.get_trials(states=(TrialState.RUNNING,))
         running: dict[Future[Outcome], tuple[optuna.Trial, float]] = {}
         mistake = None
@@ -247,9 +238,6 @@ def search(sweep: str, output: str, trials: int | None = None, jobs: int = 1, se
         trials: trials in all, those of before included; null: run_cap, or the whole grid.
         jobs: trials at a time.
         seed: of the draws; trials have their own.
-
-    Raises:
-        UserError: a file that cannot be run, a sweep that runs already, or no trial succeeded.
     """
     if min(jobs, 1 if trials is None else trials) < 1:
         raise UserError("--jobs and --trials must be at least 1")

@@ -67,11 +67,7 @@ class Sweep(BaseModel):
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """Read and check a sweep file.
-
-    Raises:
-        UserError: no such file, or something in it that cannot be run.
-    """
+    """Read and check a sweep file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         sweep = Sweep.model_validate(yaml.safe_load(text))
@@ -90,7 +86,6 @@ def read_sweep(path: str | Path) -> Sweep:
 
 
 def _check_numbers(where: str, parameter: dict) -> None:
-    """YAML takes 1e-4 for text, and wandb would search over text without a word."""
     values = parameter.get("values")
     listed = values if isinstance(values, list) else []
     for value in [*listed, *(parameter.get(k) for k in ("value", "min", "max"))]:
@@ -103,11 +98,7 @@ def _check_numbers(where: str, parameter: dict) -> None:
 
 
 def space_of(sweep: Sweep) -> Space:
-    """The distribution of each parameter.
-
-    Raises:
-        UserError: a parameter that Optuna cannot draw, or that has no grid.
-    """
+    """The distribution of each parameter."""
     space: Space = {}
     for name, parameter in sweep.parameters.items():
         if "parameters" in parameter:
@@ -181,9 +172,6 @@ def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False)
             ``${envvar:NAME}`` and ``${env}``, which is left out: the environment is this one.
         parameters: option → value.
         shown: for the reader, so with ``python`` instead of this interpreter's path.
-
-    Raises:
-        UserError: a macro that is not known here.
     """
     macros = {
         "${env}": [],
@@ -203,11 +191,7 @@ def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False)
 
 
 def count_of(sweep: Sweep, trials: int | None) -> int:
-    """How many trials there are.
-
-    Raises:
-        UserError: nothing says so.
-    """
+    """How many trials there are."""
     wanted = trials or sweep.run_cap
     if sweep.method == "grid":
         whole = math.prod(len(values) for values in grid_of(space_of(sweep)).values())

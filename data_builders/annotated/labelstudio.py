@@ -73,7 +73,6 @@ def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:
         dropped: reason to how many answers were left out; added to.
 
     Raises:
-        UserError: no such file, or no export of Label Studio.
         BadInput: annotations that are none.
     """
     if not Path(path).is_file():
@@ -121,7 +120,6 @@ def values_of(annotation: dict) -> dict[str, list]:
 
 
 def _unwrapped(value: object) -> list:
-    """The values of a control, however an export wraps them."""
     if isinstance(value, list):
         return [one for part in value for one in _unwrapped(part)]
     if isinstance(value, dict) and not value.keys() & MARK:

@@ -171,7 +171,6 @@ def count_people(
 def _values(
     client: SparqlClient, iris: Sequence[str], prop: str, dropped: Counter[str]
 ) -> dict[str, tuple[Value, ...]]:
-    """Everybody's values of a property that can be told, dates by year, others by label."""
     date = prop in DATES
     known = raw_values(client, iris, prop, typed=date)
     told = labelled(client, set().union(*known.values()), prop, date)
@@ -186,7 +185,6 @@ def _values(
 
 
 def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, list[str]]:
-    """Country IRI to the labels of its continents."""
     known = column(client, countries, "?person wdt:P30 ?value .", "P30")
     found = sorted({v for values in known.values() for v in values})
     labels = labels_of(client, found, "labels of P30")
@@ -196,7 +194,6 @@ def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, lis
 def _group(
     citizenships: Iterable[Value], continents: dict[str, list[str]]
 ) -> tuple[str, str | None]:
-    """Group of a person, and the first continent of their countries that lies in it."""
     labels = [label for c in citizenships for label in continents.get(c.iri or "", ())]
     group = most_voted(map(group_of, labels))
     return group, min((label for label in labels if group_of(label) == group), default=None)

@@ -61,11 +61,7 @@ class Value:
 
 
 def check_population(population: str, subject: str = "item") -> None:
-    """Refuse patterns that cannot select anything.
-
-    Raises:
-        UserError: no ``?item``, or another subject, in them.
-    """
+    """Refuse patterns that cannot select anything."""
     if not re.search(rf"\?{subject}\b", population):
         example = {"item": "Q11424 .' for films", "person": "Q5 .' for everybody"}[subject]
         raise UserError(
@@ -74,11 +70,7 @@ def check_population(population: str, subject: str = "item") -> None:
 
 
 def members(client: SparqlClient, population: str, subject: str = "item") -> list[str]:
-    """IRIs of everything that the patterns bind to ``?item`` or another subject, sorted.
-
-    Raises:
-        UserError: the patterns do not bind it.
-    """
+    """IRIs of everything that the patterns bind to ``?item`` or another subject, sorted."""
     check_population(population, subject)
     query = f"{PREFIXES}SELECT DISTINCT ?{subject} WHERE {{ {population} }}"
     rows = client.select(query, "population")

@@ -27,7 +27,6 @@ LOAD_TIMEOUT_S = 1800
 
 
 def _oxigraph() -> str:
-    """The program beside this interpreter, else the one on the PATH."""
     beside = shutil.which("oxigraph", path=str(Path(sys.prefix) / "bin"))
     found = beside or shutil.which("oxigraph")
     if found is None:
@@ -50,9 +49,6 @@ def local_endpoint(ttl_path: str | Path = SNAPSHOT) -> Iterator[str]:
 
     Yields:
         The URL that takes queries, ``http://127.0.0.1:PORT/query``.
-
-    Raises:
-        UserError: the file is missing or is no Turtle, or the program is not installed.
     """
     ttl_path = Path(ttl_path)
     if not ttl_path.is_file():
@@ -73,7 +69,6 @@ def local_endpoint(ttl_path: str | Path = SNAPSHOT) -> Iterator[str]:
 
 @contextmanager
 def _no_proxy_for_loopback() -> Iterator[None]:
-    """Where the environment names a proxy, keep requests to this machine away from it."""
     before = os.environ.get("no_proxy")
     known = before or os.environ.get("NO_PROXY")
     os.environ["no_proxy"] = f"{known},127.0.0.1" if known else "127.0.0.1"

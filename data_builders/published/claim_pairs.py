@@ -54,9 +54,6 @@ class ClaimPairs(Builder):
         shares: documents of train, dev and test; all documents of a topic stay together.
         limit: only the first so many documents, for a trial.
         seed: of all choices.
-
-    Raises:
-        UserError: no document has claims.
     """
 
     documents: list[str]
@@ -88,7 +85,6 @@ class ClaimPairs(Builder):
     def _pairs(
         self, documents: Sequence[Document], split: str, dropped: Counter[str]
     ) -> tuple[list[RelationPair], list[UnliPair]]:
-        """Pairs of one split, each at most once."""
         rng = random.Random(f"{self.seed}:{split}")
         relation: dict[Pair, RelationPair] = {}
         unli: dict[Pair, UnliPair] = {}
@@ -113,7 +109,6 @@ def content(text: str) -> set[str]:
 
 
 def _person(document: Document) -> Person:
-    """Name and, by the text's pronouns, sex of whom the document is about."""
     words = Counter(_WORD.findall(document.text.lower()))
     he, she = words["he"] + words["his"], words["she"] + words["her"]
     sex = "male" if he > she else "female" if she > he else ""
@@ -125,7 +120,6 @@ def _person(document: Document) -> Person:
 
 
 def _from_sentence(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
-    """The sentence that a claim was taken from, and the claim: entailment."""
     name = content(document.topic)
     sentences = [(text, content(text)) for text in split_sentences(document.text)]
     for claim in document.claims or []:
@@ -137,7 +131,6 @@ def _from_sentence(document: Document, split: str, rng: random.Random) -> Iterat
 
 
 def _to_bleached(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
-    """A claim about the person, and a statement that is true of anyone: entailment."""
     person = _person(document)
     for claim in document.claims or []:
         if claim.text.startswith((person.name, "He ", "She ")):
@@ -145,7 +138,6 @@ def _to_bleached(document: Document, split: str, rng: random.Random) -> Iterator
 
 
 def _from_bleached(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
-    """A statement that is true of anyone, and a claim that says more than the name: neutral."""
     person = _person(document)
     name = content(document.topic)
     for claim in document.claims or []:
@@ -158,7 +150,6 @@ def _from_bleached(document: Document, split: str, rng: random.Random) -> Iterat
 
 
 def _of_one_text(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
-    """Two claims of one text with few words in common: neutral."""
     name = content(document.topic)
     claims = [(c.text, content(c.text) - name) for c in document.claims or []]
     for _ in range(6 * len(claims)):

@@ -55,9 +55,6 @@ class SourcePriors(Builder):
         labels: agree with the claims' labels, where they are true or refuted, not with the others.
         limit: only the first so many documents of each file, for a trial.
         seed: has no effect: nothing is drawn.
-
-    Raises:
-        UserError: no passage has a source, or none takes sides.
     """
 
     documents: list[str]
@@ -95,7 +92,6 @@ class SourcePriors(Builder):
     def _votes(
         self, documents: Sequence[Document], work: Work
     ) -> tuple[list[list[Vote]], list[int | None]]:
-        """Of each claim that a passage is for or against, the votes and, if labelled, its truth."""
         pairs, owners, truths = [], [], []
         for document in documents:
             passages = {passage.id: passage for passage in document.passages or []}
@@ -145,7 +141,6 @@ class SourcePriors(Builder):
         truths: Sequence[int | None],
         priors: Mapping[str, float],
     ) -> dict[str, list[int]]:
-        """Source to how many of its votes agreed, and how many there were to compare."""
         counts = {name: [0, 0] for name in names}
         for own, truth in zip(votes, truths, strict=True):
             for vote in own:

@@ -84,9 +84,6 @@ class Summaries(Builder):
         shares: articles of train, dev and test.
         limit: only the first so many rows of the ratings and of CNN/DailyMail, for a trial.
         seed: of the split.
-
-    Raises:
-        UserError: nothing to read, ratings without articles, or a share that is not positive.
     """
 
     hallucinations: str | None = None
@@ -146,7 +143,6 @@ class Summaries(Builder):
         return Made(files, CARD)
 
     def _split(self, article: str) -> str:
-        """An article's split, by a number from the seed and its id alone."""
         digest = hashlib.sha256(f"{self.seed}:split:{article}".encode()).digest()
         place = int.from_bytes(digest[:8]) / 2**64 * sum(self.shares)
         return split_at(place, self.shares)
@@ -156,7 +152,6 @@ class Summaries(Builder):
         return (Row(f"{path}:{number}", fields) for number, fields in rows)
 
     def _rated(self, dropped: Counter[str]) -> dict[Key, Rated]:
-        """Every rated summary; the ratings are small (2,500 summaries)."""
         found: dict[Key, Rated] = {}
         for row in self._rows(self.hallucinations, self.limit):
             text = unescape(row.get("summary"))
@@ -181,7 +176,6 @@ class Summaries(Builder):
         return found
 
     def _articles(self, wanted: set[str]) -> dict[str, str]:
-        """The articles of the rated summaries."""
         found: dict[str, str] = {}
         for path in files_of(self.xsum_articles):
             for row in self._rows(path):
@@ -190,7 +184,6 @@ class Summaries(Builder):
         return found
 
     def _news(self, split: str) -> Iterator[tuple[str, str, list[str]]]:
-        """Id, article and highlights of one split of CNN/DailyMail."""
         rows = (row for path in files_of(self.cnndm) for row in self._rows(path))
         for row in islice(rows, self.limit):
             if not row.get("id"):
@@ -218,7 +211,6 @@ class Summaries(Builder):
             )
 
     def _claims(self, split: str) -> Iterator[dict]:
-        """Reference and claim; nobody has annotated them."""
         for name, article, highlights in self._news(split):
             for index, text in enumerate(highlights if article else ()):
                 yield {
@@ -235,7 +227,6 @@ def unescape(text: str) -> str:
 
 
 def _span(row: Row, text: str) -> Span | str | None:
-    """What a row marks: a span, nothing, or why it cannot be told."""
     if row.fields.get("hallucinated_span_start") is not None:
         # The Hub's table counts from 1, and the end is the first character behind the span.
         try:
@@ -261,7 +252,6 @@ def _span(row: Row, text: str) -> Span | str | None:
 
 
 def _on_words(text: str, start: int, end: int) -> bool:
-    """Whether a span begins and ends where words do."""
     before = start == 0 or not (text[start - 1].isalnum() and text[start].isalnum())
     return before and (end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum()))
 
@@ -308,7 +298,6 @@ def _lss(
 
 
 def _documents(rated: Mapping[Key, Rated], articles: Mapping[str, str]) -> Iterator[Document]:
-    """A summary is one claim; S where at most half of its raters marked anything."""
     for (bbcid, system), own in rated.items():
         label = "S" if 2 * len(own.marked) <= len(own.spans) else "NS"
         votes = Counter(own.factual)

@@ -59,9 +59,6 @@ class Adversarial(Builder):
         shares: topics of train, dev and test, where the files have no splits.
         seed: of sampling and of the splits.
         limit: only the first so many topics of each split, for a trial.
-
-    Raises:
-        UserError: a number below 1, or no such prompt file.
     """
 
     topics: list[str] | dict[str, list[str]]
@@ -157,11 +154,7 @@ def _read_prompts(paths: Mapping[str, str]) -> dict[str, Prompt]:
 
 
 def prompt_of(given: str | Path) -> Prompt:
-    """A prompt by its file, or, where that is one word, a shipped one by its name.
-
-    Raises:
-        UserError: no such file.
-    """
+    """A prompt by its file, or, where that is one word, a shipped one by its name."""
     shipped = PROMPTS / f"{given}.jinja"
     return Prompt(shipped if re.fullmatch(r"\w+", str(given)) else given)
 

@@ -61,9 +61,6 @@ class Generations(Builder):
         ray: processes that write beside this one, each with an author's model in its memory.
         seed: of sampling.
         limit: only the first so many topics, for a trial.
-
-    Raises:
-        UserError: a prompt without ``{topic}`` that is no checkpoint, or a kind that is no word.
     """
 
     topics: list[str]
@@ -131,7 +128,6 @@ class Generations(Builder):
     def _answers(
         self, name: str, kind: str, template: str, topics: Topics, work: Work
     ) -> dict[str, list[Answer]]:
-        """Topic to what an author wrote about it."""
         sampling = sampling_of(self, self.per_topic)
         each = None if self.ray.workers is None else self._by_workers(name, sampling)
         return sample(self.authors[name].writer, template, topics, sampling, work, kind, each)
@@ -143,13 +139,11 @@ class Generations(Builder):
         return partial(self.ray.rows, Author, author, self.output, partial(_rows, sampling))
 
     def _release_others(self, name: str) -> None:
-        """One local model at a time: those of ten steps of a training would not fit."""
         for other, author in self.authors.items():
             if other != name and isinstance(author.writer, CachedWriter):
                 author.writer.release()
 
     def _templates(self) -> dict[tuple[str, str], str]:
-        """Author and kind to the template; all are known before a model is loaded."""
         return {
             (name, kind): template_of(prompt, f"authors: {name}: prompt")
             for name, author in self.authors.items()
@@ -163,14 +157,12 @@ class Generations(Builder):
 def _rows(
     sampling: Mapping[str, object], author: Author, prompts: Mapping[str, Sequence[Message]]
 ) -> list[dict]:
-    """The journal's rows of a chunk of topics, by a worker that has made the author."""
     return named_rows(partial(answer_rows, author.writer, sampling), prompts)
 
 
 def _texts(
     name: str, author: Author, kind: str, topics: Topics, answers: dict[str, list[Answer]]
 ) -> Iterator[Generation]:
-    """The records; an answer that is none is an empty text that says why."""
     for topic, stratum in topics.items():
         for answer in answers[topic]:
             more = {} if answer.failed is None else {"failed": answer.failed}
@@ -179,7 +171,6 @@ def _texts(
 
 
 def _figures(texts: list[Generation]) -> dict[str, object]:
-    """How many texts there are, respond, and have failed, by reason."""
     documents = [Document(id="x", topic=text.topic, text=text.text) for text in texts]
     failed = Counter(text.model_extra["failed"] for text in texts if "failed" in text.model_extra)
     return {

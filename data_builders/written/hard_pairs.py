@@ -91,9 +91,6 @@ class HardPairs(Builder):
             has; a change beyond it is left out.
         limit: only the first so many pairs of each file, for a trial.
         seed: of all choices.
-
-    Raises:
-        UserError: no pair is entailed and can be changed.
     """
 
     pairs: list[str]
@@ -165,7 +162,6 @@ class HardPairs(Builder):
             yield from made
 
     def _changed(self, pair: RelationPair) -> Iterator[tuple[Edit, str]]:
-        """The changes of a claim in a seeded order, each with what it gives."""
         rng = random.Random(f"{self.seed}:{pair.premise}\0{pair.hypothesis}")
         for edit in rng.sample(self.edits, len(self.edits)):
             pieces = _EDITS[edit](pair.hypothesis, pair.premise, rng)
@@ -175,7 +171,6 @@ class HardPairs(Builder):
 
 
 def _row(pair: RelationPair, text: str, edit: Edit | None) -> RelationPair:
-    """The pair with a claim; what was denied is contradicted, what was changed is not entailed."""
     label = "not_entailment" if edit else "entailment"
     # Only some sets name documents, by which rows stay on one side.
     documents = (pair.model_extra or {}).get("documents")
@@ -250,7 +245,6 @@ def change_roles(claim: str, premise: str, rng: random.Random) -> Pieces | None:
 
 
 def _differ(between: str) -> bool:
-    """Whether what stands between two names tells something that one does to the other."""
     told = set(re.findall(r"[a-z]{2,}", between.replace("'s", ""))) - _SAME
     return bool(told) and not re.search(r'[,()"“”]', between)
 

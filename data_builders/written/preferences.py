@@ -56,9 +56,6 @@ class Preferences(Builder):
             them once.
         limit: only the first so many topics, for a trial.
         seed: of sampling and of the split.
-
-    Raises:
-        UserError: fewer than two samples, or a gap or a share that is not positive.
     """
 
     topics: list[str]
@@ -138,7 +135,6 @@ class Preferences(Builder):
         return Made(self._rows(topics, prompts, texts, values, work), CARD, found=origin)
 
     def _writer(self) -> tuple[LocalModel, str]:
-        """Who writes, and the prompt template."""
         from eval.models.local import LocalModel
 
         adversary = (Path(self.generator) / "component.json").is_file()
@@ -160,7 +156,6 @@ class Preferences(Builder):
         values: Mapping[str, Sequence[float | None]],
         work: Work,
     ) -> dict[str, list]:
-        """File name to its records."""
         files: dict[str, list] = {f"preferences_{split}.jsonl": [] for split in PARTS}
         split_of = drawn_splits(prompts, self.shares, self.seed)
         for topic, prompt in prompts.items():

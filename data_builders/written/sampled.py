@@ -39,9 +39,6 @@ def template_of(prompt: str, option: str) -> str:
     Args:
         prompt: either.
         option: where the user gave it, for messages.
-
-    Raises:
-        UserError: it is neither.
     """
     if "{topic}" in prompt:
         return prompt

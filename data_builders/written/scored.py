@@ -51,9 +51,6 @@ def value_of(
         selection: whose claims count.
         field: the score, e.g. ``precision``.
         verdict: assessor and verdict that score, where there are several.
-
-    Raises:
-        UserError: there are several and none is named, or the named one is not among them.
     """
     own = {f"{s.assessor}.{s.name}": s for s in scored.scores if s.selection == selection}
     if len(own) > 1 and verdict is None:

@@ -52,7 +52,6 @@ Judged = tuple[int, int, Measures]  # rows, how many of them failed, measures of
 
 
 def _read(data: str, component: str, checkpoint: str) -> list:
-    """The rows of a file; one that holds another component's rows is named as such."""
     try:
         return read_records(data, RECORDS[component])
     except BadInput:
@@ -69,7 +68,6 @@ def _read(data: str, component: str, checkpoint: str) -> list:
 
 
 def _unli(checkpoint: str, data: str, batch_size: int, against: str | None = None) -> Judged:
-    """Intervals over premises."""
     from eval.models.encoder import Unli
 
     pairs = _read(data, "unli", checkpoint)
@@ -86,7 +84,6 @@ def _unli(checkpoint: str, data: str, batch_size: int, against: str | None = Non
 def _relation(
     checkpoint: str, data: str, batch_size: int, against: str | None = None, **published: Any
 ) -> Judged:
-    """Intervals over premises; over WiCE's source claims, whose rows come with a ``group``."""
     from eval.models.encoder import Entailment
 
     pairs = _read(data, "relation", checkpoint)
@@ -101,7 +98,6 @@ def _relation(
 
 
 def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
-    """Intervals over references. A claim that does not fit the model's input has failed."""
     from eval.models.encoder import LssTagger
     from eval.models.seq2seq import LssSeq2Seq
 
@@ -131,7 +127,6 @@ def _some_stars(examples: Sequence[LssExample], data: str, checkpoint: str) -> N
 
 
 def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None = None) -> Judged:
-    """Intervals over topics. A text that does not fit the model's input has failed."""
     from eval.models.causal import CausalLM
 
     engine = CausalLM(checkpoint, prompt, batch_size, dtype="float32")
@@ -192,9 +187,6 @@ def judge(
 
     Returns:
         ``component``, ``n``, ``failed`` and ``metrics``.
-
-    Raises:
-        UserError: the checkpoint or the data cannot be used.
     """
     component = component_of(checkpoint)
     if prompt is not None and component != "adversary":

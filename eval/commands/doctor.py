@@ -68,7 +68,6 @@ def _versions() -> Iterator[str]:
 
 
 def _pins() -> Iterator[str]:
-    """What differs from the pinned requirements."""
     path = Path("requirements.txt")
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     pins = [re.split(r"\[.*\]==|==", line) for line in lines if "==" in line]
@@ -88,7 +87,6 @@ def _extras() -> Iterator[str]:
 
 
 def _device() -> str:
-    """The device that models run on, and the precision that ``auto`` takes there."""
     try:
         import torch  # two seconds, and nothing else here needs it
     except ImportError as error:
@@ -103,7 +101,6 @@ def _device() -> str:
 
 
 def _keys() -> Iterator[str]:
-    """Each environment variable that holds a key, those that configurations name among them."""
     said = (path.read_text(encoding="utf-8", errors="replace") for path in _yamls())
     named = {name for text in said for name in re.findall(r"api_key_env: *(\w+)", text)}
     uses = KEYS | dict.fromkeys(sorted(named - set(KEYS)), "named in a configuration")
@@ -117,7 +114,6 @@ def _checkpoints() -> Iterator[str]:
 
 
 def _configs() -> Iterator[str]:
-    """Each configuration, with what is not there of what it names, and what makes that."""
     for path in _yamls():
         lines = list(_lacks(path))
         yield f"{path}{'' if lines else ': nothing missing'}"
@@ -131,7 +127,6 @@ def _yamls() -> list[Path]:
 
 
 def _lacks(path: Path) -> Iterator[str]:
-    """A line a command that makes something missing, and one for what no config here makes."""
     try:
         needed = _needs(path)
         # A metric to sample by, the training that a sweep repeats
@@ -149,7 +144,6 @@ def _lacks(path: Path) -> Iterator[str]:
 
 
 def _needs(path: Path) -> dict:
-    """What a configuration says, without what it makes itself."""
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {k: v for k, v in config.items() if k not in _OWN} if isinstance(config, dict) else {}
 

@@ -112,7 +112,6 @@ class _Count:
         self._once = Once()
 
     def metric(self, name: str, pipeline: Pipeline, key: Callable[..., Hashable]) -> None:
-        """Count a metric, without and with each defence."""
         texts = (key("decompose"), key("revise"))
         place = (*texts, key("retrieve"))
         claims = self._once(("claims", *texts), lambda: self._claims(name, pipeline))
@@ -143,7 +142,6 @@ class _Count:
                 self._once((*own, defence), lambda j=judge, k=kept, s=said: j(k, s))
 
     def table(self) -> str:
-        """All rows, with their totals."""
         parts = [_calls(self.rows, bool(self.pairs))] if self.rows or not self.pairs else []
         parts += [_encoders(self.pairs)] if self.pairs else []
         if self.unknown:
@@ -168,7 +166,6 @@ class _Count:
         return claims
 
     def _select(self, stage: str, select: Selector, claims: list[list[Claim]]) -> list | None:
-        """Selections by stand-ins; ``None`` where nothing can be said."""
         if isinstance(select, Core) and select.relevance is not None:
             relevance, select = select.relevance, copy(select)
             select.relevance = None
@@ -184,7 +181,6 @@ class _Count:
             return None
 
     def _counted(self, stage: object, name: str, run: Callable[[], T]) -> T | None:
-        """Run a stage whose models only count; each that is asked gives a row."""
         models = _models(stage)
         with ExitStack() as counting:
             counts = [counting.enter_context(model.counting(self._asked)) for model in models]
@@ -210,7 +206,6 @@ class _Count:
 
 
 def _models(stage: object) -> list[Any]:
-    """The models of a stage that can count instead of answering."""
     known = writers(stage)
     return known + [p for p in held(stage) if p not in known and hasattr(p, "counting")]
 
@@ -243,7 +238,6 @@ def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _unwritten(verifier: Verifier) -> Verifier:
-    """A verifier that leaves no files: graphs of stand-ins are no graphs of the texts."""
     if isinstance(verifier, FactReasoner):
         verifier = copy(verifier)
         verifier.uai = None
@@ -251,7 +245,6 @@ def _unwritten(verifier: Verifier) -> Verifier:
 
 
 def _chain(retrieve: Retriever) -> list[Retriever]:
-    """Retrievers that only change what another one found, and at the end what finds it."""
     chain = [retrieve]
     while isinstance(chain[-1], Cut | InSentences | PagesOfLinks | Trusted):
         chain.append(chain[-1].retrieve)
@@ -261,7 +254,6 @@ def _chain(retrieve: Retriever) -> list[Retriever]:
 def _evidence(
     pipeline: Pipeline, documents: Sequence[Document], claims: list[list[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    """What a retriever finds here and at once, or stand-ins for what another would."""
     chain = _chain(pipeline.retrieve)
     retrieve = chain[-1]
     whole = any(isinstance(part, PagesOfLinks | WikipediaSearch) for part in chain)

@@ -18,9 +18,6 @@ def check_file(argv: Sequence[str], option: str) -> None:
     Args:
         argv: the command line.
         option: without dashes; a configuration may name the file, too.
-
-    Raises:
-        UserError: there is no such file (:func:`check_there`).
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument(f"--{option}", dest="path")
@@ -32,17 +29,12 @@ def check_file(argv: Sequence[str], option: str) -> None:
 
 
 def check_no_folder(option: str, path: str | Path) -> None:
-    """See that a file can be written to a path.
-
-    Raises:
-        UserError: a folder is there.
-    """
+    """See that a file can be written to a path."""
     if Path(path).is_dir():
         raise UserError(f"{option}: {path} is a folder; give a file's name")
 
 
 def _said(config: str, option: str) -> str | None:
-    """What a configuration gives an option; of one that cannot be read the parser tells more."""
     if not Path(config).is_file():  # a pipe can be read once, by the parser
         return None
     try:

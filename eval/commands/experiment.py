@@ -131,11 +131,6 @@ def main(argv: list[str]) -> int:
 
 
 def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Namespace]) -> int:
-    """Say what a run would do; returns the exit code.
-
-    Raises:
-        UserError: something that it needs is missing; what it is was printed.
-    """
     lacking = missing(config)
     for line in lacking:
         print(f"missing     {line}")

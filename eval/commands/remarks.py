@@ -102,14 +102,12 @@ def _unused(document: Document, passages: Sequence[Passage]) -> bool:
 
 
 def _strange(document: Document, passages: Sequence[Passage]) -> bool:
-    """Whether no titled passage is about the topic: neither name is a part of the other."""
     topic = _words(document.topic)
     titles = [_words(passage.title) for passage in passages if passage.title]
     return bool(topic and titles) and not any(t <= topic or topic <= t for t in titles)
 
 
 def _words(name: str) -> set[str]:
-    """The words of a name, without what stands in brackets to tell it from others."""
     plain = re.sub(r"\(.*?\)", " ", name.replace("_", " "))
     return set(re.findall(WORD, composed(plain).casefold()))
 

@@ -18,11 +18,7 @@ from records.errors import printable
 
 
 def page_of(name: str) -> Page:
-    """How the results of an experiment, or of ``score``, are shown.
-
-    Raises:
-        UserError: no experiment of that name.
-    """
+    """How the results of an experiment, or of ``score``, are shown."""
     known = {key: f"eval.experiments.{page}" for key, (_, page, _) in EXPERIMENTS.items()}
     known["score"] = "eval.report.score.ScorePage"
     if name not in known:
@@ -32,11 +28,6 @@ def page_of(name: str) -> Page:
 
 
 def _results(folder: Path) -> ResultFile:
-    """A run's results.
-
-    Raises:
-        UserError: there are none.
-    """
     if not (folder / "results.json").is_file():
         what = "has no results.json" if folder.is_dir() else "no such run folder"
         raise UserError(
@@ -54,10 +45,6 @@ def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path,
 
     Returns:
         The page's path, and what was compared and found, a line each.
-
-    Raises:
-        UserError: one of the folders has no results or no texts, or they are of two experiments, or
-            of one whose runs are not compared.
     """
     here, there = Path(run_folder), Path(against)
     file, other = _results(here), _results(there)
@@ -80,10 +67,6 @@ def build_report(run_folder: str | Path, document: str | None = None) -> Path:
 
     Returns:
         The page's path.
-
-    Raises:
-        UserError: no such folder, no results in it, a file that does not follow its schema, or a
-            document where the page shows none.
     """
     folder = Path(run_folder)
     file = _results(folder)

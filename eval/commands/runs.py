@@ -33,9 +33,6 @@ def runs_below(folder: str | Path) -> list[ListedRun]:
 
     A run is a folder with ``results.json``, with the journal of a run without them, or with the
     ``config.yaml`` of ``python -m train fit``.
-
-    Raises:
-        UserError: there is no such folder.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -55,11 +52,7 @@ def runs_below(folder: str | Path) -> list[ListedRun]:
 
 
 def picks(given: Sequence[str]) -> dict[str, str]:
-    """What ``--where`` asks for: field to value.
-
-    Raises:
-        UserError: no field and value, or no such field.
-    """
+    """What ``--where`` asks for: field to value."""
     found = {}
     for one in given:
         field, equals, value = one.partition("=")
@@ -112,7 +105,6 @@ def _unfinished(folder: Path, journals: Sequence[Path]) -> list[ListedRun]:
 
 
 def _done(journal: Path) -> Iterator[str]:
-    """Ids of the documents that a journal holds whole."""
     # The last line may be torn inside a character, too.
     with open(journal, encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -160,7 +152,6 @@ def _training(folder: Path) -> list[ListedRun]:
 
 
 def _best(curves: Path, config: dict) -> tuple[str | None, str]:
-    """The monitored measure, and its best value with its step; nothing before it was measured."""
     with open(curves, encoding="utf-8", newline="", errors="replace") as file:
         # A line without its end is being written, and half a number is another one.
         rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
@@ -183,7 +174,6 @@ def _lines(path: Path) -> int:
 
 
 def _told(table: TextTable) -> str:
-    """A table for the terminal."""
     lines = plain_table(table.head, table.rows).split("\n") if table.rows else []
     return "\n".join([*map(printable, lines), *([""] if lines else []), table.note])
 
@@ -241,11 +231,6 @@ def main(argv: list[str]) -> int:
 
 
 def _two(one: str, other: str) -> tuple[str, str, list[TextTable]]:
-    """Question, note and tables of two runs.
-
-    Raises:
-        UserError: one of them has no results.
-    """
     files = [read_results(Path(folder) / "results.json") for folder in (one, other)]
     note = "; ".join(
         f"{name}: {folder} ({file.command})"

@@ -143,6 +143,5 @@ _HEAD = _COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip(
 
 
 def _line(row: Result) -> str:
-    """A result for the terminal."""
     name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
     return f"{name} precision {terminal.value(row)}"

@@ -203,7 +203,6 @@ def statement_in(answer: str) -> str | None:
 
 
 def _why_not(said: Sequence[str], sentence: str) -> list[str] | Failed:
-    """What to make of an answer without a subclaim."""
     words = [_clean(text) for text in said]
     if any(_NOTHING.match(text) for text in words):
         return []
@@ -213,7 +212,6 @@ def _why_not(said: Sequence[str], sentence: str) -> list[str] | Failed:
 
 
 def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
-    """The lines up to where the prompt's pattern starts again, without their marks."""
     lines: list[_Line] = []
     after_blank = True
     aside = listed = False
@@ -247,13 +245,11 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
 
 
 def _leads(line: str) -> re.Match[str] | None:
-    """The greeting that a line opens with before its mark."""
     greeting = _GREETING.match(line)
     return greeting if _MARK.match(line, greeting.end()) else None
 
 
 def _asks_of_another(line: str, sentence: str) -> bool:
-    """A line of the prompt's pattern gives a text, which is not the sentence."""
     return line.partition(":")[2].strip() not in {"", sentence}
 
 
@@ -262,12 +258,10 @@ def _has_claims(lines: Sequence[_Line], sentence: str) -> bool:
 
 
 def _goes_on(before: _Line, line: str) -> bool:
-    """A line is the rest of the item before it."""
     return before.marked and not _ENDED.search(before.text) and line[0].islower()
 
 
 def _inline(line: str, mark: re.Match[str]) -> list[str]:
-    """The items of a marked line; models put several in one."""
     rest = line[mark.end() :]
     number = _MARKED_NUMBER.match(mark.group())
     if not number:
@@ -280,7 +274,6 @@ def _inline(line: str, mark: re.Match[str]) -> list[str]:
 
 
 def _plain(said: Sequence[str], sentence: str) -> list[str]:
-    """Lines without marks, where each is one whole sentence; otherwise there is no list."""
     lines = [line for line in said if not _idle(line, sentence)]
     if len(lines) > 1 and lines[0] == sentence:
         lines = lines[1:]
@@ -290,7 +283,6 @@ def _plain(said: Sequence[str], sentence: str) -> list[str]:
 
 
 def _json_items(text: str) -> list[str] | Failed | None:
-    """The texts of a JSON list, also one that was cut; ``None`` where there is none."""
     start = _JSON.search(text)
     if not start:
         return None
@@ -311,11 +303,6 @@ def _json_items(text: str) -> list[str] | Failed | None:
 
 
 def _json_value(raw: str) -> object:
-    """The JSON value that a text begins with; of an object a line, without lists, all of them.
-
-    Raises:
-        ValueError: there is none.
-    """
     decoder = json.JSONDecoder()
     value, end = decoder.raw_decode(raw)
     values = [value]
@@ -332,7 +319,6 @@ def _json_value(raw: str) -> object:
 
 
 def _unescaped(text: str) -> str:
-    """What stands between the quotation marks of a JSON text; as it is where that is no JSON."""
     try:
         return json.loads(f'"{text}"', strict=False)
     except json.JSONDecodeError:
@@ -359,7 +345,6 @@ def _texts(value: object) -> list[str] | None:
 
 
 def _clean(item: str) -> str:
-    """An item without its name, its emphasis and the quotation marks around it."""
     item = _NAME.sub("", _NAMED.sub("", item.strip()))
     item = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m.group(1) or m.group(2), item).strip("` ")
     if re.fullmatch(r"\*[^*]+\*|_[^_]+_", item):
@@ -372,7 +357,6 @@ def _clean(item: str) -> str:
 
 
 def _idle(text: str, sentence: str) -> bool:
-    """A heading, a question, a refusal, or the model's own talk: no claim for certain."""
     bare = _clean(text)
     heading = text.startswith("#") or re.fullmatch(r"\*\*[^*]+\*\*:?", text.strip())
     return bool(
@@ -387,7 +371,6 @@ def _idle(text: str, sentence: str) -> bool:
 
 
 def _head(line: str) -> str:
-    """A line up to its first colon; nothing where it has none."""
     head, colon, _ = line.strip().partition(":")
     return head.strip().casefold() if colon else ""
 

@@ -41,9 +41,6 @@ class Bank(PromptFile):
 
     An example is its text, on one line or more, then its claims behind ``- ``; a blank line ends
     it. Lines that start with ``#`` are comments.
-
-    Raises:
-        UserError: no such file, or claims without a text.
     """
 
     def __init__(self, path: Path | str):
@@ -58,9 +55,6 @@ class Bank(PromptFile):
         return PassageIndex([Passage(id=str(i), text=example.sentence) for i, example in rows])
 
     def check(self, static: int, retrieved: int) -> None:
-        """Raises:
-        UserError: the bank has too few examples for these counts, or a count is negative.
-        """
         if min(static, retrieved) < 0:
             raise UserError("static and retrieved count examples; give 0 for none")
         if static + retrieved >= len(self.examples):
@@ -83,9 +77,6 @@ class Bank(PromptFile):
         Returns:
             ``static + retrieved`` examples a sentence, static ones first. A sentence is never
             shown with itself.
-
-        Raises:
-            UserError: the bank has too few examples.
         """
         self.check(static, retrieved)
         if not retrieved:

@@ -61,11 +61,6 @@ class BySentence(ABC):
         """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        """Claims of every document, in the order of the text.
-
-        Raises:
-            UserError: the subclaims are not one list of texts a sentence.
-        """
         texts = [without_citations(d.text) if responds(d) else "" for d in documents]
         cut = [split_sentences(text) for text in texts]
         places = [
@@ -83,7 +78,6 @@ class BySentence(ABC):
 
 
 def _checked(who: str, place: Place, own: object) -> list[str | Failed | BackedOff]:
-    """The subclaims of a sentence as a list: of a text each letter would become a claim."""
     found = [own] if isinstance(own, Failed | BackedOff) else own
     if isinstance(found, Iterable) and not isinstance(found, str):
         found = list(found)

@@ -44,12 +44,6 @@ class Given:
         return [self.otherwise]
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        """The claims as they are.
-
-        Raises:
-            UserError: a document brings no claims and there is no other decomposer, or something
-                else is in their field.
-        """
         without = [document for document in documents if not self.has(document)]
         if without and self.otherwise is None:
             raise UserError(

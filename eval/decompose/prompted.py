@@ -75,9 +75,6 @@ class Prompted(BySentence):
         temperature: of sampling; 0 takes the likeliest token.
         max_new_tokens: the longest answer.
         seed: of sampling; another one gives other decompositions.
-
-    Raises:
-        UserError: no such file, a parser that is missing or not shown, or too few examples.
     """
 
     def __init__(
@@ -154,11 +151,6 @@ class Prompted(BySentence):
     def _parsed(
         self, places: Sequence[Place], shown: list[tuple[Example, ...]]
     ) -> tuple[list[tuple[Example, ...]], list[str | None]]:
-        """Examples with their parses, and the sentences' parses.
-
-        Raises:
-            UserError: nobody has the parse of an example.
-        """
         if self.parser is None:
             return shown, [None for _ in places]
         examples = list(dict.fromkeys(e.sentence for own in shown for e in own))

@@ -12,7 +12,6 @@ class Sentences:
     """Split the text into sentences; each is a claim and its own source."""
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        """Claims of every document, in the order of the text; none for an empty text."""
         return [
             [
                 Claim(id=f"c{index}", text=sentence, sentence=index, source=sentence)

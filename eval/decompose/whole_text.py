@@ -50,7 +50,6 @@ class WholeText:
         return [self.asker, self.prompt]
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        """Claims of every document, in the order of the answer."""
         texts = [" ".join(without_citations(d.text).split()) for d in documents if responds(d)]
         prompts = [self.prompt.messages(text=text) for text in texts]
         found = zip(texts, ask_for_claims(self.asker, prompts, texts), strict=True)
@@ -68,7 +67,6 @@ def _claims(text: str, found: list[str] | Failed) -> list[Claim]:
 
 
 def _nearest(claim: str, sentences: Sequence[set[str]]) -> int:
-    """The first of the sentences that share most stems with the claim."""
     own = set(stems(claim))
     shared = [len(own & sentence) for sentence in sentences]
     return shared.index(max(shared)) if shared else 0

@@ -119,10 +119,6 @@ class Experiment:
             output: the run's folder.
             config: the experiment's options, as the YAML has them.
             ray: workers that judge documents beside this process.
-
-        Raises:
-            UserError: something is wrong with the configuration or its files, or the folder holds
-                a run of another configuration.
         """
         with Run(self.name, self, config, output, ray=ray) as run:
             file = run.finished() or self._measured(run)
@@ -142,11 +138,7 @@ class Experiment:
 
 
 def at_least_one(**given: Sequence | Mapping) -> None:
-    """Refuse an option without an entry.
-
-    Raises:
-        UserError: it is empty.
-    """
+    """Refuse an option without an entry."""
     for name, entries in given.items():
         if not entries:
             raise UserError(f"{name}: none; give at least one")
@@ -158,11 +150,7 @@ def given(named: Mapping[str, T | None]) -> dict[str, T]:
 
 
 def natural(**given: int) -> None:
-    """Refuse a negative number of something of which 0 is all.
-
-    Raises:
-        UserError: it is negative.
-    """
+    """Refuse a negative number of something of which 0 is all."""
     for name, count in given.items():
         if count < 0:
             raise UserError(f"{name}: {count}; give a number, or 0 for all")

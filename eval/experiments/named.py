@@ -39,7 +39,6 @@ class Named:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """The verifier's verdicts."""
         verdicts = stages.judged(self.verifier, documents, claims, passages)
         found = []
         for own, said in zip(claims, verdicts, strict=True):

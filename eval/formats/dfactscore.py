@@ -48,7 +48,6 @@ def dfactscore(rows: Sequence[Judged], assessor: str) -> list[str]:
 
 
 def _decisions(row: Judged) -> list[dict] | None:
-    """The claims of a text with the title that supports each; ``null`` for a text without any."""
     decided = [(claim, verdict, verdict.label == "supported") for claim, verdict in row.decided()]
     found = [
         {

@@ -74,7 +74,6 @@ def _statement(claim: Claim, verdict: Verdict) -> dict:
 
 
 def _searches(verdict: Verdict) -> dict:
-    """What was searched for a claim; nothing where its assessor does not search."""
     steps = (verdict.model_extra or {}).get("steps", [])
     found = [{"query": step["query"], "result": step["result"] or ""} for step in steps]
     return {"google_searches": found} if found else {}

@@ -39,9 +39,6 @@ def write_formats(
     Returns:
         The files, ``FORMAT.ASSESSOR.NAME[.core].json[l]``: one a format, assessor and selection;
         ``dfactscore`` one for the verdicts named ``grouped``, with the ``independent`` ones in it.
-
-    Raises:
-        UserError: ``dfactscore`` without such verdicts.
     """
     paths = []
     views = list(

@@ -64,7 +64,6 @@ def cited_sentences(text: str) -> list[Cited]:
 
 
 def _numbers(group: str) -> list[int]:
-    """The numbers of one bracket, ranges written out; one that falls is its two ends."""
     found = []
     for part in re.split(r"\s*[,;]\s*", group):
         ends = _RANGE.fullmatch(part)
@@ -132,10 +131,6 @@ class Citations:
         threshold: least entailment probability that counts; without it entailment must be likelier
             than both other relations.
         at_most: citations of a sentence that are judged, the first ones (ALCE: 3); null for all.
-
-    Raises:
-        UserError: a threshold that is no probability, ``at_most`` below 1, or a document's
-            ``citations`` that are not as AmbigBio's.
     """
 
     def __init__(
@@ -157,7 +152,6 @@ class Citations:
         return [self.entailment]
 
     def __call__(self, documents: Sequence[Document]) -> list[list[CitedSentence]]:
-        """The sentences of each document; three calls of the model over all of them."""
         read = [[self._sentence(*s) for s in _read(document)] for document in documents]
         asked = [(s, texts) for own in read for s, texts in own if texts]
         joint = self._entailed([("\n".join(texts), s.text) for s, texts in asked])
@@ -171,7 +165,6 @@ class Citations:
     def _sentence(
         self, claim: str, numbers: list[int], known: dict[int, str]
     ) -> tuple[CitedSentence, list[str]]:
-        """A sentence, and the passages to judge it by; none where there is nothing to judge."""
         kept = numbers[: self.at_most]
         missing = [number for number in numbers if number not in known]
         said = _said(claim)
@@ -181,7 +174,6 @@ class Citations:
         return sentence, [known[number] for number in kept] if said and not missing else []
 
     def _mark_irrelevant(self, several: Sequence[tuple[CitedSentence, list[str]]]) -> None:
-        """Of sentences with several citations: which of them are not needed."""
         places = [(s, texts, i) for s, texts in several for i in range(len(texts))]
         alone = self._entailed([(texts[i], s.text) for s, texts, i in places])
         open_ones = []
@@ -205,12 +197,10 @@ class Citations:
 
 
 def _said(claim: str) -> str:
-    """A sentence; nothing where numbers stand behind no words."""
     return claim if claim.strip(" .,;:!?") else ""
 
 
 def _read(document: Document) -> list[tuple[str, list[int], dict[int, str]]]:
-    """The sentences of a document: text, cited numbers, and the passages that have numbers."""
     if fault := citations_fault(document):
         raise UserError(f"document {document.id!r}: {fault}")
     given = given_citations(document)

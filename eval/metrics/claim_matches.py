@@ -93,9 +93,6 @@ class ByCosine:
     Args:
         encoder: a sentence encoder.
         threshold: least cosine.
-
-    Raises:
-        UserError: the threshold is no cosine above 0.
     """
 
     def __init__(self, encoder: SentenceEncoder, threshold: float = 0.85):
@@ -109,7 +106,6 @@ class ByCosine:
         return [self.encoder]
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
-        """One :class:`Matches` a text."""
         every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))
         place = {claim: number for number, claim in enumerate(every)}
         units, found = directions(self.encoder, every), []

@@ -82,11 +82,7 @@ def summarise(
 
 
 def check_strata(documents: Iterable[Document]) -> None:
-    """See that no group or bin has the name of all documents together.
-
-    Raises:
-        UserError: one has.
-    """
+    """See that no group or bin has the name of all documents together."""
     for document in documents:
         for field in ("group", "bin"):
             if getattr(document, field) == ALL:
@@ -118,7 +114,6 @@ def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Score
 def _rows(
     scored: Sequence[Scored], assessors: Sequence[tuple[str, str]], k: int | None, seed: int
 ) -> Iterator[dict]:
-    """The results' fields of some documents: of every kind, generator, selection, assessor."""
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
         for score in document.scores:
@@ -150,7 +145,6 @@ def _rows(
 
 
 def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
-    """Value, interval and number of topics of each metric."""
     topics = np.asarray([document.document.topic for document, _ in rows])
     found = {}
     judged = [document.judged(s.assessor, s.name, s.selection) for document, s in rows]
@@ -178,7 +172,6 @@ def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict
 
 
 def _error(score: DocumentScore, judged: Sequence[tuple[Claim, Verdict]]) -> float | None:
-    """How far the precision is from that of the labels, of a text that has both."""
     labelled = labelled_precision([claim for claim, _ in judged])
     themselves = score.assessor == "labels"
     if labelled is None or score.precision is None or themselves:

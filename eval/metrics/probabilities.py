@@ -55,7 +55,6 @@ def negative_log(p: np.ndarray) -> float:
 
 
 def _surprise(p: np.ndarray) -> np.ndarray:
-    """-P ln P, 0 at P = 0."""
     p = np.asarray(p, dtype=float)
     return -p * np.log(np.where(p > 0, p, 1.0))
 
@@ -138,7 +137,6 @@ _ALONE: dict[str, Callable[[np.ndarray], float]] = {
 def _intervals(
     measures: Callable[[np.ndarray], dict[str, float]], topics: Sequence[str], seed: int
 ) -> dict[str, Value]:
-    """Values by name, all of the same draws; none of no topic."""
     found = bootstrap(measures, topics, seed=seed) if topics else {}
     n = len(set(topics))
     return {name: (own["value"], own["ci95"], n) for name, own in found.items()}

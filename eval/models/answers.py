@@ -64,9 +64,6 @@ class WrittenAnswers:
     Args:
         writer: the model, with what it writes for "no answer" as ``watch``.
         chunk_words: words of a window.
-
-    Raises:
-        UserError: windows of no word; when it is asked, a writer that watches for no word.
     """
 
     def __init__(self, writer: Text2Text, chunk_words: int = 300):
@@ -110,9 +107,6 @@ class SpanAnswers(Engine):
         batch_size: rows a batch; a batch of long rows has fewer.
         cache: SQLite file that keeps the answers; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
-
-    Raises:
-        UserError: a number below 1.
     """
 
     def __init__(
@@ -166,7 +160,6 @@ class SpanAnswers(Engine):
         return load_whole(AutoModelForQuestionAnswering, self.model, self.device)
 
     def _encoded(self, question: str, context: str) -> BatchEncoding | None:
-        """One row with the characters of its tokens; ``None`` where the question fills it alone."""
         asked = self._tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
         if len(asked) + special >= self.max_length:
@@ -176,7 +169,6 @@ class SpanAnswers(Engine):
 
     @torch.inference_mode()
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
-        """First character, end and answerability; nothing where the question does not fit."""
         every = [self._encoded(*pair) for pair in inputs]
         yield {pair: np.empty(0) for pair, one in zip(inputs, every, strict=True) if one is None}
         fitting = [(pair, one) for pair, one in zip(inputs, every, strict=True) if one is not None]

@@ -79,12 +79,10 @@ def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
 
 
 def _sealed(key: bytes, raw: bytes) -> bytes:
-    """An answer with the checksum behind."""
     return raw + zlib.crc32(key + raw).to_bytes(_CRC_BYTES, "little")
 
 
 def _opened(key: bytes, value: bytes) -> bytes | None:
-    """An answer without its checksum; ``None`` where that is wrong."""
     raw = value[:-_CRC_BYTES]
     return raw if _sealed(key, raw) == value else None
 
@@ -101,10 +99,6 @@ class AnswerCache:
 
     Args:
         path: the file; made with its folder when absent.
-
-    Raises:
-        UserError: the file is there but is no such cache, or it cannot be written; so do the
-            methods, where the file is damaged or the disk is full.
     """
 
     def __init__(self, path: str | Path):
@@ -126,7 +120,6 @@ class AnswerCache:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """What SQLite cannot do, in a line for the user."""
         try:
             yield
         except sqlite3.Error as error:
@@ -135,7 +128,6 @@ class AnswerCache:
             raise UserError(f"{self.path}: cannot be used as a cache ({error}); {mend}") from None
 
     def _write_ahead(self) -> None:
-        """Turn the file to write-ahead; SQLite does not wait for another process that does so."""
         end = time.monotonic() + _LOCKED
         while True:
             try:
@@ -166,7 +158,6 @@ class AnswerCache:
         return found
 
     def _take_out(self, damaged: Iterable[tuple[bytes, bytes]]) -> None:
-        """Delete entries, unless another process has mended them since they were read."""
         with self._told():
             for entry in damaged:
                 self._table.execute(

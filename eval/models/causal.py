@@ -72,9 +72,6 @@ class CausalLM:
         batch_size: texts that are judged or sampled together.
         device: ``auto``, ``cpu``, ``cuda``, …
         dtype: precision; ``auto`` is bfloat16 where the processor computes in it.
-
-    Raises:
-        UserError: not an adversary's checkpoint, no prompt template, or a batch size below 1.
     """
 
     def __init__(
@@ -170,7 +167,6 @@ class CausalLM:
         return found
 
     def _nll(self, rows: Sequence[list[int]], heads: Sequence[int]) -> list[float]:
-        """Sums of -ln p over the tokens after each row's head."""
         self._attend("sdpa")
         ids = pad(rows, self._tokenizer.eos_token_id).to(self.device)  # (rows, longest)
         mask = pad([[1] * len(row) for row in rows], 0).to(self.device)
@@ -235,9 +231,6 @@ class CausalLM:
             messages: with ``role`` and ``content``.
             chat: by the tokenizer's chat template; ``None`` where it has one. Otherwise the
                 contents are joined.
-
-        Raises:
-            UserError: the chat template refuses the messages, e.g. a system message.
         """
         if not (self._tokenizer.chat_template if chat is None else chat):
             return encode_completion(self._tokenizer, one_text(messages), None, False)[0]

@@ -257,9 +257,6 @@ class CachedWriter(ABC):
             max_new_tokens: of an answer.
             seed: of the sampling.
             logprobs: give each answer its ``tokens``; one that lacks them is ``failed``.
-
-        Raises:
-            UserError: the model cannot be asked; what was answered before is in the cache.
         """
         sampling = Sampling(temperature, top_p, max_new_tokens, logprobs)
         requests, wanted = self._requests(prompts, n, sampling, seed)
@@ -272,7 +269,6 @@ class CachedWriter(ABC):
     def _requests(
         self, prompts: Sequence[Sequence[Message]], n: int, sampling: Sampling, seed: int
     ) -> tuple[dict[bytes, Request], list[list[bytes]]]:
-        """The distinct texts to be written by key, and the keys of each prompt's answers."""
         wanted: list[list[bytes]] = []
         requests: dict[bytes, Request] = {}
         for messages in prompts:
@@ -403,7 +399,6 @@ def with_tokens(answer: Answer, tokens: Sequence[Token]) -> Answer:
 
 
 def _fault(answer: object, *tokens: object) -> str | None:
-    """What is wrong with what a backend keeps; ``None`` where it is an answer and its tokens."""
     if not isinstance(answer, Answer) or not isinstance(answer.text, str):
         return "give an Answer with a text, empty where there is none"
     if answer.failed is not None and not (isinstance(answer.failed, str) and answer.failed):

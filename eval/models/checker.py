@@ -65,9 +65,6 @@ class Checker(Engine):
             MiniCheck's. Of the T5-11B that judges ALCE's citations (TRUE, Honovich et al. 2022;
             ``google/t5_xxl_true_nli_mixture``, first token "1" or "0"):
             ``premise: {document} hypothesis: {claim}``.
-
-    Raises:
-        UserError: ``chunk`` or ``max_length`` below 1, or a template without one of its fields.
     """
 
     def __init__(
@@ -129,7 +126,6 @@ class Checker(Engine):
         return np.stack([best, 1 - best, np.zeros_like(best)], axis=1)
 
     def _chunks(self, document: str) -> list[str]:
-        """The document, or as many whole sentences at a time as fit a chunk."""
         limit = self.chunk or (500 if self._seq2seq else 400)
         if self._size(document) <= limit:
             return [document.strip()]
@@ -184,11 +180,6 @@ class Checker(Engine):
 
     @cached_property
     def _outputs(self) -> list[int]:
-        """Where the logits of not supported and supported stand.
-
-        Raises:
-            UserError: the model does not know these labels, or cannot tell them apart.
-        """
         labels = [self.not_supported, self.supported]
         if self._seq2seq:
             encoded = self._tokenizer(labels, add_special_tokens=False)["input_ids"]
@@ -227,12 +218,10 @@ class Checker(Engine):
         return features
 
     def _spans(self, chunk: str) -> list[tuple[int, int]]:
-        """Start and end of each token of a chunk."""
         how = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
         return self._tokenizer(chunk, **how)["offset_mapping"]
 
     def _text(self, chunk: str, claim: str) -> str:
-        """Document and claim in one text."""
         if self.template is None:
             lead = "predict: " if self._seq2seq else ""
             return f"{lead}{chunk}{self._tokenizer.eos_token or self._tokenizer.sep_token}{claim}"

@@ -49,7 +49,6 @@ class CountsPairs:
             self._count = None
 
     def _stand_in(self, pair: Pair) -> np.ndarray:
-        """An answer to a pair that is only counted."""
         raise NotImplementedError
 
     def _counted(

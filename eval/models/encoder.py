@@ -49,9 +49,6 @@ class Encoder(Engine):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: ``bfloat16`` (weights too) is about twice as fast where the processor computes in it;
             ``benchmarks/entailment.py`` says how far it moves the answers.
-
-    Raises:
-        UserError: not a checkpoint of the expected component.
     """
 
     expected: str
@@ -71,7 +68,6 @@ class Encoder(Engine):
         super().__init__(batch_size, cache, device, dtype)
 
     def _described(self) -> Component:
-        """What the checkpoint is."""
         return read_component(self.checkpoint, self.expected)
 
     def _check(self) -> None:
@@ -87,12 +83,10 @@ class Encoder(Engine):
 
     @property
     def _commit(self) -> str | None:
-        """The commit of a hub model; a folder has none, whatever its base had."""
         return None if Path(self.checkpoint).is_dir() else self.component.base["revision"]
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        """The model, loaded at the first pair that the cache does not know."""
         key = (self._fingerprint, self.auto_model, str(self.device))
         model = _LOADED.get(key)
         if model is None:
@@ -106,7 +100,6 @@ class Encoder(Engine):
         return model
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
-        """Encode (premise, hypothesis) pairs, each as it would be encoded alone."""
         encoded = encode_pairs(self._tokenizer, inputs, self.component.max_length)
         return [Row(row_features(encoded, place)) for place in range(len(inputs))]
 
@@ -140,9 +133,6 @@ class Entailment(Encoder):
         labels: classes of a published model, in its order, where its configuration calls them
             LABEL_0 and so on; they go before the names there.
         revision: branch, tag or commit of a hub model.
-
-    Raises:
-        UserError: neither a relation checkpoint nor an NLI model that can be read.
     """
 
     expected = "relation"
@@ -183,7 +173,6 @@ class Entailment(Encoder):
         return self._best_of_windows(pairs, 3)
 
     def _stand_in(self, pair: Pair) -> np.ndarray:
-        """Entailment by the share of the hypothesis's words that the premise has."""
         new = new_words(pair[1].split(), pair[0])
         share = 0.98 * (1 - sum(new) / max(1, len(new)))
         return np.array([share, 1 - share, 0.0])
@@ -300,7 +289,6 @@ class LssTagger(Encoder):
         return rows
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Probabilities of keep at the first token of every word; 0 for a word without tokens."""
         keep = self.component.labels.index("keep")
         answers = []
         for row, tokens in zip(rows, logits, strict=True):  # tokens: (length, labels)

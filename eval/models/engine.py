@@ -37,11 +37,7 @@ _TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
 
 
 def pick_device(device: str) -> torch.device:
-    """``auto`` is the accelerator where there is one.
-
-    Raises:
-        UserError: PyTorch knows no such device.
-    """
+    """``auto`` is the accelerator where there is one."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -53,11 +49,7 @@ def pick_device(device: str) -> torch.device:
 
 
 def present(device: torch.device) -> torch.device:
-    """The device, for the moment at which a model is put there.
-
-    Raises:
-        UserError: a GPU that is not here.
-    """
+    """The device, for the moment at which a model is put there."""
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise UserError(f"device: {device}: no such GPU here; give auto or cpu")
     return device
@@ -105,9 +97,6 @@ class Engine(CountsPairs):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: of the weights and of what is computed with them.
 
-    Raises:
-        UserError: a batch size below 1, or no such device.
-
     Attributes:
         judged: inputs (windows of pairs) that the model judged so far; not what the cache knew.
     """
@@ -130,19 +119,15 @@ class Engine(CountsPairs):
 
     @cached_property
     def _fingerprint(self) -> bytes:
-        """What decides the answers, for the cache's keys."""
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
-        """Encode pairs, each as it would be encoded alone."""
         raise NotImplementedError
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Turn the logits of a batch into one float array a row."""
         raise NotImplementedError
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
-        """Indices of rows of equal length, longest first."""
         lengths = [len(row.features["input_ids"]) for row in rows]
         order = sorted(range(len(rows)), key=lambda index: -lengths[index])
         budget = self.batch_size * _TOKENS_PER_ROW.get(self.device.type, 256)
@@ -181,7 +166,6 @@ class Engine(CountsPairs):
             torch.set_num_threads(before)
 
     def _judge(self, inputs: Sequence[Pair]) -> list[np.ndarray]:
-        """One answer an input, from the cache or the model."""
         answers: dict[Pair, np.ndarray] = dict.fromkeys(inputs)
         keys: dict[Pair, bytes] = {}
         if self._cache is not None:

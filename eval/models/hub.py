@@ -30,9 +30,6 @@ def named(model: str, revision: str | None = None) -> dict[str, str | None]:
     Returns:
         ``id``, and what fixes the weights: ``sha256``, or of a hub model the commit as
         ``revision``.
-
-    Raises:
-        UserError: there is no such model.
     """
     if model.startswith(PACKAGE):
         return describe_base(model)
@@ -54,11 +51,7 @@ def positions(config: PretrainedConfig) -> int:
 
 
 def check_length(model: str, max_length: int, config: PretrainedConfig) -> None:
-    """See that a model has places for so many tokens.
-
-    Raises:
-        UserError: it has not.
-    """
+    """See that a model has places for so many tokens."""
     if max_length > (most := positions(config)):
         raise UserError(f"max_length: {max_length}; {model} takes {most} tokens at most")
 
@@ -83,9 +76,6 @@ def load_whole(
         optional: part of the names of weights that may be missing, because nothing uses them.
         dtype: of the weights.
         revision: of a hub model.
-
-    Raises:
-        UserError: it cannot be loaded, or lacks weights; or a GPU that is not here.
     """
     present(device)
     try:
@@ -115,7 +105,6 @@ def load_whole(
 
 
 def _digest(path: Path) -> str:
-    """Of the files that decide the answers."""
     if path.is_file():
         return sha256_file(path)
     files = sorted({file for pattern in _FILES for file in path.glob(pattern)})

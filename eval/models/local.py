@@ -40,9 +40,6 @@ class LocalModel(CachedWriter):
         when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
             (``trim``) or counts as failed (``fail``).
         cache: SQLite file of answers.
-
-    Raises:
-        UserError: the package is not installed, or the checkpoint is no adversary's.
     """
 
     def __init__(

@@ -50,9 +50,6 @@ class LocalSeq2Seq(CachedWriter):
         when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
             (``trim``) or counts as failed (``fail``).
         cache: SQLite file of answers.
-
-    Raises:
-        UserError: a number below 1.
     """
 
     def __init__(

@@ -34,11 +34,7 @@ class LssModel(Protocol):
 
 
 def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-    """What an engine, also one of a user's own, says of (claim, reference) pairs.
-
-    Raises:
-        UserError: not one answer a pair, or one that keeps of other words than the claim's.
-    """
+    """What an engine, also one of a user's own, says of (claim, reference) pairs."""
     who = f"{class_of(engine)}.subsequences"
     found = one_each(who, engine.subsequences(pairs), pairs, "pair")
     for (claim, _), one in zip(pairs, found, strict=True):
@@ -65,9 +61,6 @@ class InWindows:
         lss: the engine; e.g. eval.models.seq2seq.LssSeq2Seq cuts what does not fit its input.
         chunk_words: words of a window, each overlapping half the last; as many as fit the engine's
             input.
-
-    Raises:
-        UserError: windows of fewer than two words.
     """
 
     def __init__(self, lss: LssModel, chunk_words: int = 250):

@@ -88,9 +88,6 @@ class OpenAIServer(CachedWriter):
             results then hold what a run cost.
         endpoint: ``chat``, or ``completions`` for models that take a text and go on with it
             (``gpt-3.5-turbo-instruct``, base models); messages are then joined by blank lines.
-
-    Raises:
-        UserError: no http address, a number below 1, or a key in the place of its variable's name.
     """
 
     def __init__(
@@ -184,11 +181,6 @@ class OpenAIServer(CachedWriter):
                 bar.close()
 
     def _secret(self) -> str:
-        """The key, empty where none is set.
-
-        Raises:
-            UserError: it could not stand in a request's header.
-        """
         key = os.environ.get(self.api_key_env, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise UserError(
@@ -215,7 +207,6 @@ class OpenAIServer(CachedWriter):
     async def _answer(
         self, client: AsyncOpenAI, body: Mapping[str, Any], key: str
     ) -> tuple[Answer, int, int]:
-        """One answer and its tokens, tried until it is there."""
         loop = asyncio.get_running_loop()
         asked = client.chat.completions if self.endpoint == "chat" else client.completions
         for attempt in range(self.retries + 1):
@@ -233,11 +224,6 @@ class OpenAIServer(CachedWriter):
         raise AssertionError("the last pause raises")
 
     async def _pause(self, error: Exception, attempt: int, key: str) -> None:
-        """Wait before the next try.
-
-        Raises:
-            UserError: another try would not help, or was the last.
-        """
         # Before it is cut, or half a key would stay.
         reason = (_reason(error).replace(key, "***") if key else _reason(error))[:200]
         wait = _asked_wait(error)
@@ -260,11 +246,6 @@ class OpenAIServer(CachedWriter):
     def _read(
         self, reply: ChatCompletion | Completion | str, logprobs: bool
     ) -> tuple[Answer, int, int]:
-        """The answer in a reply, with its tokens where ``logprobs`` are asked for.
-
-        Raises:
-            Malformed: it is no completion of the endpoint's kind.
-        """
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise Malformed(f"the reply is none of the endpoint {self.endpoint}")
@@ -300,17 +281,11 @@ class OpenAIServer(CachedWriter):
 
 
 def _used(reply: ChatCompletion | Completion, name: str) -> int:
-    """A number of tokens that a reply tells; 0 where it tells none."""
     used = getattr(reply.usage, name, None)
     return max(0, used) if isinstance(used, int) else 0
 
 
 def _text(part: ChatCompletionMessage | str) -> str | None:
-    """What a choice says; of a list of parts those that are text, not thoughts.
-
-    Raises:
-        Malformed: it is no text.
-    """
     said = part if isinstance(part, str) else getattr(part, "content", None)
     if isinstance(said, list) and all(isinstance(one, Mapping) for one in said):
         said = "".join(str(one.get("text") or "") for one in said if one.get("type") == "text")
@@ -334,7 +309,6 @@ def _tokens(choice: Choice | CompletionChoice) -> list[Token]:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; beside the event loop of a notebook, where one is running already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -345,7 +319,6 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _failed_prompt(error: Exception) -> Answer | None:
-    """What a 400 says of this prompt alone; ``None`` where it is not the prompt's fault."""
     if getattr(error, "status_code", None) not in (400, 413, 422):
         return None
     if getattr(error, "code", None) == "content_filter":
@@ -381,7 +354,6 @@ def _worth_retrying(error: Exception) -> bool:
 
 
 def _asked_wait(error: Exception) -> float:
-    """Seconds of ``Retry-After``; 0 where the server does not say."""
     response = getattr(error, "response", None)
     asked = response.headers.get("retry-after", "") if response is not None else ""
     try:
@@ -395,7 +367,6 @@ def _asked_wait(error: Exception) -> float:
 
 
 def _reason(error: Exception) -> str:
-    """One line."""
     if isinstance(error, TimeoutError):
         return "time-out"
     if isinstance(error, ValueError):

@@ -36,10 +36,6 @@ def read_published(
     Returns:
         A relation component whose labels are ours, in the model's order: the three relations, or
         entailment and not_entailment.
-
-    Raises:
-        UserError: no such model, none that classifies sequences, no safetensors, or classes that
-            are not relations.
     """
     base = _base(model, revision)
     config = _configuration(model, base.get("revision"))
@@ -58,7 +54,6 @@ def read_published(
 
 
 def _base(model: str | Path, revision: str | None) -> dict[str, str | None]:
-    """Where a hub model is from; a folder stands for itself."""
     if is_hub_id(str(model)):
         return named(str(model), revision)
     if revision is not None:
@@ -82,7 +77,6 @@ def _configuration(model: str | Path, commit: str | None) -> PretrainedConfig:
 def _relations(
     model: str | Path, config: PretrainedConfig, labels: Sequence[str] | None
 ) -> list[str]:
-    """Our names of the classes, in the model's order."""
     theirs = [config.id2label[place] for place in sorted(config.id2label)]
     if labels is not None and len(labels) != len(theirs):
         raise UserError(f"{model}: has {len(theirs)} classes, but labels names {len(labels)}")

@@ -61,7 +61,6 @@ class LssSeq2Seq(Encoder):
 
     @torch.inference_mode()
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
-        """Token ids of the outputs; none at all for a claim that does not fit."""
         template, longest = self.component.prompt_template, self.component.max_length
         rows = [
             encode_grounded(self._tokenizer, template, reference, claim, longest)

@@ -42,9 +42,6 @@ class Text2Text(Engine):
         batch_size: prompts a batch.
         cache: SQLite file that keeps the texts; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
-
-    Raises:
-        UserError: a template without a context, or a number below 1.
     """
 
     def __init__(
@@ -107,7 +104,6 @@ class Text2Text(Engine):
 
     @torch.inference_mode()
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
-        """Probability of the watched word, then the token ids; nothing for what does not fit."""
         template = self.template.replace(_ASKED, "{claim}").replace(_CONTEXT, "{reference}")
         rows = [
             encode_grounded(self._tokenizer, template, context, asked, self.max_length)

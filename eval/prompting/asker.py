@@ -40,9 +40,6 @@ class Asker:
         max_new_tokens: of an answer, with its reasoning.
         retries: how often a prompt whose answer cannot be read is asked again.
         seed: of the sampling.
-
-    Raises:
-        UserError: retries without temperature, or a number below its least.
     """
 
     def __init__(

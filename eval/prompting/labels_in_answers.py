@@ -222,7 +222,6 @@ def yes_or_no(text: str) -> bool | None:
 
 
 def _is_choice(text: str, mentions: Sequence[_Mention]) -> bool:
-    """Whether the last label stands beside another one, and nothing says that it is the answer."""
     if len(mentions) < 2:
         return False
     other, last = mentions[-2:]
@@ -232,7 +231,6 @@ def _is_choice(text: str, mentions: Sequence[_Mention]) -> bool:
 
 
 def _only_told(mentions: Sequence[_Mention]) -> bool:
-    """Whether the last label stands in a sentence, behind another one that has an answer's form."""
     *others, last = mentions
     return not (last.led or last.alone) and any(
         (one.led or one.alone) and one.label != last.label for one in others
@@ -256,7 +254,6 @@ def _mentions(text: str, labels: Mapping[str, str]) -> list[_Mention]:
 
 
 def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
-    """A label that is a whole line, its first sentence, or what an answer opens with."""
     first = _FIRST_SENTENCE.match(line)
     ends = [len(line), first.end() if first else len(line)]
     wholes = len(ends)  # the others are ends of clauses
@@ -283,7 +280,6 @@ def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
 
 
 def _last_places(words: Sequence[str], labels: Mapping[str, str]) -> dict[str | None, int]:
-    """The word at which each label stands last, and (``None``) a reservation; -1 for nowhere."""
     text, found = " ".join(words), {}
     for name in [None, *labels]:
         pattern = _RESERVATION if name is None else re.compile(rf"\b{re.escape(name)}\b")
@@ -295,7 +291,6 @@ def _last_places(words: Sequence[str], labels: Mapping[str, str]) -> dict[str | 
 def _mention(
     mark: re.Match[str], line: str, start: int, labels: Mapping[str, str]
 ) -> tuple[_Mention, bool]:
-    """What a mark says, and whether it is a label or something like one."""
     near = line[max(0, mark.start() - _NEAR) : mark.start()]
     before = _plain(near)
     sentence = _plain(re.split(r"[.!?]\s", near)[-1])  # "She was not well. [Supported]"
@@ -325,5 +320,4 @@ def _without_lead(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """In small letters, without punctuation except inside words."""
     return " ".join(word.lower().strip("'’") for word in _WORD.findall(text))

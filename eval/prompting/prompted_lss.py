@@ -67,9 +67,6 @@ class PromptedLss:
     Attributes:
         counts: ``answers`` that the model was asked for, those of them that ``failed``, and those
             that are ``not_subsequence``; over all calls, an answer to a repeated pair counts again.
-
-    Raises:
-        UserError: a temperature below 0, or an answer of no token.
     """
 
     def __init__(
@@ -109,7 +106,6 @@ class PromptedLss:
         return [self._read(claim, own) for (claim, _), own in zip(pairs, answers, strict=True)]
 
     def _read(self, claim: str, answer: Reading[str]) -> Subsequence | None:
-        """One answer, counted."""
         self.counts["answers"] += 1
         if answer.failed is not None:
             self.counts["failed"] += 1

@@ -54,9 +54,6 @@ class PromptedRelations:
     Attributes:
         counts: ``answers`` that the model gave for distinct pairs of a call, and those of them that
             failed, by reason; over all calls.
-
-    Raises:
-        UserError: ``max_new_tokens`` below 1, or ``context`` with ``reasoning``.
     """
 
     def __init__(
@@ -86,9 +83,6 @@ class PromptedRelations:
 
         Returns:
             Shape (n, 3): entailment, neutral, contradiction; NaN where there is no answer.
-
-        Raises:
-            UserError: the model gives no probabilities at all.
         """
         distinct = list(dict.fromkeys(pairs))
         prompts = [

@@ -28,9 +28,6 @@ class PromptFile:
     Attributes:
         name: of the file.
         sha256: of its text; goes into journals and manifests.
-
-    Raises:
-        UserError: no such file, or one that is not UTF-8.
     """
 
     def __init__(self, path: Path | str):
@@ -47,11 +44,7 @@ class PromptFile:
 
 
 class Prompt(PromptFile):
-    """A prompt's template.
-
-    Raises:
-        UserError: no such file, one that is not UTF-8, or no template.
-    """
+    """A prompt's template."""
 
     def __init__(self, path: Path | str):
         super().__init__(path)
@@ -65,12 +58,7 @@ class Prompt(PromptFile):
             raise UserError(f"{path}: no jinja2 template ({error})") from None
 
     def messages(self, **fields: object) -> list[Message]:
-        """The messages with the fields filled in.
-
-        Raises:
-            UserError: the template asks for a field that is not given, or for what cannot be done,
-                or there is nothing in it.
-        """
+        """The messages with the fields filled in."""
         try:
             found = [
                 {"role": role, "content": template.render(**fields).strip()}

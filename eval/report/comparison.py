@@ -82,7 +82,6 @@ def compare(here: Iterable[TextScores], there: Iterable[TextScores]) -> Comparis
 
 
 def _topics(texts: Sequence[TextScores]) -> list[TextScores]:
-    """A topic and a kind as one text, with the means of the scores that its texts have."""
     own: dict[tuple[str, str], list[TextScores]] = defaultdict(list)
     for text in texts:
         own[text.topic, text.kind].append(text)

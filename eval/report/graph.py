@@ -163,7 +163,6 @@ def _strongest(contexts: Sequence[str], edges: Sequence[_Edge]) -> list[str]:
 
 
 def _ordered(contexts: Sequence[str], claims: Sequence[str], edges: Sequence[_Edge]) -> list[str]:
-    """Contexts beside the claims that they are related to; those without any come last."""
     place = {name: number / max(1, len(claims)) for number, name in enumerate(claims)}
     pulls: dict[str, list[tuple[float, float]]] = {name: [] for name in contexts}
     for edge in edges:
@@ -177,7 +176,6 @@ def _ordered(contexts: Sequence[str], claims: Sequence[str], edges: Sequence[_Ed
 
 
 def _y(number: int, count: int, rows: int) -> float:
-    """The column with fewer nodes is spread over the whole height."""
     return round(_TOP + (number + 0.5) * rows / max(1, count) * _ROW, 1)
 
 
@@ -241,7 +239,6 @@ def _line(edge: _Edge, places: dict[str, tuple[float, float]], height: int) -> L
 
 
 def _fill(p: float | None) -> str:
-    """Orange at 0, almost white at 0.5, blue at 1; white where nobody could judge."""
     if p is None:
         return "#ffffff"
     end, share = (BLUE, 2 * p - 1) if p >= 0.5 else (ORANGE, 1 - 2 * p)

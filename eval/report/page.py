@@ -85,11 +85,7 @@ class Page:
         return {}
 
     def compared(self, folder: Path) -> Iterator[TextScores]:
-        """The scores of each text, which another run's are compared with.
-
-        Raises:
-            UserError: these runs are compared by nothing.
-        """
+        """The scores of each text, which another run's are compared with."""
         raise UserError(
             "against: runs of this experiment are not compared text by text; `python -m eval runs "
             "--against A B` sets their results side by side"
@@ -125,11 +121,6 @@ def write_tables_and_figures(page: Page, file: ResultFile, folder: Path) -> dict
 
 
 def _write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files, and delete those of a run with other options.
-
-    Raises:
-        UserError: the folder is a link, as one in another's run may be to files of the user's own.
-    """
     if folder.is_symlink():
         raise UserError(f"{folder}: a link, whose files would be deleted; remove the link")
     for old in folder.glob("*"):
@@ -207,7 +198,6 @@ def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTabl
 
 
 def _sections(tables: Sequence[TextTable]) -> list[tuple[TextTable, list[TextTable]]]:
-    """Tables with those that are within them."""
     found: list[tuple[TextTable, list[TextTable]]] = []
     for table in tables:
         if table.within:
@@ -236,12 +226,10 @@ def _script(name: str | None) -> Markup | None:
 
 
 def _csp_hash(script: str) -> str:
-    """A script's name in the page's security policy: no other script runs."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _origin(file: ResultFile) -> dict:
-    """What every page says of where its numbers come from."""
     config = file.provenance.get("config") or {}
     # Those of single groups last: they may be many.
     whole = sorted(file.results, key=lambda row: (row.group, row.bin) != ("all", "all"))

@@ -148,7 +148,6 @@ def _boxes(
     look: tuple[str, str],
     told: Hints,
 ) -> None:
-    """The boxes of a series, the ``place[0]``-th of ``place[1]`` in each row."""
     name, boxes = named
     width = 0.8 / place[1]
     there = [(row, box) for row, box in enumerate(boxes) if box is not None]
@@ -188,7 +187,6 @@ def _label(text: str) -> str:
 
 
 def _legend(figure: Figure, plots: Sequence[Axes]) -> None:
-    """One for all plots, below them; of a single series none."""
     marks = {}
     for axes in plots:
         for mark, name in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -201,7 +199,6 @@ def _legend(figure: Figure, plots: Sequence[Axes]) -> None:
 def _grid(
     titles: Sequence[str], most: int, width: float, height: float
 ) -> tuple[Figure, list[Axes]]:
-    """Plots in rows of at most so many."""
     columns = min(len(titles), most)
     rows = math.ceil(len(titles) / columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")

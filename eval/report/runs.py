@@ -96,7 +96,6 @@ def side_by_side(one: ResultFile, other: ResultFile) -> list[TextTable]:
 
 
 def _headline(results: Sequence[Result], picked: dict[str, str]) -> str:
-    """A metric's results: of all texts, no comparison and no variant, where there are such."""
     rows = [row for row in results if row.domain == picked.get("domain", row.domain)]
     metrics = [row.metric for row in rows]
     usual = next((name for name in [*HEADLINES, *metrics] if name in metrics), None)
@@ -115,7 +114,6 @@ def _headline(results: Sequence[Result], picked: dict[str, str]) -> str:
 
 
 def _by_key(results: Iterable[Result]) -> dict[tuple, Result]:
-    """Results by what they are of; of equals also by their place among these, which is last."""
     found: dict[tuple, Result] = {}
     for row in results:
         key, place = tuple(getattr(row, name) for name in KEYS), 0
@@ -157,7 +155,6 @@ def _deciding(file: ResultFile) -> dict[str, str]:
 
 
 def _flat(value: object, where: str) -> dict[str, str]:
-    """Every single value of a nested one, by the way that leads to it."""
     if isinstance(value, dict) and value:
         parts = [(f"{where}.{key}", item) for key, item in value.items()]
     elif isinstance(value, list) and value:
@@ -168,7 +165,6 @@ def _flat(value: object, where: str) -> dict[str, str]:
 
 
 def _report(folder: Path, page: Path) -> str:
-    """The way from a page to a run's report; nothing where it has none."""
     report = folder / "report.html"
     if not report.is_file():
         return ""

@@ -214,9 +214,6 @@ def read_documents(path: Path) -> tuple[list[DocumentView], int]:
     """At most ``MAX_DOCUMENTS`` and the number of all.
 
     They are the first of each kind and generator, then the second, …, in the order of the run.
-
-    Raises:
-        UserError: a line that is no scored document.
     """
     if not path.is_file() or not path.stat().st_size:
         return [], 0

@@ -83,7 +83,6 @@ class BM25(SearchRetriever):
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
-    """The stems of each text, without stop words."""
     whole = [composed(text) for text in texts]
     how = {"token_pattern": _TOKEN, "stopwords": "en", "stemmer": Stemmer.Stemmer("english")}
     return bm25s.tokenize(whole, **how, return_ids=False, **_QUIET)

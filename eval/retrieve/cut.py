@@ -18,9 +18,6 @@ class Cut:
     Args:
         retrieve: finds the passages.
         max_characters: characters of a passage's text.
-
-    Raises:
-        UserError: fewer than 1 character.
     """
 
     def __init__(self, retrieve: Retriever, max_characters: int = 4000):
@@ -36,7 +33,6 @@ class Cut:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """The other retriever's claims, and its passages cut."""
         found, passages = self.retrieve(documents, claims)
         return found, [[self._cut(passage) for passage in own] for own in passages]
 
@@ -68,7 +64,6 @@ class InSentences:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """The other retriever's claims and passages, by sentences."""
         found, passages = self.retrieve(documents, claims)
         parts = [{one.id: _sentences(one) for one in own} for own in passages]
         claims_found = [

@@ -60,10 +60,6 @@ class SentenceEncoder:
         batch_size: texts that are encoded together.
         max_length: tokens of a text; ``None`` for what the model's settings say.
         device: ``auto``, ``cpu``, ``cuda``, …
-
-    Raises:
-        UserError: the model cannot be loaded, or its weights are not there as safetensors; or a
-            number below 1, or ``max_length`` above what it has places for.
     """
 
     def __init__(
@@ -137,7 +133,6 @@ class SentenceEncoder:
         return model.float()
 
     def _fitting(self, encoder: PreTrainedModel | None) -> int:
-        """Tokens of a text, as far as the model has places for them; T5 counts none."""
         config = getattr(encoder, "config", None)
         if not getattr(config, "max_position_embeddings", None):
             return self.max_length
@@ -180,7 +175,6 @@ class PassageFile(Sequence[Passage]):
 
     Raises:
         BadInput: a line that is no passage.
-        UserError: no such file, or an empty one.
     """
 
     def __init__(self, path: Path):
@@ -231,9 +225,6 @@ class DenseIndex:
         file: ``.npy`` file of the vectors, made here when absent and read through memory mapping;
             a killed run goes on in it. ``None`` keeps them in memory.
         prefix: goes before each passage, where the model wants one (E5: ``passage: ``).
-
-    Raises:
-        UserError: a file that is damaged.
     """
 
     def __init__(
@@ -270,7 +261,6 @@ class DenseIndex:
         return best
 
     def _chunks(self, first: int) -> Iterator[np.ndarray]:
-        """Vectors of the passages from place ``first``, as float16: half the disk, same order."""
         starts = range(first, len(self.passages), CHUNK)
         for start in tqdm(starts, desc="vectors", unit=f"x{CHUNK}", disable=None):
             stop = min(start + CHUNK, len(self.passages))
@@ -295,7 +285,6 @@ class DenseIndex:
             partial.replace(file)
 
     def _fill(self, rows: BinaryIO) -> None:
-        """Write the chunks that are not in the file yet."""
         width = self.encoder.encode(["width"]).shape[1]
         shape = (len(self.passages), width)
         header = io.BytesIO()

@@ -16,12 +16,6 @@ class Given:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """The claims with their contexts and the passages as given, each once.
-
-        Raises:
-            UserError: two texts of a document's passages have the same id, or a claim names one
-                that is not among them: it would be judged by the others.
-        """
         passages = [_passages(document) for document in documents]
         for document, mine, own in zip(documents, claims, passages, strict=True):
             _check_contexts(document, mine, own)
@@ -47,7 +41,6 @@ def _passages(document: Document) -> list[Passage]:
 def _check_contexts(
     document: Document, claims: Sequence[Claim], passages: Sequence[Passage]
 ) -> None:
-    """See that claims name passages of their document, where it has any."""
     known = {passage.id for passage in passages}
     for claim in claims if known else ():
         for name in claim.contexts or ():

@@ -79,9 +79,6 @@ class Knowledge:
         path: a SQLite file with the table ``documents(title, text)``.
         words: words a passage; ``None`` for the passages that the file has.
         index: file with the full-text index of ``path``, where ``path`` has none itself.
-
-    Raises:
-        UserError: no such file, not such a file, or an index of another file.
     """
 
     def __init__(self, path: str | Path, words: int | None = 100, index: str | Path | None = None):
@@ -105,7 +102,6 @@ class Knowledge:
         return self._one("SELECT count(*) FROM documents")
 
     def __iter__(self) -> Iterator[str]:
-        """The titles, one at a time, in the file's order."""
         for (title,) in self._rows("SELECT title FROM documents ORDER BY rowid"):
             yield title
 
@@ -138,7 +134,6 @@ class Knowledge:
 
         Raises:
             KeyError: no page of that title.
-            UserError: the page's text is none.
         """
         return plain_text(self._raw(title)[1])
 
@@ -147,16 +142,11 @@ class Knowledge:
 
         Raises:
             KeyError: no page of that title.
-            UserError: the page's text is none.
         """
         return passages_of(*self._raw(title), self.words)
 
     def pages(self, query: str, k: int = 5) -> list[str]:
-        """Titles of the ``k`` pages that match best, by FTS5's BM25; any word may match.
-
-        Raises:
-            UserError: the file has no full-text index, or one that is damaged.
-        """
+        """Titles of the ``k`` pages that match best, by FTS5's BM25; any word may match."""
         if self._index is None:
             raise UserError(
                 f"{self.path}: no full-text index; build one with `python -m data_builders "
@@ -211,11 +201,6 @@ class Knowledge:
         return row and row[0]
 
     def _rows(self, query: str, *values: object) -> Iterator[tuple]:
-        """The rows of an answer.
-
-        Raises:
-            UserError: the file is damaged, or it is none of SQLite's.
-        """
         try:
             yield from self._connection.execute(query, values)
         except (sqlite3.DatabaseError, MemoryError) as error:
@@ -246,7 +231,6 @@ class Knowledge:
             raise UserError(f"{self.path}: no table {table}({', '.join(sorted(wanted))})")
 
     def _attach(self, index: Path) -> None:
-        """Use an index that stands beside the pages; it must have been made from them."""
         if not index.is_file():
             raise UserError(f"{index}: no such file; give the index that the builder wrote")
         self._connection.execute("ATTACH ? AS beside", (_uri(index),))
@@ -273,7 +257,6 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text as an index has them; an underscore is a space, as in a title."""
     return _TERM.findall(composed(text).replace("_", " "))
 
 

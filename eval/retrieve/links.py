@@ -43,9 +43,6 @@ class PagesOfLinks:
             pages may be read as well.
         timeout_s: seconds until an attempt is given up.
         retries: how often a failed attempt is repeated.
-
-    Raises:
-        UserError: no ``user_agent``, or a number that cannot be meant.
     """
 
     def __init__(
@@ -82,11 +79,6 @@ class PagesOfLinks:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """The other retriever's claims, and its passages with the texts of their pages.
-
-        Raises:
-            UserError: no host of many gave an answer; what was read before is in the cache.
-        """
         found, passages = self.retrieve(documents, claims)
         links = [passage.url for own in passages for passage in own if passage.url]
         pages = dict(self.web.read_all(links, self.concurrency))
@@ -130,7 +122,6 @@ def _with_page(passage: Passage, pages: Mapping[str, Page]) -> Passage:
 
 
 def _with_pages(claim: Claim, by_former: Mapping[str, Passage]) -> Claim:
-    """A claim whose contexts have the new ids, each once."""
     if claim.contexts is None:
         return claim
     ids = [by_former[name].id if name in by_former else name for name in claim.contexts]

@@ -148,7 +148,6 @@ class PageRetriever(SearchRetriever):
     def _ranked(
         self, named: dict[str, list[Passage] | None], asked: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], list[Passage] | None]:
-        """The best passages for each topic that names a page, and query."""
         queries: dict[str, list[str]] = {topic: [] for topic in named}
         for topic, query in asked:
             if topic in named:

@@ -23,9 +23,6 @@ class SearchRetriever(ABC):
         topic_in_query: whether the topic goes before the claim.
         per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone; all
             its claims then share the passages.
-
-    Raises:
-        UserError: numbers or options that cannot be meant.
     """
 
     def __init__(self, k: int, topic_in_query: bool, per: Per):
@@ -58,14 +55,12 @@ class SearchRetriever(ABC):
         return with_contexts(claims, [[found[query] for query in own] for own in queries])
 
     def _found(self, queries: Iterable[str]) -> dict[str, list[Passage] | None]:
-        """The passages of each distinct query, all asked for in one search."""
         distinct = sorted(set(queries))
         return dict(zip(distinct, self.search(distinct, self.k), strict=True))
 
     def _queries(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str]]:
-        """The query of each claim."""
         return [
             [self._query(document, claim) for claim in own]
             for document, own in zip(documents, claims, strict=True)
@@ -78,7 +73,6 @@ class SearchRetriever(ABC):
         return f"{topic} {claim.text}" if self.topic_in_query else claim.text
 
     def _settings(self) -> dict[str, Any]:
-        """What every identity holds."""
         own = type(self)
         return {
             "class": f"{own.__module__}.{own.__qualname__}",
@@ -94,11 +88,7 @@ def name_of(document: Document) -> str:
 
 
 def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
-    """The passages of a document by their ids, each once, in their order.
-
-    Raises:
-        UserError: two texts have the same id.
-    """
+    """The passages of a document by their ids, each once, in their order."""
     known: dict[str, Passage] = {}
     for passage in passages:
         if known.setdefault(passage.id, passage).text != passage.text:
@@ -115,9 +105,6 @@ def with_contexts(
         claims: of each document.
         hits: for each of them its passages, best first; none is ``contexts=[]``, and ``None``
             (the search failed) is ``contexts=None``.
-
-    Raises:
-        UserError: two texts of a document's passages have the same id.
     """
     found, used = [], []
     for own, own_hits in zip(claims, hits, strict=True):

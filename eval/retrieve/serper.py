@@ -42,9 +42,6 @@ class Serper(SearchRetriever):
         concurrency: queries under way at a time.
         timeout_s: seconds until an attempt is given up.
         retries: how often a failed attempt is repeated; a query without an answer has failed.
-
-    Raises:
-        UserError: a number that cannot be meant, or a key in the place of its variable's name.
     """
 
     def __init__(
@@ -91,12 +88,7 @@ class Serper(SearchRetriever):
         return None if self.cache_path is None else TextCache(self.cache_path)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """Up to ``k`` passages a query, in Google's order; ``None`` where the search failed.
-
-        Raises:
-            UserError: the service does not accept the key, its credits are used up, or it gave no
-                answer to several queries in a row; what was answered before is in the cache.
-        """
+        """Up to ``k`` passages a query, in Google's order; ``None`` where the search failed."""
         results = min(max(k, RESULTS), MOST_RESULTS)
         keys = {query: self._key(query, results) for query in queries if query.strip()}
         known = self._cache.get(list(keys.values())) if self._cache else {}
@@ -135,7 +127,6 @@ def _answer(box: Mapping[str, Any]) -> Passage | None:
 
 
 def _graph(graph: Mapping[str, Any]) -> Passage | None:
-    """The knowledge graph's facts, a sentence each."""
     title = graph.get("title", "")
     facts = [f"{title}: {graph['type']}."] if graph.get("type") else []
     facts += [str(graph["description"])] if graph.get("description") else []
@@ -154,7 +145,6 @@ def _result(result: Mapping[str, Any]) -> Passage | None:
 
 
 def _passage(title: object, text: object, url: object, source: str, **more: str) -> Passage | None:
-    """A passage, or ``None`` where there is no text."""
     if not text:
         return None
     place = f"{url or title or source}#{sha256_text(str(text))[:8]}"

@@ -29,9 +29,6 @@ class PagesOfTitles:
         words: words a passage; null for the passages that the file has (FActScore: 256 tokens).
         encoder: a sentence encoder that ranks the passages (released code: GTR-T5-large); null for
             BM25.
-
-    Raises:
-        UserError: ``k`` below 1.
     """
 
     reads_own_passages = True
@@ -98,7 +95,6 @@ class PagesOfTitles:
         return with_contexts(claims, hits)
 
     def _pages(self, document: Document) -> list[list[Passage]]:
-        """The passages of each page, in the order of the document's passages."""
         found: dict[str, list[Passage]] = {}
         for passage in document.passages or []:
             own = self.knowledge.resolve(passage.title) if passage.title else None

@@ -20,7 +20,6 @@ _COPY = re.compile(r"https?://web\.archive\.org/web/\w+/(?=https?://)", re.IGNOR
 
 
 def _copied(url: str) -> str:
-    """The address of what a copy is of; one that is no copy as it is."""
     copy = _COPY.match(url)
     return url[copy.end() :] if copy else url
 
@@ -47,9 +46,6 @@ class Trusted:
         priors: file of ``source``, ``prior``, as `data_builders source_priors` writes it.
         by: what a passage's source is: its ``source``, its ``title``, or the ``host`` of its url.
         otherwise: prior of a source that the file does not have.
-
-    Raises:
-        UserError: ``otherwise`` is no probability.
     """
 
     def __init__(self, retrieve: Retriever, priors: str, by: By = "source", otherwise: float = 0.5):
@@ -80,7 +76,6 @@ class Trusted:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """The other retriever's claims, and its passages with priors."""
         found, passages = self.retrieve(documents, claims)
         return found, [[self._with_prior(passage) for passage in own] for own in passages]
 

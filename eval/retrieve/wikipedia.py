@@ -71,11 +71,7 @@ def page_passages(page: Page, words: int, site: Site) -> list[Passage]:
 
 
 def read_page(wiki: MediaWiki, title: str) -> Page | None:
-    """The page of a title, with its whole text; ``None`` where it has none, or one of meanings.
-
-    Raises:
-        UserError: the wiki gives no texts.
-    """
+    """The page of a title, with its whole text; ``None`` where it has none, or one of meanings."""
     if "#" in title:  # the wiki would take what follows for the name of a section
         return None
     params = TEXT | {"prop": f"{TEXT['prop']}|pageprops", "ppprop": "disambiguation"}
@@ -158,9 +154,6 @@ class Wikipedia(OfWiki, PageRetriever):
         per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
         timeout_s: seconds until an attempt is given up.
         retries: how often a failed attempt is repeated; a search without an answer has failed.
-
-    Raises:
-        UserError: a remote wiki without ``user_agent``, or a number that cannot be meant.
     """
 
     def __init__(
@@ -190,7 +183,6 @@ class Wikipedia(OfWiki, PageRetriever):
         return {**self._settings(), "api": self.wiki.endpoint, "pages": self.pages}
 
     def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
-        """The passages of each topic's page; where it has none, of pages that a search finds."""
         found = ask_each(topics, lambda topic: self._read(topic) or self._of(topic))
         return {topic: own for topic, own in found if own is None or own}
 
@@ -201,7 +193,6 @@ class Wikipedia(OfWiki, PageRetriever):
         return [passage for title in self._search(query) for passage in self._read(title)]
 
     def _search(self, query: str) -> list[str]:
-        """Titles of the pages with all words of a query; where there is none, with any of them."""
         words = telling_words(query)
         for joined in (" ", " OR "):
             while len(joined.join(words)) > LONGEST_QUERY:

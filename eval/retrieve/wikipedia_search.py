@@ -49,9 +49,6 @@ class WikipediaSearch(OfWiki, SearchRetriever):
         per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
         timeout_s: seconds until an attempt is given up.
         retries: how often a failed attempt is repeated; a search without an answer has failed.
-
-    Raises:
-        UserError: a remote wiki without ``user_agent``, or a number that cannot be meant.
     """
 
     def __init__(
@@ -77,11 +74,7 @@ class WikipediaSearch(OfWiki, SearchRetriever):
         return {**self._settings(), "api": self.wiki.endpoint}
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """Up to ``k`` pages a query, in the wiki's order; ``None`` where the search failed.
-
-        Raises:
-            UserError: no answer to several queries in a row; what was answered before is kept.
-        """
+        """Up to ``k`` pages a query, in the wiki's order; ``None`` where the search failed."""
         return [found for _, found in ask_each(queries, lambda query: self._of(query, k))]
 
     def _of(self, query: str, k: int) -> list[Passage]:

@@ -50,9 +50,6 @@ class Rewrite:
         max_new_tokens: of an answer with its reasoning.
         retries: how often an answer without a code block is asked for again.
         seed: of the sampling.
-
-    Raises:
-        UserError: no such prompt, retries without temperature, or a number below its least.
     """
 
     def __init__(
@@ -77,7 +74,6 @@ class Rewrite:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Claim]]:
-        """The claims, revised; one that was changed has its former text in ``original``."""
         prompts = [
             self.prompt.messages(claim=claim.text, text=document.text)
             for document, own in zip(documents, claims, strict=True)

@@ -44,9 +44,6 @@ class OnRay:
             the outputs are those of one process (requirements-ray.txt, docs/scaling.md).
         address: of a Ray cluster that is running, e.g. ``auto`` for the one on this machine;
             without it Ray is started here, on loopback, and ended with the work.
-
-    Raises:
-        UserError: no worker, or a cluster and nobody to work there.
     """
 
     workers: int | None = None
@@ -75,10 +72,6 @@ class OnRay:
             work: takes what was made and a chunk, and gives the rows; a function of a module, or
                 ``partial`` of one.
             chunks: JSON values.
-
-        Raises:
-            UserError: no Ray, no such cluster or one too small, a worker that dies again and again
-                on the same chunk, or what a worker has to say.
         """
         left = {str(place): chunk for place, chunk in enumerate(chunks)}
         while left:
@@ -102,7 +95,6 @@ class OnRay:
                 ray.shutdown()
 
     def _dataset(self, ray: ModuleType, given: tuple, chunks: Mapping[str, Any]) -> Any:
-        """A row a chunk, with its place; rows become ready in any order."""
         rows = [{"place": place, "chunk": json.dumps(chunk)} for place, chunk in chunks.items()]
         there = ray.cluster_resources()
         workers, gpus = min(self.workers, len(rows), int(there["CPU"])), there.get("GPU", 0)
@@ -141,7 +133,6 @@ class _Worker:
         self._work = work
 
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
-        """The journal's rows of a chunk; ``refused`` is a user's mistake, which needs no trace."""
         try:
             rows = self._work(self._made, json.loads(row["chunk"]))
         except UserError as error:
@@ -171,7 +162,6 @@ class _Worker:
 
 
 def _why(error: Exception) -> str:
-    """Why workers die and get nothing done."""
     absent = re.search(r"No module named '[^']*'", str(error))
     if absent:
         return (
@@ -186,7 +176,6 @@ def _why(error: Exception) -> str:
 
 
 def _with_caches(value: Any, host: str) -> Any:
-    """A configuration in which each cache is the host's own."""
     if isinstance(value, list):
         return [_with_caches(item, host) for item in value]
     if not isinstance(value, dict):
@@ -205,9 +194,6 @@ def _started(workers: int, address: str | None, anew: bool) -> ModuleType:
         workers: who are to work there.
         address: of the cluster.
         anew: some of the work is done; then what is left of a cluster that lost a machine will do.
-
-    Raises:
-        UserError: no Ray, no cluster there, or one with fewer processors than workers.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["RAY_DATA_DISABLE_PROGRESS_BARS"] = "1"  # the run has its own
@@ -245,23 +231,12 @@ def _started(workers: int, address: str | None, anew: bool) -> ModuleType:
 
 
 def _ask(address: str) -> None:
-    """Whether somebody listens at HOST:PORT, for Ray itself would try for many minutes.
-
-    Raises:
-        OSError: nobody does.
-        ValueError: the port is no number.
-    """
     host, colon, port = address.rpartition(":")
     if colon:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def _ray() -> ModuleType:
-    """Ray with its library of data.
-
-    Raises:
-        UserError: it is not installed.
-    """
     try:
         __import__("ray.data")
     except ImportError as error:
@@ -273,5 +248,4 @@ def _ray() -> ModuleType:
 
 
 def _host(ray: ModuleType) -> str:
-    """The address by which Ray knows this machine."""
     return ray.util.get_node_ip_address()

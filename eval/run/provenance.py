@@ -101,7 +101,6 @@ def differing(told: dict, config: object, digests: dict[str, str]) -> list[str]:
 
 
 def _others(one: object, other: object, where: str = "") -> Iterator[str]:
-    """Where two nested values are not the same."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in dict.fromkeys([*one, *other]):
             yield from _others(one.get(key), other.get(key), f"{where}.{key}".lstrip("."))
@@ -110,7 +109,6 @@ def _others(one: object, other: object, where: str = "") -> Iterator[str]:
 
 
 def _deciding(value: object, arguments: bool = False) -> object:
-    """Without what costs, among the ``arguments`` of a class; users may call a metric ``cache``."""
     if isinstance(value, dict):
         return {
             key: _deciding(item, key == "init_args")
@@ -121,7 +119,6 @@ def _deciding(value: object, arguments: bool = False) -> object:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """The texts of what decides."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):

@@ -61,9 +61,6 @@ class Run:
         described: the options of ``held``, of which each worker makes another one; by default
             ``config``.
 
-    Raises:
-        UserError: a negative seed, which no generator of random numbers takes.
-
     Attributes:
         inputs: SHA-256 of the files and checkpoints that decide the results.
         key: hash of all that decides the results: configuration, prompts, checkpoints, data.
@@ -94,12 +91,6 @@ class Run:
         keep_answers(held, self.output)
 
     def __enter__(self) -> Run:
-        """Take the folder.
-
-        Raises:
-            UserError: another process runs in it, it holds another configuration's results, whole
-                or begun, or it cannot be written to.
-        """
         with ExitStack() as entered:
             entered.enter_context(alone_in(self.output))
             self._guard()
@@ -152,9 +143,6 @@ class Run:
 
         Returns:
             The records, one a document, in order.
-
-        Raises:
-            UserError: two documents have the same id.
         """
         twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
         if times > 1:
@@ -174,7 +162,6 @@ class Run:
     def _each(
         self, work: Callable[[Sequence[Any]], Sequence[BaseModel]], chunks: Sequence[Sequence[Any]]
     ) -> Iterator[list[dict]]:
-        """:func:`journal_rows` of each chunk, by workers as soon as they are ready."""
         if self.ray.workers is None or not chunks:
             # No ``map``: a stage's StopIteration would end it, as if there were no more chunks.
             return (journal_rows(self.held, work, some) for some in chunks)
@@ -237,11 +224,6 @@ class Run:
         return sorted(self.output.glob(f".*.{self.key[:16]}.partial.jsonl"))
 
     def _guard(self) -> None:
-        """A folder holds one configuration.
-
-        Raises:
-            UserError: it holds another one's results, whole or begun.
-        """
         for other in sorted({*self.output.glob(".*.partial.jsonl")} - {*self._journals()}):
             # A run that ended before its first documents were done left nothing to be mixed.
             if other.stat().st_size:
@@ -264,7 +246,6 @@ class Run:
             )
 
     def _tidy(self) -> None:
-        """Delete what only a run that is not finished needs, of killed ones as well."""
         folders = [self.output, *self.output.glob("*/")]  # ``tables`` and ``figures``
         torn = [path for folder in folders for path in torn_files(folder)]
         for path in {*torn, *self._journals()}:
@@ -277,9 +258,6 @@ def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
     Args:
         path: of the file.
         numbered: the documents, each behind its number in the file.
-
-    Raises:
-        UserError: two have it.
     """
     seen: dict[str, int] = {}
     for number, document in numbered:
@@ -292,7 +270,6 @@ def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
 
 
 def _chunks(journal: Path) -> list[tuple[list[str], list[dict]]]:
-    """Ids and usage of each chunk in a journal, which is not kept in memory beside them."""
     found = {}
     # As bytes: the line that a kill tore may end within a character.
     with open(journal, "rb") as lines:
@@ -324,11 +301,6 @@ def journal_rows(
 
 
 def _in_json(name: str, one: BaseModel) -> dict:
-    """A record as it is kept.
-
-    Raises:
-        UserError: a stage has put something into it that no JSON can hold.
-    """
     try:
         return one.model_dump(mode="json")
     except PydanticSerializationError as error:
@@ -341,6 +313,5 @@ def _in_json(name: str, one: BaseModel) -> dict:
 def _made_rows(
     method: str, given: Sequence[Any], record: type[BaseModel], held: object, some: Sequence[dict]
 ) -> list[dict]:
-    """:func:`journal_rows` where a worker has made ``held``, and documents came as JSON."""
     work = partial(getattr(held, method), *given)
     return journal_rows(held, work, [record.model_validate(one) for one in some])

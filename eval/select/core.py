@@ -93,9 +93,6 @@ class Core:
         cap: a model of its own for the cap, whose most probable relation decides; None:
             ``entailment`` and its threshold.
         gate: leaves out pairs of claims that have little in common; None compares all of them.
-
-    Raises:
-        UserError: an option out of range, or weights that lack a model or bleached claims.
     """
 
     def __init__(
@@ -155,9 +152,6 @@ class Core:
 
         Returns:
             One selection a claim, in the claims' order.
-
-        Raises:
-            RuntimeError: a model's answer is not usable, or the solver found no optimum.
         """
         views = [
             View.of(d, c, [] if self.bleached is None else self.bleached.about(d))
@@ -228,7 +222,6 @@ class Core:
         return held
 
     def _weigh(self, views: list[View], capped_texts: list[np.ndarray]) -> None:
-        """Fill in the weights; a capped text needs no likelihood."""
         in_race = [view.any_copy(view.relevant) for view in views]
         if self.weighting == "uniform":
             for view, relevant in zip(views, in_race, strict=True):
@@ -254,7 +247,6 @@ class Core:
                 )
 
     def _in_race(self, view: View) -> np.ndarray:
-        """Indices of the texts that the program may select."""
         able = view.any_copy(view.coherent if self.p == 1 else view.relevant)
         return np.flatnonzero(able if self.strict_eq1 else able & (view.weights > 0))
 
@@ -296,14 +288,12 @@ class Core:
             )
 
     def _entailed(self, views: list[View], block: list[tuple[int, int, int]]) -> np.ndarray:
-        """Whether the first text of each triple entails the second, (len(block),)."""
         pairs = [(views[row].spellings[i], views[row].spellings[j]) for row, i, j in block]
         known = relations(self.entailment, pairs)
         answers = np.array([known[pair] for pair in pairs]).reshape(-1, 3)
         return entails(answers, self.entail_threshold)
 
     def _select(self, view: View) -> list[Selection]:
-        """Solve the program for one document."""
         race = self._in_race(view)
         selected = np.zeros(len(view.texts), bool)
         selected[race] = solve(

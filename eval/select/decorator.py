@@ -32,7 +32,6 @@ class core:
         self.selector = selector
 
     def __call__(self, decompose: Callable[[str], Sequence[str]]) -> Selecting:
-        """The decorated function."""
         return Selecting(decompose, self.selector)
 
 
@@ -50,7 +49,6 @@ class Selecting:
         self.selector = selector
 
     def __call__(self, text: str, topic: str) -> list[str]:
-        """The selected subclaims of a text, in its order."""
         return self.many([text], [topic])[0]
 
     def many(self, texts: Sequence[str], topics: Sequence[str]) -> list[list[str]]:
@@ -58,7 +56,6 @@ class Selecting:
 
         Raises:
             ValueError: not as many topics as texts.
-            UserError: the function gives a text in place of a list.
         """
         documents = [
             Document(id=str(place), topic=topic, text=text)

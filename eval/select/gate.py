@@ -26,9 +26,6 @@ class Gate:
         skip_below: pairs of a smaller score are not asked, and exclude each other never.
         from_claims: documents of fewer distinct claims are compared in full.
         encoder: scores are cosines of its vectors; without it, shares of stems.
-
-    Raises:
-        UserError: a threshold outside [0, 1].
     """
 
     def __init__(

@@ -16,19 +16,12 @@ def relations(model: EntailmentModel, pairs: Iterable[Pair]) -> dict[Pair, np.nd
     """Probabilities of entailment, neutral and contradiction, shape (3,), of every pair.
 
     A text entails itself (up to :func:`~eval.select.weights.normalise`); the model is not asked.
-
-    Raises:
-        UserError: the model gave no answer (NaN) for some pair, another shape, or no probability.
     """
     return _ask(model.relations, pairs, np.array([1.0, 0.0, 0.0]))
 
 
 def likelihoods(model: UnliModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarray]:
-    """p(hypothesis | premise), shape (), of every pair; 1 where both are the same text.
-
-    Raises:
-        UserError: the model gave no answer (NaN) for some pair, another shape, or no probability.
-    """
+    """p(hypothesis | premise), shape (), of every pair; 1 where both are the same text."""
     return _ask(model.likelihood, pairs, np.array(1.0))
 
 

@@ -124,7 +124,6 @@ def _conflicts(entails: csr_array, nodes: np.ndarray, ranks: np.ndarray) -> csr_
 
 
 def _by_components(units: np.ndarray, conflict: csr_array, ranks: np.ndarray) -> np.ndarray:
-    """The optimum without the budget, one connected component of the exclusion graph at a time."""
     chosen = np.zeros(len(units), bool)
     left = _undominated(units, conflict, np.zeros_like(units))
     count, component = connected_components(conflict[left][:, left], directed=False)
@@ -173,7 +172,6 @@ def _undominated(units: np.ndarray, conflict: csr_array, budget: np.ndarray) -> 
 
 
 def _within(graph: csr_array) -> np.ndarray:
-    """For every edge (a, b) of a graph, whether a's neighbours are b or b's neighbours."""
     n = graph.shape[0]
     closed = (graph + eye_array(n, dtype=bool)).astype(np.float32)
     if closed.nnz * DENSE > n * n:
@@ -283,7 +281,6 @@ def _with_rows(
     at_least: float | np.ndarray,
     at_most: float | np.ndarray,
 ) -> tuple[csr_array, np.ndarray, np.ndarray]:
-    """The constraints ``lower <= rows @ x <= upper`` with more of them."""
     rows = vstack([rows, more], format="csr")
     return rows, np.append(lower, at_least), np.append(upper, at_most)
 

@@ -49,9 +49,6 @@ class Prompted:
         max_new_tokens: of an answer with its reasoning.
         retries: how often an answer that cannot be read is asked for again.
         seed: of the sampling.
-
-    Raises:
-        UserError: retries without temperature, or a number below its least.
     """
 
     def __init__(
@@ -74,7 +71,6 @@ class Prompted:
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
     ) -> list[Sequence[int | None]]:
-        """1 (relevant), 0, or ``None`` (no readable answer) for each sentence of each document."""
         prompts = [
             self.prompt.messages(question=document.topic, response=document.text, claim=sentence)
             for document, own in zip(documents, sentences, strict=True)
@@ -87,7 +83,6 @@ class Prompted:
         ]
 
     def _read(self, text: str) -> str | None:
-        """The label of an answer, before a next text of the model's own."""
         read = partial(read_label, labels=_LABELS[self.question])
         return read(before_next(text, "Text:", read))
 

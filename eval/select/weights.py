@@ -43,9 +43,6 @@ def load_bleached(bleached: list[str] | str | Path) -> list[str]:
     Args:
         bleached: the claims themselves, or a file with one a line and comments after ``#``; each
             has ``{topic}`` where the topic goes.
-
-    Raises:
-        UserError: no such file, one that is not UTF-8, no claim, or one without ``{topic}``.
     """
     if isinstance(bleached, list):
         where, claims = "bleached", [claim.strip() for claim in bleached]
@@ -66,9 +63,6 @@ def load_by_topic(path: str | Path) -> dict[str, list[str]]:
 
     This is the layout of the authors' released code for topics that are questions; ``{topic}`` may
     stand in them, and need not.
-
-    Raises:
-        UserError: no such file, one that is not UTF-8, or no such object.
     """
     try:
         found = json.loads(_text_of(path))
@@ -92,9 +86,6 @@ class Bleached:
         given: texts with ``{topic}``, or a file with one a line; for documents of several domains,
             domain to such a file (a document says its own in ``domain``); for topics that have
             little in common, such as questions, a ``.json`` file of topics and their claims.
-
-    Raises:
-        UserError: see :func:`load_bleached` and :func:`load_by_topic`.
     """
 
     def __init__(self, given: BleachedClaims):
@@ -108,11 +99,7 @@ class Bleached:
             self._everywhere = load_bleached(given)
 
     def about(self, document: Document) -> list[str]:
-        """The bleached claims about a document's topic.
-
-        Raises:
-            UserError: none of its domain, or of its topic.
-        """
+        """The bleached claims about a document's topic."""
         claims: list[str] | None = self._everywhere
         if self._by_domain is not None:
             domain = (document.model_extra or {}).get("domain")

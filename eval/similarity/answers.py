@@ -131,7 +131,6 @@ def _first(sentences: Sequence, count: int) -> Sequence:
 
 
 def _in(sentence: str) -> list[str]:
-    """The spans of one sentence by rule, in its order."""
     places = [match.span(1) for match in _QUOTED.finditer(sentence)]
     for pattern in (_DATE, _NAME, _NUMBER, _WORD):
         # What is left of the sentence; a run of words ends at whatever was taken before.
@@ -145,7 +144,6 @@ def _in(sentence: str) -> list[str]:
 
 
 def _runs(sentence: str, words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Words that stand side by side, without a function word or a mark between them."""
     runs: list[tuple[int, int]] = []
     for start, end in words:
         if sentence[start:end].lower() in _CLOSED:
@@ -158,7 +156,6 @@ def _runs(sentence: str, words: Sequence[tuple[int, int]]) -> list[tuple[int, in
 
 
 def _bare(span: str) -> str:
-    """A span without marks around it and without function words before it."""
     words = span.strip(" .,-").split()
     while words and words[0].lower() in _CLOSED:
         words = words[1:]

@@ -51,9 +51,6 @@ class BertScore(Measure):
         max_length: input length in tokens; the model's own when not given.
         batch_size: windows a batch; a batch of long ones has fewer.
         device: ``auto``, ``cpu``, ``cuda``, …
-
-    Raises:
-        UserError: a layer or length that no model has.
     """
 
     def __init__(
@@ -87,7 +84,6 @@ class BertScore(Measure):
 
     @cached_property
     def _weights(self) -> tuple[Counter[int], int] | None:
-        """In how many texts a token is, and how many texts there are."""
         if self.idf is None:
             return None
         texts = {str(row.get("reference") or "") for _, row in iter_rows(self.idf)} - {""}
@@ -154,20 +150,17 @@ class _Embedder(Engine):
 
     @cached_property
     def _frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens before and after a text."""
         one = self.tokenizer("a", return_special_tokens_mask=True)
         text = [place for place, special in enumerate(one["special_tokens_mask"]) if not special]
         return one["input_ids"][: text[0]], one["input_ids"][text[-1] + 1 :]
 
     @cached_property
     def _room(self) -> int:
-        """Tokens of a window, without the special ones."""
         places = positions(self._model.config)
         whole = min(places, self.tokenizer.model_max_length, self.max_length or 10**6)
         return whole - sum(map(len, self._frame))
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of each text, without special tokens."""
         # As in the released code, so that a first word is the same token as within a text.
         first = " " if isinstance(self.tokenizer, (GPT2Tokenizer, RobertaTokenizer)) else ""
         bare = [f"{first}{text.strip()}" for text in texts]

@@ -25,11 +25,7 @@ class Measure:
     """
 
     def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Scores of shape (n,), larger for more alike; NaN where a pair could not be judged.
-
-        Raises:
-            UserError: ``score`` gave something else than one finite number, or NaN, a pair.
-        """
+        """Scores of shape (n,), larger for more alike; NaN where a pair could not be judged."""
         asked = list(dict.fromkeys((r, c) for r, c in pairs if _has_word(r) and _has_word(c)))
         found = dict(zip(asked, self._scores(asked), strict=True)) if asked else {}
         return np.asarray(

@@ -65,7 +65,6 @@ class QuestEval(Measure):
         return np.mean(sides, axis=0)
 
     def _side(self, pairs: Sequence[Pair]) -> list[float]:
-        """Questions about the first text, answered from the second: one score a pair."""
         asked = questions_about(self.questions, self.spans, [about for about, _ in pairs])
         jobs = [
             (place, span, question, pairs[place][1])

@@ -66,9 +66,6 @@ class ClaimByClaim(ABC):
         """One verdict a claim.
 
         A claim without a passage is ``failed`` where passages are read; the ``reason`` says why.
-
-        Raises:
-            UserError: what judges gives not one verdict for each claim in their order.
         """
         asked: list[Asked] = []
         failed: list[list[Verdict | None]] = []
@@ -82,7 +79,6 @@ class ClaimByClaim(ABC):
         return [[verdict or next(judged) for verdict in own] for own in failed]
 
     def _judged(self, asked: Sequence[Asked]) -> list[Verdict]:
-        """One verdict for each claim, in their order, whoever wrote ``judge``."""
         who = f"{class_of(self)}.judge"
         found = one_each(who, self.judge(asked), asked, "claim")
         for one, verdict in zip(asked, found, strict=True):

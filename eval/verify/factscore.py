@@ -52,10 +52,6 @@ class FActScore(ByPrompt):
         claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
             our own prompt, whose answer is labels alone, and by all their passages
             (:class:`eval.verify.several_claims.SeveralClaims`).
-
-    Raises:
-        UserError: ``nonparametric``, or Table 31's wording, without ``retrieval``, or a number out
-            of range.
     """
 
     assessor = "factscore"
@@ -95,7 +91,6 @@ class FActScore(ByPrompt):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """One verdict a claim, two with ``nonparametric``; ``response`` is the model's answer."""
         verdicts = super().__call__(documents, claims, passages)
         if self.nonparametric is None:
             return verdicts
@@ -121,7 +116,6 @@ class FActScore(ByPrompt):
 
 
 def _with_np(own: Sequence[Verdict], np: Sequence[Verdict]) -> list[Verdict]:
-    """Each verdict, and the ensemble's after it: NP's where the model calls the claim true."""
     said = {one.claim: {"label": one.label, "reason": one.reason} for one in np}
     ensemble = [
         one.model_copy(update={"name": "retrieval+np"} | said.get(one.claim, {})) for one in own

@@ -18,9 +18,6 @@ class Labels(ClaimByClaim):
         otherwise: judges the claims of documents without a single label, by passages if it reads
             any, such as texts that nobody has labelled beside those that people have. Its verdicts
             count as this one's; their ``reason`` or ``answer`` is kept.
-
-    Raises:
-        UserError: ``otherwise`` judges sets of claims.
     """
 
     assessor = "labels"
@@ -41,11 +38,6 @@ class Labels(ClaimByClaim):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """One verdict a claim.
-
-        Raises:
-            UserError: the other verifier gives several verdicts on a claim.
-        """
         found = super().__call__(documents, claims, passages)
         rows = [row for row, own in enumerate(claims) if own and not any(c.label for c in own)]
         if self.otherwise is None or not rows:

@@ -60,11 +60,7 @@ class Majority(ByPassage):
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]
     ) -> Verdict:
-        """The vote; ``failed`` without any answer of the model (rows of NaN).
-
-        Raises:
-            UserError: ``by_prior``, and a passage without a prior.
-        """
+        """The vote; ``failed`` without any answer of the model (rows of NaN)."""
         votes = [None if np.isnan(row).any() else int(called(row)) for row in answers]
         if all(vote is None for vote in votes):
             return self.failed(claim, "no relation to a passage could be judged")

@@ -63,9 +63,6 @@ class NP(ClaimByClaim, Engine):
         batch_size: rows a batch.
         cache: SQLite file that keeps the probabilities; ``None`` keeps none.
         device: ``auto``, ``cpu``, ``cuda``, …
-
-    Raises:
-        UserError: a number out of range, or a model without a mask token.
     """
 
     assessor = "factscore"
@@ -227,7 +224,6 @@ class NP(ClaimByClaim, Engine):
 
 
 def _may_be_masked(text: str, start: int, end: int) -> bool:
-    """Whether a token is part of the claim's own words: no punctuation, and no whole stop word."""
     piece = text[start:end]
     if end < len(_LEAD) or not any(char.isalnum() for char in piece):
         return False

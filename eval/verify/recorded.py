@@ -23,11 +23,7 @@ class Recorded(ClaimByClaim):
     reads_passages = False
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
-        """The recorded verdicts.
-
-        Raises:
-            UserError: what a claim has in their place is none.
-        """
+        """The recorded verdicts."""
         return [self._recorded(one) for one in asked]
 
     def _recorded(self, one: Asked) -> Verdict:

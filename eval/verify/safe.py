@@ -53,7 +53,6 @@ class _Case:
     extras: dict[str, object] = field(default_factory=dict)
 
     def settle(self, label: VerdictLabel | None, reason: str | None) -> None:
-        """Set the label, or ``failed`` with the reason."""
         self.label, self.reason = label or "failed", reason
 
 
@@ -75,9 +74,6 @@ class Safe(ClaimByClaim):
         max_new_tokens: of an answer with its reasoning.
         retries: how often an answer that cannot be read is asked for again.
         seed: of the sampling.
-
-    Raises:
-        UserError: a number below 1.
     """
 
     assessor = "safe"
@@ -155,7 +151,6 @@ class Safe(ClaimByClaim):
                 case.settle("irrelevant", None)
 
     def _search(self, cases: Sequence[_Case]) -> dict[str, list[Passage] | None]:
-        """What was found for each query, each searched once; fills in the cases' queries."""
         found: dict[str, list[Passage] | None] = {}
         for step in range(1, self.max_searches + 1):
             searching = [case for case in cases if case.stopped is None]
@@ -202,7 +197,6 @@ class Safe(ClaimByClaim):
             case.settle(reading.value, reading.failed and f"rating: {reading.failed}")
 
     def _knowledge(self, case: _Case, found: dict[str, list[Passage] | None]) -> list[str]:
-        """What each distinct query of a claim found, as one line."""
         results = [found[query] for query in dict.fromkeys(case.queries)]
         return [self._line(result) for result in results if result]
 

@@ -34,7 +34,6 @@ class Selected:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """One verdict a claim; the passages are not read."""
         labels = {True: "supported", False: "not_supported"}
         return [
             [

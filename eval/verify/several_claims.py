@@ -45,9 +45,6 @@ class SeveralClaims:
         labels: as the prompt shows them.
         switches: fields of the prompt that are on: ``with_topic``, ``with_links``,
             ``with_knowledge``.
-
-    Raises:
-        UserError: ``claims_per_call`` below 1.
     """
 
     def __init__(
@@ -93,7 +90,6 @@ class SeveralClaims:
         return {place: found[source] for place, source in places if source in found}
 
     def _groups(self, asked: Sequence[Asked], places: Sequence[int]) -> list[list[int]]:
-        """Places of claims of the same document, two to ``claims_per_call`` together."""
         size, found = self.claims_per_call, []
         for _, own in groupby(places, key=lambda place: asked[place].row):
             row = list(own)
@@ -112,7 +108,6 @@ class SeveralClaims:
     def _said(
         self, asked: Sequence[Asked], group: Sequence[int], said: Reading[Labels]
     ) -> dict[int, dict[str, Any]]:
-        """What a verdict says of those of a group that the answer labels."""
         if said.failed == NOTHING_ASKED:  # a dry run; nor would they be asked alone
             return {p: {"label": "failed", "reason": said.failed} for p in group}
         labels = said.value or {}

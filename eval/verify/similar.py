@@ -24,9 +24,6 @@ class Similar(ByPassage):
         threshold: a claim is supported from this cosine on.
         title_in_premise: put a passage's title before its text.
         batch_size: texts that are encoded together.
-
-    Raises:
-        UserError: a threshold outside [0, 1].
     """
 
     assessor = "similar"

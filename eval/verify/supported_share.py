@@ -36,9 +36,6 @@ class SupportedShare(ByPassage):
         threshold: share at which the label is supported.
         content_words: leave function words out of the share, but not "not"; marks never count.
         title_in_premise: put the passage's title before its text.
-
-    Raises:
-        UserError: a threshold that is no share.
     """
 
     assessor = "supported_share"
@@ -88,7 +85,6 @@ class SupportedShare(ByPassage):
         )
 
     def _counted(self, words: Sequence[Word]) -> list[bool]:
-        """Which words enter the share; all that are no marks where there are no content words."""
         counted = [word.text[0].isalnum() for word in words]
         content = [word.text.lower() not in _FUNCTION for word in words]
         both = [a and b for a, b in zip(counted, content, strict=True)]
@@ -96,14 +92,12 @@ class SupportedShare(ByPassage):
 
 
 def _keep(answer: Subsequence | None, words: list[Word]) -> list[bool] | None:
-    """Which words an LSS keeps; of a text with words of its own, those of the claim in it."""
     if answer is None or answer.keep is not None:
         return answer and answer.keep
     return project(answer.text, words)
 
 
 def _needed(kept: dict[str, list[bool]]) -> list[str]:
-    """The passages that keep words which those before them do not; the one with most is first."""
     covered: set[int] = set()
     found = []
     for name, keep in sorted(kept.items(), key=lambda entry: -sum(entry[1])):

@@ -70,7 +70,6 @@ def agreement(texts: Sequence[Answers], seed: int = 0) -> dict:
 
 
 def _grouping(answers: Answers) -> tuple[float, float, float, int]:
-    """Sums of the Rand indices, the adjusted ones, and of equal numbers; number of comparisons."""
     rand = adjusted = 0.0
     alike = 0
     pairs = list(combinations(answers, 2))
@@ -88,12 +87,10 @@ def _people(claims: Sequence[JudgedClaim]) -> int:
 
 
 def _link(claim: JudgedClaim) -> str | None:
-    """The page of the claim's person; ``None`` for a claim about nobody."""
     return None if claim.group is None else claim.entity or "(no page)"
 
 
 def _label(claim: JudgedClaim) -> str | None:
-    """What was said of the claim in the paper's three classes; ``None`` where nothing was."""
     if claim.failed:
         return None
     return _supported(claim) or "irrelevant"
@@ -110,7 +107,6 @@ def _supported(claim: JudgedClaim) -> str | None:
 
 
 def _units(answers: Answers, label: Callable[[JudgedClaim], str | None]) -> list[list[str]]:
-    """The labels of each claim that at least two annotators gave one."""
     labels = [[label(claim) for claim in own] for own in zip(*answers, strict=True)]
     known = [[one for one in own if one is not None] for own in labels]
     return [own for own in known if len(own) > 1]

@@ -29,9 +29,6 @@ class DFActScoreLabels(Builder):
         annotations: exports (``JSON`` or ``JSON-MIN``) of the project of ``dfactscore_project``.
         limit: only the first so many texts, for a trial.
         seed: of the bootstrap.
-
-    Raises:
-        UserError: no file.
     """
 
     annotations: list[str]
@@ -63,7 +60,6 @@ class DFActScoreLabels(Builder):
 
 
 def _check_alike(answers: Sequence[Answer]) -> None:
-    """Annotators of one text must have had the same claims."""
     texts = {tuple(claim.text for claim in answer.claims) for answer in answers}
     if len(texts) > 1:
         raise UserError(
@@ -119,7 +115,6 @@ def _verdict(
 
 
 def _nearness(answer: Answer, answers: Sequence[Answer]) -> float:
-    """Mean adjusted Rand index of an answer's groups with the other answers'."""
     others = [other for other in answers if other is not answer]
     indices = []
     for other in others:

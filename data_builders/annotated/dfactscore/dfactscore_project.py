@@ -30,9 +30,6 @@ class DFActScoreProject(Builder):
         decompose: texts to claims; the documents' own where null.
         retrieve: finds the people's pages; the documents' own passages where null.
         limit: only the texts of the first so many names, all generators' texts of each.
-
-    Raises:
-        UserError: no file, or a limit below 1.
     """
 
     documents: dict[str, str] | list[str]

@@ -67,11 +67,7 @@ def to_task(document: Document, claims: Sequence[Claim], passages: Sequence[Pass
 
 
 def to_result(claims: Sequence[JudgedClaim]) -> list[dict]:
-    """Judgements as the items of Label Studio's ``result``, e.g. to import them as suggestions.
-
-    Raises:
-        UserError: more people than the screen has room for.
-    """
+    """Judgements as the items of Label Studio's ``result``, e.g. to import them as suggestions."""
     groups = list(dict.fromkeys(claim.group for claim in claims if claim.group is not None))
     if len(groups) > PEOPLE:
         raise UserError(f"{len(groups)} people in one text; the project has room for {PEOPLE}")
@@ -108,7 +104,6 @@ def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
         dropped: reason to how many answers were left out; added to.
 
     Raises:
-        UserError: no such file, or no export of Label Studio.
         BadInput: a task of another project, or a choice that this one does not have.
     """
     found = []
@@ -134,7 +129,6 @@ def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
 
 
 def _unknown_choice(values: dict[str, str]) -> str | None:
-    """A choice that the screen does not have, as an edited ``label_config.xml`` makes them."""
     for name, value in values.items():
         kind, _, number = name.partition("_")
         if number.isdigit() and value not in CHOICES.get(kind, {value}):
@@ -144,7 +138,6 @@ def _unknown_choice(values: dict[str, str]) -> str | None:
 
 
 def _single(values: Sequence[object]) -> str | None:
-    """The one text or choice of a control."""
     value = values[0] if values else None
     return value.strip() if isinstance(value, str) and value.strip() else None
 
@@ -152,7 +145,6 @@ def _single(values: Sequence[object]) -> str | None:
 def _judged(
     texts: Sequence[str], values: dict[str, str], dropped: Counter[str]
 ) -> list[JudgedClaim] | None:
-    """The judgements that the controls show; ``None`` where they show none."""
     verdicts = [values.get(f"verdict_{k}") for k in range(len(texts))]
     named = [values.get(f"group_{k}") for k in range(len(texts))]
     if not any(verdicts) and not any(named):
@@ -181,12 +173,10 @@ def _judged(
 
 
 def _title(values: dict[str, str], person: str | None) -> str | None:
-    """The page of a person, ``None`` where there is none."""
     return None if person in (None, NOBODY) else _named(_page(values, person))
 
 
 def _page(values: dict[str, str], person: str) -> str | None:
-    """What was said of a person's page, ``None`` where nothing was."""
     number = person.removeprefix("person ")
     title = values.get(f"title_{number}")
     return values.get(f"other_title_{number}") if title == ANOTHER_PAGE else title

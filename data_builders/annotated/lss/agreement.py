@@ -82,7 +82,6 @@ def agreement(examples: Sequence[LssExample]) -> dict:
 
 
 def _independent(example: LssExample) -> LssExample:
-    """A pair without adjudications: whoever adjudicates has seen the others' answers."""
     own = [a for a in example.annotations if not is_adjudicated(a)]
     return example.model_copy(update={"annotations": own})
 
@@ -140,7 +139,6 @@ def _level(rating: float) -> int:
 
 
 def _kappa_of(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Quadratic weighted kappa of ratings; ``None`` where nothing varies or there is no pair."""
     table = np.zeros((LEVELS, LEVELS))
     for first, second in pairs:
         table[first - 1, second - 1] += 1

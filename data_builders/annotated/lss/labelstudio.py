@@ -74,7 +74,6 @@ def to_result(annotation: Annotation, claim: str) -> list[dict]:
 
 
 def _values(annotation: Annotation, claim: str) -> dict:
-    """What each control shows for an annotation."""
     words = split_words(claim)
     keep = align(annotation.lss, words)
     own = annotation.model_extra or {}
@@ -87,7 +86,6 @@ def _values(annotation: Annotation, claim: str) -> dict:
 
 
 def _runs(words: list[Word], keep: list[bool]) -> list[tuple[int, int]]:
-    """Start and end in the claim of each run of removed words."""
     runs = groupby(zip(words, keep, strict=True), key=lambda pair: pair[1])
     removed = [[word for word, _ in run] for kept, run in runs if not kept]
     return [(run[0].start, run[-1].end) for run in removed]
@@ -154,7 +152,6 @@ def _span(value: dict, claim: str) -> tuple[int, int]:
 
 
 def _merged(spans: list[tuple[int, int]], claim: str) -> list[tuple[int, int]]:
-    """The removed words of any marks, as the runs that ``to_result`` would mark."""
     words = split_words(claim)
     return _runs(words, [not any(w.start < e and s < w.end for s, e in spans) for w in words])
 

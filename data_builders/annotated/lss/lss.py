@@ -55,9 +55,6 @@ class Lss(Builder):
         shares: references of train, dev and test. Rows that name their ``split`` keep it.
         limit: only the first so many pairs, for a trial.
         seed: of the split and of what balancing leaves out.
-
-    Raises:
-        UserError: no file, or a share below 1.
     """
 
     annotations: list[str]
@@ -111,7 +108,6 @@ class Lss(Builder):
         return Made(files, _card(table), pages)
 
     def _read(self, dropped: Counter[str]) -> list[LssExample]:
-        """All pairs, merged across the files; of unrelated ones what the option says."""
         answers = [e for path in self.annotations for e in read_answers(path, dropped)]
         for path in self.adjudications:
             for example in read_answers(path, dropped):
@@ -132,7 +128,6 @@ class Lss(Builder):
     def _rows(
         self, examples: Sequence[LssExample], votes: Sequence[Vote], dropped: Counter[str]
     ) -> dict[str, list[dict]]:
-        """The rows of each file; files without a row are not written."""
         split_of = self._splits(examples)
         left_out = self._unbalanced(examples, votes, split_of, dropped)
         extras = _extras(examples)
@@ -153,7 +148,6 @@ class Lss(Builder):
         return dict(files)
 
     def _splits(self, examples: Sequence[LssExample]) -> dict[str, str]:
-        """Reference (or the rows' ``group``) to its split: the one that a row names, else drawn."""
         named: dict[str, str] = {}
         for example in examples:
             own = (example.model_extra or {}).get("split")
@@ -220,12 +214,10 @@ def _is_unrelated(example: LssExample) -> bool:
 
 
 def _extras(examples: Sequence[LssExample]) -> list[str]:
-    """The users' own columns, so that each row has all of them."""
     return sorted({name for e in examples for name in e.model_extra or {}} - OWN)
 
 
 def _row(example: LssExample, extras: Sequence[str]) -> dict:
-    """A record with the same columns in every row."""
     own = example.model_dump(mode="json", exclude={"annotations"})
     return {
         "id": example.id,

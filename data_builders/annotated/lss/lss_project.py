@@ -32,9 +32,6 @@ class LssProject(Builder):
         existing: what becomes of annotations that the pairs have: left out, shown as suggestions
             (``predictions``), or put where people's answers are (``annotations``).
         limit: only the first so many pairs, for a trial.
-
-    Raises:
-        UserError: no file.
     """
 
     pairs: list[str]
@@ -57,7 +54,6 @@ class LssProject(Builder):
 
 
 def _pairs(path: str) -> list[LssExample]:
-    """Pairs of a file, with the annotations that they have."""
     first = next(iter_rows(path), (1, {}))[1]
     if not {"claim", "reference"} <= first.keys() or "annotations" in first:
         return read_records(path, LssExample)
@@ -78,7 +74,6 @@ def _pairs(path: str) -> list[LssExample]:
 
 
 def _once(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssExample]:
-    """Each pair once, as it was first."""
     found: dict[tuple[str, str], LssExample] = {}
     for row in rows:
         dropped["pair that is there already"] += pair_of(row) in found

@@ -48,7 +48,6 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
         dropped: reason to how many annotations were left out; added to.
 
     Raises:
-        UserError: no such file, a ``.json`` that is no export of Label Studio, or one as a table.
         BadInput: a row that is not as its project writes it.
     """
     if not Path(path).is_file():
@@ -93,7 +92,6 @@ def _annotations(task: Task, claim: str, dropped: Counter[str]) -> Iterator[Anno
 
 
 def _table(path: str) -> Iterator[LssExample]:
-    """The published table: one answer a row. Answers to one pair are put together by ``merge``."""
     for number, row in iter_rows(path):
         where = f"{path}:{number}"
         columns = list(row)
@@ -126,7 +124,6 @@ def _table(path: str) -> Iterator[LssExample]:
 
 
 def _rating(cell: str, where: str) -> float | None:
-    """The number of ``4 - Almost Supported``; ``None`` of an empty cell."""
     if cell.lower() in UNSET:
         return None
     found = _RATING.fullmatch(cell)

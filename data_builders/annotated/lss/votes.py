@@ -84,7 +84,6 @@ def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
 
 
 def _commonest(example: LssExample, words: list[Word]) -> tuple[list[bool] | None, str]:
-    """The words of the LSS that most annotators wrote, and how that was decided."""
     texts = Counter(" ".join(a.lss.split()) for a in example.annotations)
     (text, most), *others = texts.most_common(2)
     if most < min(2, len(example.annotations)) or any(count == most for _, count in others):

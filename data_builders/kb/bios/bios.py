@@ -79,9 +79,6 @@ class Bios(AskingBuilder):
             whole.
         limit: only the first so many candidates of each bin, for a trial.
         seed: of the draws.
-
-    Raises:
-        UserError: a number below 1, or shares that are no three positive numbers.
     """
 
     domain: Domain | None = None
@@ -168,7 +165,6 @@ class Bios(AskingBuilder):
         return [CORPUS] * bool(self.corpus_maps) + [POPQA] * bool(self.popqa)
 
     def _load(self, candidates: Candidates, client: SparqlClient, dropped: Counter[str]) -> None:
-        """Fill the table from the files, or from the endpoint where there are none."""
         if self.corpus_maps:
             total = count_resources(self.corpus_maps)
             found = corpus_frequencies(self.corpus_maps, dropped)
@@ -184,7 +180,6 @@ class Bios(AskingBuilder):
             candidates.add_same(tqdm(pairs, "owl:sameAs", unit="line", disable=None))
 
     def _population(self, client: SparqlClient, dropped: Counter[str]) -> Iterator[tuple[str, int]]:
-        """Items of the endpoint with its own frequencies."""
         for pattern in self.domain.population:
             query = (
                 f"{PREFIXES}SELECT DISTINCT ?item ?frequency WHERE {{\n  {pattern}\n"
@@ -203,7 +198,6 @@ class Bios(AskingBuilder):
                     yield row["item"], number
 
     def _draw(self, lookup: Lookup) -> list[dict]:
-        """Walk the bins until every cell has enough; the first of each cell are the sample."""
         order = draw_order(self.domain.cells, self.seed)
         have: Counter[Cell] = Counter()
         ended: set[int] = set()
@@ -233,7 +227,6 @@ class Bios(AskingBuilder):
         return self._rows(lookup, wanted, have)
 
     def _rows(self, lookup: Lookup, wanted: dict[Cell, int], have: Counter[Cell]) -> list[dict]:
-        """The sample in the drawn order, so that the first hundred are of all cells."""
         found = []
         even = self.topics / len(wanted)
         for (index, letter), number in wanted.items():
@@ -271,7 +264,6 @@ class Bios(AskingBuilder):
         )
 
     def _ranges(self) -> list[str]:
-        """Each bin with its frequencies, for the drawing."""
         least = [*self.domain.bins.values(), "∞"]
         return [
             f"{name}\n[{low}, {high})"

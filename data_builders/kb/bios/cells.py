@@ -95,7 +95,6 @@ def split_topics(topics: Sequence[dict], shares: Sequence[int], seed: int) -> di
 
 
 def _families(topics: Sequence[dict]) -> list[list[dict]]:
-    """Topics that share a name or a title, also by way of others; in the order of the topics."""
     head: dict[str, str] = {}
 
     def find(key: str) -> str:

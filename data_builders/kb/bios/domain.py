@@ -47,9 +47,6 @@ class Domain:
             frequencies.
         bins: name of a frequency bin to its least frequency, ascending; the first is 0.
         same_as: pattern that binds ``?item`` to the same thing as the DBpedia resource ``?uri``.
-
-    Raises:
-        UserError: a pattern without its variable, or bins or groups that are none.
     """
 
     name: str = "people"

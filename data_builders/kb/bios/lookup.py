@@ -113,7 +113,6 @@ class Lookup:
         )
 
     def _items(self, candidates: Sequence[Candidate]) -> dict[str, str]:
-        """Candidate to its item; a resource that is none, or several, is left out."""
         items = {c.id: c.id for c in candidates if c.kind != CORPUS}
         uris = [c.id for c in candidates if c.kind == CORPUS]
         found: dict[str, set[str]] = defaultdict(set)
@@ -126,7 +125,6 @@ class Lookup:
         return {c.id: (items | single)[c.id] for c in candidates if c.id in items or c.id in single}
 
     def _same(self, column: str, values: Sequence[str], family: str) -> Iterator[tuple[str, str]]:
-        """Pairs of resource and item whose ``column`` is one of the values."""
         if self.dbpedia is None:
             yield from self.table.same(column, values)
             return
@@ -136,7 +134,6 @@ class Lookup:
                 yield uri, row["item"]
 
     def _titles(self, items: Sequence[str]) -> dict[str, str]:
-        """Title of the one page of each item that belongs, and that the knowledge source has."""
         population = " UNION ".join(f"{{ {pattern} }}" for pattern in self.domain.population)
         body = f"{population}\n  OPTIONAL {{ {self.domain.page} }}"
         pages: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -161,7 +158,6 @@ class Lookup:
         return found
 
     def _frequencies(self, items: Sequence[str]) -> dict[str, list[Candidate]]:
-        """Every candidate that is the item: resources, redirects to them, and PopQA's entity."""
         found: dict[str, list[Candidate]] = {item: [] for item in items}
         named = {(item, item) for item in items}
         if CORPUS in self.columns:
@@ -195,7 +191,6 @@ class Lookup:
 
 
 def _weight(candidate: Candidate) -> tuple[int, bool, int, str]:
-    """The most frequent candidate of an item decides; of equal ones a corpus, then the first."""
     return candidate.n, candidate.kind != POPQA, -candidate.rank, candidate.id
 
 
@@ -206,7 +201,6 @@ def read_same_as(path: str) -> Iterator[tuple[str, str]]:
     or ``Q42``). Triples of other predicates, and comments, are passed over.
 
     Raises:
-        UserError: no such file.
         BadInput: a line that is neither.
     """
     if not Path(path).is_file():

@@ -49,7 +49,6 @@ def count_arrays(path: str | Path) -> int:
     """How many members the archive says it has; nothing else is read.
 
     Raises:
-        UserError: no such file.
         BadInput: no zip archive.
     """
     with _open(path) as file:
@@ -66,7 +65,6 @@ def array_lengths(path: str | Path) -> Iterator[tuple[str, int]]:
         The name as ``numpy.load`` gives it (without ``.npy``), and the number of elements.
 
     Raises:
-        UserError: no such file.
         BadInput: the file is cut or no archive, a member is no flat array, or it is one of
             objects, which only ``pickle`` could read.
     """
@@ -83,7 +81,6 @@ def _open(path: str | Path, buffering: int = 1 << 16) -> BinaryIO:
 
 
 def _directory(file: BinaryIO, path: str | Path) -> tuple[int, int, int]:
-    """Number of members, and where their directory starts and ends."""
     size = file.seek(0, 2)
     start = max(0, size - _END.size - _LONGEST_COMMENT)
     file.seek(start)
@@ -100,7 +97,6 @@ def _directory(file: BinaryIO, path: str | Path) -> tuple[int, int, int]:
 
 
 def _directory64(file: BinaryIO, end: int, path: str | Path) -> tuple[int, int, int] | None:
-    """The same from the zip64 record; ``None`` where there is none before ``end``."""
     if end < _LOCATOR.size:
         return None
     file.seek(end - _LOCATOR.size)
@@ -138,7 +134,6 @@ def _members(file: BinaryIO, path: str | Path) -> Iterator[_Member]:
 
 
 def _long(extra: bytes, packed: int, whole: int, offset: int) -> tuple[int, int]:
-    """Packed size and offset where zip64's extra field holds them."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<2H", extra, at)
@@ -155,7 +150,6 @@ def _long(extra: bytes, packed: int, whole: int, offset: int) -> tuple[int, int]
 
 
 def _head(file: BinaryIO, member: _Member, path: str | Path) -> bytes:
-    """The first bytes of a member's array, unpacked: all of its header."""
     file.seek(member.offset)
     block = file.read(_LOCAL.size + len(member.name.encode()) + _EXTRA + _HEAD)
     if not block.startswith(b"PK\x03\x04") or len(block) < _LOCAL.size:
@@ -182,7 +176,6 @@ def _unpacked(raw: bytes, member: _Member, most: int, path: str | Path) -> bytes
 
 
 def _header_end(head: bytes) -> int:
-    """Where the header of a ``.npy`` file ends; at least its fixed part."""
     if len(head) < 12:
         return 12
     if head[6] == 1:

@@ -89,9 +89,6 @@ class Bleached(AskingBuilder):
         seed: of sampling.
         limit: only the first so many topics, or properties and values of the knowledge base, for a
             trial.
-
-    Raises:
-        UserError: an option out of range, or neither endpoint nor writer.
     """
 
     domain: str = "a person"
@@ -165,7 +162,6 @@ class Bleached(AskingBuilder):
         return Made({"bleached.jsonl": claims}, card, pages, found)
 
     def _make_by_topic(self, work: Work) -> Made:
-        """What the model says of each topic."""
         prompt = Prompt(PROMPTS / "bleached_topic.jinja")
         prompts = {t: prompt.messages(topic=t, number=self.number) for t in self._topics()}
         sampling = self._sampling()
@@ -206,7 +202,6 @@ class Bleached(AskingBuilder):
         }
 
     def _from_facts(self, client: SparqlClient, dropped: Counter[str]) -> list[BleachedClaim]:
-        """What the knowledge base holds of enough members."""
         members = f"{{ SELECT DISTINCT ?item WHERE {{ {self.population} }} }}"
         total = self._count(client, members)
         if not total:
@@ -248,7 +243,6 @@ class Bleached(AskingBuilder):
     def _shares(
         self, client: SparqlClient, patterns: str, what: str, least: float, family: str
     ) -> list[dict[str, str]]:
-        """The classes, properties or values that enough members have, by falling number."""
         query = (
             f"{PREFIXES}SELECT {what} (COUNT(DISTINCT ?item) AS ?n) WHERE {{ {patterns} }}\n"
             f"GROUP BY {what} HAVING (COUNT(DISTINCT ?item) >= {least:.3f})"
@@ -260,7 +254,6 @@ class Bleached(AskingBuilder):
     def _untold(
         self, client: SparqlClient, properties: Sequence[str], dropped: Counter[str]
     ) -> set[str]:
-        """Identifiers, pictures and the like, where the endpoint tells the properties' types."""
         if not properties:
             return set()
         block = " ".join(f"<{iri}>" for iri in properties)
@@ -281,7 +274,6 @@ class Bleached(AskingBuilder):
 def _claim(
     kind: str, prop: str, row: dict[str, str], total: int, known: dict[str, str]
 ) -> BleachedClaim | None:
-    """A fact with its numbers; ``None`` where the knowledge base has no words for it."""
     value = row.get("value", "")
     text = _in_words(kind, prop, value, known)
     return text and BleachedClaim(
@@ -295,7 +287,6 @@ def _claim(
 
 
 def _in_words(kind: str, prop: str, value: str, known: dict[str, str]) -> str | None:
-    """A fact as a template; ``None`` where the knowledge base has no words for it."""
     if kind == "property" and prop in PROPERTY_CLAIMS:
         return PROPERTY_CLAIMS[prop]
     label = known.get(WD + prop)

@@ -79,9 +79,6 @@ class KbConflicts(AskingBuilder):
             whole.
         seed: of all choices.
         limit: only the first so many topics, for a trial.
-
-    Raises:
-        UserError: an option out of range, or a wording that cannot be read.
     """
 
     endpoint: str = "snapshot"
@@ -157,7 +154,6 @@ class KbConflicts(AskingBuilder):
         return Made(files, self._card(documents), found=wording)
 
     def _matters(self, client: SparqlClient, dropped: Counter[str]) -> list[Matter]:
-        """What claims can be made about, in the order of the topics."""
         names = load_items(client, self.population, dropped)
         iris = sorted(names)[: self.limit]
         rng = random.Random(f"{self.seed}:others")
@@ -183,14 +179,12 @@ class KbConflicts(AskingBuilder):
         return matters
 
     def _split(self, matters: Sequence[Matter]) -> dict[str, list[Matter]]:
-        """By topic."""
         of = drawn_splits((matter.iri for matter in matters), self.shares, self.seed)
         return {split: [m for m in matters if of[m.iri] == split] for split in SPLITS}
 
     def _documents(
         self, matters: Sequence[Matter], split: str, dropped: Counter[str]
     ) -> list[Document]:
-        """The documents of a split, one a topic."""
         rng = random.Random(f"{self.seed}:{split}")
         dealt = deal(rng, matters, self.contexts, dropped)
         by_topic: dict[str, list[tuple[Matter, bool, int, int]]] = defaultdict(list)
@@ -201,7 +195,6 @@ class KbConflicts(AskingBuilder):
     def _document(
         self, rng: random.Random, dealt: Sequence[tuple[Matter, bool, int, int]]
     ) -> Document:
-        """One topic's claims with their contexts, in any order."""
         dealt = rng.sample(dealt, len(dealt))
         topic = dealt[0][0].topic
         claims, passages = [], []
@@ -237,7 +230,6 @@ class KbConflicts(AskingBuilder):
     def _contexts(
         self, rng: random.Random, matter: Matter, true: bool, sides: Sequence[bool]
     ) -> Iterator[dict]:
-        """Text, source, prior and relation to the claim of each context."""
         names = list(self.sources)
         templates = rng.sample(self._told[matter.prop].contexts, len(sides))
         for template, supports in zip(templates, sides, strict=True):

@@ -57,9 +57,6 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
     Args:
         wording: name of a file of this package, or path of one's own.
         most: largest number of contexts; each of a claim's has another template.
-
-    Raises:
-        UserError: no such file, no YAML, or one that lacks templates.
     """
     path = WORDING / f"{wording}.yaml"
     path = path if path.is_file() else Path(wording)
@@ -88,7 +85,6 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
 
 
 def _templates(where: str, entry: dict, name: str) -> tuple[str, ...]:
-    """One template a line of a text; as a list of YAML they would come with its brackets."""
     told = entry.get(name, "")
     if not isinstance(told, str):
         raise UserError(f"{where}: {name}: give one text, `{name}: |` with a template a line below")

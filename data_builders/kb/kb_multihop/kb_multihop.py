@@ -48,9 +48,6 @@ class KbMultihop(AskingBuilder):
             whole.
         seed: of all choices.
         limit: only the first so many people, for a trial.
-
-    Raises:
-        UserError: an option out of range, or no two people of a split share a value.
     """
 
     endpoint: str = "snapshot"
@@ -97,7 +94,6 @@ class KbMultihop(AskingBuilder):
         return Made(files, _card(even), found={"overlap_auroc": even})
 
     def _pairs(self, scenes: Scenes, number: int, dropped: Counter[str]) -> list[RelationPair]:
-        """The pairs of so many documents of a split, document after document."""
         found: dict[tuple[str, str], RelationPair] = {}
         made = 0
         for _ in range(number * TRIES):

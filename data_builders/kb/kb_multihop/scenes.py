@@ -91,7 +91,6 @@ class Scenes:
         return Scene(people, (fact, fact, rng.choice(told)), others, order)
 
     def _told(self, person: Person, shared: Fact) -> tuple[Fact, ...]:
-        """Facts of other properties, each a property."""
         known = self.world.known[person.iri]
         props = [prop for prop, facts in known.items() if facts and prop != shared.prop]
         number = min(len(props), self.rng.randint(*self._others))
@@ -136,7 +135,6 @@ class Scenes:
             yield from self._moved(scene, document, own[0])
 
     def _moved(self, scene: Scene, document: str, told: Fact) -> Iterator[Row]:
-        """A third fact that the document tells of another."""
         a, c, _ = scene.people
         known = self.world.known[a.iri][told.prop]
         others = [f for facts in scene.others[1:] for f in facts if f.key == told.key]
@@ -148,7 +146,6 @@ class Scenes:
             yield "moved", document, self._bridge(a, c, scene.shared[0], found[1]), label
 
     def _bridge(self, left: Person, right: Person, fact: Fact, clause: str | None = None) -> str:
-        """That two people share a value, which is not named."""
         lines = self._bridges[fact.key]
         if clause:  # it follows the name, with which the sentence begins
             lines = [line for line in lines if line.startswith("{X} ") and "{X} and" not in line]
@@ -158,7 +155,6 @@ class Scenes:
         )
 
     def _clause(self, person: Person, facts: Sequence[Fact]) -> tuple[Fact, str] | None:
-        """One of the facts that can be told in a clause, and the clause."""
         found = [
             (fact, line)
             for fact in facts

@@ -221,7 +221,6 @@ class Writer:
         )
 
     def _sentences(self, person: Person, told: Sequence[Statement]) -> list[str]:
-        """One sentence a statement, some of them joined; the name comes first."""
         sentences: list[str] = []
         joins = bank("articles")["joins"][self.world.split]
         for index, statement in enumerate(told):
@@ -234,7 +233,6 @@ class Writer:
         return sentences
 
     def _claim(self, article: Article, person: Person, statement: Statement) -> str:
-        """A statement as a claim; by name where "she" may be somebody else of the article."""
         voice = any_voice(self.rng, bool(article.other) or statement.kind == "P21")
         return statement.say(self.rng, person, voice)
 
@@ -245,7 +243,6 @@ class Writer:
         return Statement(fact.key, tuple(self.world.templates(fact)), slots, fact=fact)
 
     def _specific(self, kinds: set[str]) -> Statement:
-        """A statement that the knowledge base does not hold, of none of these kinds."""
         entries = [entry for entry in unlisted(self.world.split) if entry.kind not in kinds]
         entry = self.rng.choice(entries)
         tailed = self.rng.random() < TAILED and _may_have_tail(entry.paraphrases)
@@ -253,13 +250,11 @@ class Writer:
         return Statement(entry.kind, entry.paraphrases, self._fillers(), tail)
 
     def _tail(self, templates: Sequence[str]) -> str:
-        """A detail of which the templates say nothing."""
         there = {slot for template in templates for slot in slots_of(template)}
         tails = bank("articles")["tails"][self.world.split]
         return self.rng.choice([tail for tail in tails if not slots_of(tail) & there])
 
     def _fillers(self) -> dict[str, str]:
-        """A filler for every slot; years, cities and names are of a wide choice."""
         found = fillers(self.rng, self.world.split)
         found["year"] = str(self.rng.randint(*YEARS))
         if self.rng.random() < 0.7:
@@ -269,7 +264,6 @@ class Writer:
 
 
 def _may_have_tail(templates: Sequence[str]) -> bool:
-    """Whether a statement says less without a detail than with it."""
     return not any(_DENIES.search(template) for template in templates)
 
 
@@ -297,7 +291,6 @@ def article_pairs(
 
 
 def _labelled(name: str, label: str) -> Callable[[_ArticleTeller, Person], Found]:
-    """Pairs of one kind, which all have one label."""
 
     def make(t: _ArticleTeller, person: Person) -> Found:
         found = getattr(t.writer, name)(person)

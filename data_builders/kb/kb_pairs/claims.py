@@ -63,7 +63,6 @@ def _document(person: Person, kind: str, said: list[tuple[str, dict]]) -> Docume
 
 
 def _counted(asker: Asker, person: Person, number: int) -> dict[str, list[tuple[str, dict]]]:
-    """Statements of the person's facts by their share; every kind of fact as likely."""
     by_key: dict[str, dict[str, list[tuple[Fact, dict]]]] = {"common": {}, "specific": {}}
     for fact in [*asker.world.facts(person), *asker.common.all_of(person)]:
         share, counted = asker.share([], fact)

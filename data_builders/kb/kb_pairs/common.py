@@ -74,7 +74,6 @@ class Common:
 
 
 def _frequent(people: Sequence[Person]) -> dict[str, list[Value]]:
-    """The most frequent values of the properties that "either" names two values of."""
     found = {}
     for prop in ("P106", "P27", "P20"):
         counts = Counter(value for person in people for value in values_of(person, prop))
@@ -84,13 +83,11 @@ def _frequent(people: Sequence[Person]) -> dict[str, list[Value]]:
 
 
 def _year(person: Person, prop: str) -> int | None:
-    """The year, where the knowledge base is sure of it."""
     dates = person.facts.get(prop, ())
     return dates[0].year if len(dates) == 1 else None
 
 
 def _half(person: Person, prop: str) -> Iterator[Fact]:
-    """Half a century."""
     year = _year(person, prop)
     if year is None or year < 1000:
         return

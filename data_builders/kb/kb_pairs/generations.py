@@ -54,7 +54,6 @@ def _generation(person: Person, kind: str, told: Iterator[tuple[str, bool]]) -> 
 
 
 def _voice(rng: random.Random, index: int, past: bool) -> Voice:
-    """The full name first, then mostly a pronoun."""
     if index == 0:
         return Voice("full", past)
     return Voice(rng.choices(("pronoun", "surname", "full"), (5, 3, 2))[0], past)
@@ -63,7 +62,6 @@ def _voice(rng: random.Random, index: int, past: bool) -> Voice:
 def _normal(
     rng: random.Random, world: World, person: Person, corrupted: float
 ) -> Iterator[tuple[str, bool]]:
-    """A biography in the order of the properties; of a date one aspect, lest it repeats itself."""
     facts: list[Fact] = []
     for known in world.known[person.iri].values():
         most = 1 if known and known[0].functional else 3
@@ -89,7 +87,6 @@ def _uninformative(rng: random.Random, world: World, person: Person) -> Iterator
 def _repetitive(
     rng: random.Random, world: World, person: Person, pronouns: bool = True
 ) -> Iterator[tuple[str, bool]]:
-    """One fact in about twenty wordings, some of them with an empty embellishment."""
     wordings = [(f, world.templates(f)) for f in world.facts(person)]
     wordings = [(f, templates) for f, templates in wordings if len(templates) >= LEAST_WORDINGS]
     if not wordings:
@@ -159,7 +156,6 @@ def padded(
 
 
 def _finest(rng: random.Random, known: dict[str, list[Fact]]) -> Iterator[Fact]:
-    """Facts of which none follows from another: of a date the day."""
     for facts in known.values():
         finest = [f for f in facts if not any(f in other.coarser for other in facts)]
         keep = rng.sample(finest, min(len(finest), MOST_OF_A_PROPERTY))
@@ -169,7 +165,6 @@ def _finest(rng: random.Random, known: dict[str, list[Fact]]) -> Iterator[Fact]:
 def _profile(
     rng: random.Random, person: Person, known: list[tuple[World, Fact]], false_share: float
 ) -> Iterator[tuple[str, bool]]:
-    """Each fact in a sentence, and whether it is true."""
     others = [world.other_value(rng, person, fact) for world, fact in known]
     can = [place for place, other in enumerate(others) if other is not None]
     false = set(rng.sample(can, min(len(can), round(false_share * len(known)))))

@@ -60,9 +60,6 @@ class KbPairs(AskingBuilder):
         profile_least: claims that it needs; people of whom less is known have none.
         least_given: a premise whose share is counted must hold for at least this many people.
         limit: only the first so many people, for a trial.
-
-    Raises:
-        UserError: an option out of range, or a population without ``?person``.
     """
 
     endpoint: str = "snapshot"

@@ -80,7 +80,6 @@ def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
 
 
 def _reference(teller: Teller, person: Person, told: list[Fact]) -> str:
-    """The told facts as a paragraph, sometimes with a sentence that has nothing to do with it."""
     text = paragraph(teller.rng, teller.world, person, told)
     return f"{text} {teller.bleached(person)}" if teller.rng.random() < 0.3 else text
 
@@ -93,7 +92,6 @@ def _clause(
     missing: list[Fact],
     used: set[str],
 ) -> tuple[str, str] | None:
-    """A clause of the wanted state with its state; ``None`` where all of them were said."""
     rng, world = teller.rng, teller.world
     if state == UNLISTED:
         template, slots = rng.choice(world.clauses["unlisted"]), {}
@@ -117,7 +115,6 @@ def _clause(
 
 
 def _join(teller: Teller, person: Person, clauses: list[tuple[str, str]]) -> tuple[str, str]:
-    """The claim, and its supported words; an empty text where nothing is supported."""
     pronoun = PRONOUNS[person.sex or "they"]["he"]
     claim, kept = person.name, ""
     if len(clauses) > 1 and teller.rng.random() < 0.25:
@@ -133,7 +130,6 @@ def _join(teller: Teller, person: Person, clauses: list[tuple[str, str]]) -> tup
 
 
 def _join_relative(person: Person, clauses: list[tuple[str, str]]) -> tuple[str, str]:
-    """The same with a relative clause: ``X, who was a chemist, came from Poland and …``."""
     (first, state), *others = clauses
     claim = f"{person.name}, who {first}, {' and '.join(clause for clause, _ in others)}."
     rest = " and ".join(clause for clause, state in others if state == SUPPORTED)

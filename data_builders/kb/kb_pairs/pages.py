@@ -52,7 +52,6 @@ def page(person: Person, rng: random.Random) -> str:
 
 
 def _values(person: Person, prop: str) -> list[str]:
-    """The values of a property in words; of a date the finest aspect."""
     facts = facts_of(person, prop)
     if prop == "P106":
         return [with_article(fact.value) for fact in facts]

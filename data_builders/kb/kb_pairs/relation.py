@@ -91,7 +91,6 @@ def _paraphrase(t: Teller, person: Person) -> Found:
 
 
 def _embellished(t: Teller, person: Person) -> Found:
-    """An empty addition says nothing: entailment in both directions."""
     fact = t.occupation(person)
     dressed, other = t.rng.choice(((1, 0), (0, 1), (1, 1)))
     return t.say(person, fact, True, dressed), t.say(person, fact, False, other), "entailment"
@@ -143,7 +142,6 @@ def _other_fact(t: Teller, person: Person) -> Found:
 
 
 def _other_value_open(t: Teller, person: Person) -> Found:
-    """Several values may be true of a property that is not functional: neutral."""
     fact = t.fact(person)
     other = None if fact.functional else t.world.other_value(t.rng, person, fact)
     return other and (t.say(person, fact, True), t.say(person, other), "neutral")
@@ -155,7 +153,6 @@ def _other_value(t: Teller, person: Person) -> Found:
 
 
 def _other_person(t: Teller, person: Person) -> Found:
-    """A fact about somebody else of another name says nothing about this person."""
     other, fact = t.person(), t.fact(person)
     if other.name == person.name:
         return None
@@ -164,7 +161,6 @@ def _other_person(t: Teller, person: Person) -> Found:
 
 
 def _unlisted(t: Teller, person: Person) -> Found:
-    """Sounds generic, but is specific: not entailed by bleached statements, nor by facts."""
     hypothesis, kind, _ = t.unlisted(person)
     roll = t.rng.random()
     if roll < 0.5:

@@ -34,9 +34,6 @@ def split_people(
 
     Returns:
         Split to its people, in the order of their identifiers.
-
-    Raises:
-        UserError: shares that are no three positive numbers, or too few people for them.
     """
     if len(shares) != len(SPLITS) or min(shares) <= 0:
         raise UserError(f"shares: give three positive numbers for {', '.join(SPLITS)}")

@@ -196,6 +196,5 @@ def distinct_pairs(
 
 
 def _sex_is_told(told: list[Fact], premise: str) -> bool:
-    """Whether a hypothesis states a sex that the premise does not, though its pronouns tell it."""
     stated = any(fact.prop == "P21" for fact in told) and not _SEX.search(premise)
     return stated and tells_sex(premise)

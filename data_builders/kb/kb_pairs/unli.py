@@ -111,14 +111,12 @@ def _fact_to_bleached(a: Asker, person: Person) -> Found:
 
 
 def _share(a: Asker, person: Person) -> Found:
-    """Given that somebody is a person, how likely is the fact?"""
     asked = a.asked(person)
     label, counted = a.share([], asked)
     return a.bleached_list(person), a.say(person, asked), label, counted
 
 
 def _share_common(a: Asker, person: Person) -> Found:
-    """Given that somebody is a person, how likely is what is true of many?"""
     asked = a.common.draw(a.rng, person)
     if asked is None:
         return None
@@ -127,7 +125,6 @@ def _share_common(a: Asker, person: Person) -> Found:
 
 
 def _share_given(a: Asker, person: Person) -> Found:
-    """Given one or two facts that hold for enough people, how likely is the other?"""
     asked = a.asked(person)
     if a.rng.random() < 0.2:
         asked = a.common.draw(a.rng, person) or asked
@@ -145,7 +142,6 @@ def _share_given(a: Asker, person: Person) -> Found:
 
 
 def _unlisted(a: Asker, person: Person) -> Found:
-    """The knowledge base does not hold it: a small fixed prior, marked as such."""
     hypothesis, _, prior = a.unlisted(person)
     if a.rng.random() < 0.6:
         return a.bleached_list(person), hypothesis, prior, {}

@@ -121,7 +121,6 @@ class World:
 def _embellished_occupation(
     rng: random.Random, words: dict, template: str, slots: dict[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """An adjective before the occupation, a tail after it, or a sentence about the devotion."""
     kind = rng.choices(("adjective", "tail", "sentence"), (5, 3, 3))[0]
     if kind == "sentence" and "field" in slots:
         return rng.choice(words["sentences"]), slots

@@ -78,7 +78,6 @@ def facts_of_value(prop: str, value: Value) -> tuple[Fact, ...]:
 
 
 def _occupation(label: str, pattern: str) -> Fact:
-    """An occupation with its derived forms and the broader ones that it entails."""
     forms = lexicon("occupations").get(label, ())
     slots = {"v": label} | dict(zip(("field", "did", "does", "product"), forms, strict=False))
     # A broader one is said, never counted: the knowledge base need not hold it.

@@ -80,11 +80,7 @@ class _Piece(NamedTuple):
 def _pieces(
     rows: Iterable[tuple[str, dict]], kind: Kind, dropped: Counter[str]
 ) -> Iterator[_Piece]:
-    """The rows of any of the three shapes; what lacks a field is counted and left out.
-
-    Raises:
-        BadInput: a row of no known shape, or of an unknown category.
-    """
+    """The rows of any of the three shapes; what lacks a field is counted and left out."""
     for where, row in rows:
         if "category" in row and "evidence" in row:
             piece = _one_evidence(where, row, kind, dropped)
@@ -178,7 +174,6 @@ class _Smallest:
         )
 
     def whole(self) -> list[Group]:
-        """The groups that have both parts, by their hashes."""
         marks = sorted(self.groups)
         return [g for g in map(self.groups.get, marks) if g.true and g.conflicting]
 

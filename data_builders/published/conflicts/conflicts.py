@@ -36,9 +36,6 @@ class Conflicts(Builder):
             both contexts, since nothing about their sources is known.
         seed: of the sample.
         limit: only the first so many rows of each file, for a trial.
-
-    Raises:
-        UserError: no file, or an option out of range.
     """
 
     bank: list[str]

@@ -72,7 +72,6 @@ def answers(
 def _answers(
     index: int, path: Path, number: int, row: dict, dropped: Counter[str]
 ) -> Iterator[Document]:
-    """The answers to one question."""
     question = row["question"].strip()
     area = (row.get("metadata") or {}).get("field")
     for model, answer in field(path, number, row, "answers", dict).items():

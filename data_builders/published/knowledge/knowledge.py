@@ -52,10 +52,6 @@ class KnowledgeFile(Builder):
         workers: processes that turn wikitext into text; changes the speed, not the result.
         limit: only the first so many items of the input, for a trial.
         seed: has no effect: nothing is drawn.
-
-    Raises:
-        UserError: an input that is not there, several files for ``sqlite``, a dump without the
-            package that parses it.
     """
 
     input: list[str]
@@ -129,14 +125,12 @@ class KnowledgeFile(Builder):
         return files
 
     def _key(self, files: list[Path]) -> str:
-        """What the growing file depends on; files by their content, which may be mended."""
         parser = _parser_version() if any(map(is_dump, files)) else None
         own = [(path.name, sha256_file(path)) for path in files]
         asked = () if self.category is None else (self.category.casefold(),)
         return sha256_text(repr((2, self.source, self.limit, BATCH, parser, own, *asked)))
 
     def _asked(self, item: Item) -> Item:
-        """The item, left out where it is of another category."""
         if self.category is None or item.category.casefold() == self.category.casefold():
             return item
         return replace(item, drop=domains.OTHER_CATEGORY)
@@ -201,7 +195,6 @@ class _Here:
 
 
 def _plain(batch: list[Item], pool: Pool | _Here) -> list[Item]:
-    """The batch with its wikitext turned into text."""
     raw = [item.text for item in batch if item.wikitext]
     texts = iter(pool.map(plain_text, raw, chunksize=16))
     plain = []

@@ -38,9 +38,6 @@ class Store:
         path: where it grows.
         key: what the build depends on; a database of another key is thrown away.
         with_pages: whether the pages themselves are kept, or only their index.
-
-    Raises:
-        UserError: the file is damaged; so do ``write`` and ``finish``.
     """
 
     def __init__(self, path: Path, key: str, with_pages: bool):
@@ -70,7 +67,6 @@ class Store:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """A damaged file, in a line for the user."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -92,7 +88,6 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """``BEGIN`` now; commit at the end of the block, or roll back at an error."""
         with self._told():
             self._connection.execute("BEGIN IMMEDIATE")
             with self._connection:

@@ -105,7 +105,6 @@ def _template(template: object) -> Iterable[str]:
 
 
 def _measure(given: Sequence[str]) -> Sequence[str]:
-    """``5|to|10|km|mi`` is 5 to 10 km, and ``6|ft|2|in|m`` 6 ft 2 in, no 6 ft."""
     end = 2
     while end < len(given) and given[end - 1].strip() in _RANGE:
         end += 2

@@ -22,9 +22,6 @@ def draw(
     """The rows of a source that are kept, in the order of its files.
 
     Each row, and each topic, has a number from the seed and its content; the least are drawn.
-
-    Raises:
-        UserError: there are fewer rows or topics than asked for, and ``limit`` is not the cause.
     """
     by_topic = bool(source.per_topic or source.topics)
     most = source.per_topic if by_topic else source.sample
@@ -69,7 +66,6 @@ def _topic(row: Found) -> str:
 
 
 def _content(row: Found) -> str:
-    """The row without its id, which depends on its place."""
     if isinstance(row, Document):
         row = row.model_dump(mode="json", exclude={"id"})
     return json_line({name: value for name, value in row.items() if name != "id"})

@@ -127,7 +127,6 @@ def documents(row: Row) -> list[Document] | str:
 
 
 def _document(row: Row, found: dict, place: int, of: int) -> Document:
-    """A text under the source's name; the source says what its rows do not."""
     source = row.source
     labelled = any(claim.get("label") for claim in found.get("claims") or [])
     own = {
@@ -145,7 +144,6 @@ def _document(row: Row, found: dict, place: int, of: int) -> Document:
 
 
 def _named(row: Row) -> str | None:
-    """The generator that a file of HALoGEN is named after: ``MODEL_biographies.csv``."""
     stem, found, _ = row.path.name.rpartition("_biographies")
     return stem if found and row.source.format == "halogen" else None
 

@@ -37,9 +37,6 @@ class LongForm(Builder):
         sources: the sources, each with its files, its format and what is drawn of it.
         limit: only the first so many rows of each source, for a trial.
         seed: of all draws; a row is drawn or not whatever the order of the file.
-
-    Raises:
-        UserError: two sources of one name, or a source without files.
     """
 
     sources: list[Source]
@@ -94,7 +91,6 @@ class LongForm(Builder):
     def _read(
         self, source: Source, files: list[Path], dropped: Counter[str]
     ) -> Iterator[Document | dict]:
-        """What the rows of a source are, without those that are dropped."""
         rows = ((path, number, row) for path in files for number, row in iter_rows(path))
         rows = tqdm(islice(rows, self.limit), desc=source.name, unit=" rows", disable=None)
         bins = read_bins(source.bins) if source.bins else {}
@@ -112,11 +108,6 @@ class LongForm(Builder):
 
 
 def _adapt(row: Row) -> list[Document] | Document | dict | str:
-    """The row by its format.
-
-    Raises:
-        BadInput: it is not as its project writes it.
-    """
     where = f"{row.path}:{row.number}"
     try:
         return FORMATS[row.source.format](row)
@@ -129,7 +120,6 @@ def _adapt(row: Row) -> list[Document] | Document | dict | str:
 
 
 def _faults(source: Source, names: Counter[str]) -> Iterator[str]:
-    """What is wrong with a source."""
     if names[source.name] > 1:
         yield f"sources: two are named {source.name}; give each its own name"
     if not source.name or not source.name.replace("_", "").replace("-", "").isalnum():
@@ -145,7 +135,6 @@ def _faults(source: Source, names: Counter[str]) -> Iterator[str]:
 
 
 def _path(source: Source) -> str:
-    """Where the records of a source go, in the folder."""
     return f"{source.name}/{'prompts' if source.format in PROMPTS else 'documents'}.jsonl"
 
 
@@ -158,7 +147,6 @@ def _wanted(source: Source) -> int | None:
 
 
 def _counts(records: list) -> dict[str, int]:
-    """Documents or prompts, claims by label, and passages."""
     claims = [c for r in records if isinstance(r, Document) for c in r.claims or []]
     passages = sum(len(r.passages or []) for r in records if isinstance(r, Document))
     labels = Counter(claim.label or "none" for claim in claims)

@@ -32,7 +32,6 @@ _RELATION_OF: dict[str | None, str | None] = {
 
 
 def _meant(*words: str) -> dict[str, str | None]:
-    """A format's words for its labels, each as a relation."""
     return {word: _RELATION_OF[meant_by(word, "label")[1]] for word in words}
 
 
@@ -92,7 +91,6 @@ def _text(row: dict, field: str) -> str:
 
 
 def _label(row: dict, field: str, name: str) -> str | None:
-    """The row's label in our words; a label that is absent is none."""
     value = row.get(field)
     if value is None or value == "":
         return None
@@ -147,7 +145,6 @@ def _sick(row: dict, target: Target) -> list[Found]:
 
 
 def _ours(row: dict, target: Target) -> list[Found]:
-    """Our own relation records."""
     return _kept_together(row, _label(row, "label", "ours"))
 
 
@@ -174,7 +171,6 @@ def _unli(row: dict, target: Target) -> list[Found]:
 
 
 def _kept_together(row: dict, label: str | float | None) -> list[Found]:
-    """The pair of a record of ours, with what ties it to others: group, documents, lines."""
     text, premise = _text(row, "premise"), row["premise"].strip()
     documents = documents_of(Record(documents=row.get("documents")))
     group = str(row.get("group") or text)
@@ -182,7 +178,6 @@ def _kept_together(row: dict, label: str | float | None) -> list[Found]:
 
 
 def _foreign(row: dict, target: Target) -> list[Found]:
-    """WiCE's claims and AmbigBio's citations, as ``records/foreign.py`` reads them."""
     pairs = adapt(row, RelationPair, 0)
     # The lines of the evidence are kept: they are sentences, or passages.
     return [
@@ -264,7 +259,6 @@ def _evidence(format: str) -> Reader:
 
 
 def _attribution_bench(row: dict, target: Target) -> list[Found]:
-    """AttributionBench (2402.15089): a claim and all its references; a question holds its pairs."""
     references = row.get("references")
     if not isinstance(references, list) or not all(isinstance(r, str) for r in references):
         raise WrongRow("references: expected a list of texts")

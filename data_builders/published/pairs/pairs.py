@@ -75,9 +75,6 @@ class Pairs(Builder):
             whether they are entailed; relation only.
         seed: of the order, the caps and the split.
         limit: only the first so many rows of each source, for a trial.
-
-    Raises:
-        UserError: an option out of range, or an unknown format.
     """
 
     sources: list[Source]
@@ -136,7 +133,6 @@ class Pairs(Builder):
         return Made(files, self._card(counts, formats), found=found)
 
     def _read(self, store: PairStore, work: Work) -> list[str]:
-        """Put the pairs of all sources into the store; the format of each."""
         excluded = self._excluded()
         dropped, formats = work.dropped, []
         for index, source in enumerate(self.sources):
@@ -162,7 +158,6 @@ class Pairs(Builder):
         return formats
 
     def _excluded(self) -> set[bytes]:
-        """Digests of the premises and of the pairs that must not be there."""
         found: set[bytes] = set()
         for file in self.exclude or ():
             for pair in _Reader(file, None, "relation", None, texts_only=True):
@@ -170,7 +165,6 @@ class Pairs(Builder):
         return found
 
     def _reason(self, pair: Found, excluded: set[bytes]) -> str | None:
-        """Why a pair is left out; ``None`` for one that is not."""
         if not pair.premise or not pair.hypothesis:
             return "empty premise or hypothesis"
         if _plain(pair.premise, pair.hypothesis) in excluded:
@@ -201,7 +195,6 @@ class Pairs(Builder):
             )
 
     def _even(self, store: PairStore) -> dict[int, float]:
-        """Place of each pair of train to its weight among its source's."""
         places: dict[str, list[int]] = {}
         texts, entailed = [], []
         for place, (index, pair) in enumerate(store.pairs(SPLITS.index("train"))):
@@ -231,7 +224,6 @@ class Pairs(Builder):
 
 
 def _plain(*texts: str) -> bytes:
-    """Stands for texts whatever their blanks: some formats keep a premise's lines."""
     return digest(*(" ".join(text.split()) for text in texts))
 
 
@@ -244,10 +236,6 @@ class _Reader:
         target: whether relations or probabilities are asked for.
         limit: only the first so many rows.
         texts_only: do not look at the labels; a test file may have none.
-
-    Raises:
-        UserError: a format that cannot be told, or that has no probabilities.
-        BadInput: a row that is not as the format has it.
     """
 
     def __init__(
@@ -299,7 +287,6 @@ class _Reader:
 def _nearness(
     store: PairStore, counts: list[tuple[int, int, str | float, int]]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Of each held-out split, how near its texts stand to those of train."""
     there = {split for _, split, _, _ in counts}
     if 0 not in there:
         return {}
@@ -313,7 +300,6 @@ def _nearness(
 
 
 def _maps(formats: list[str]) -> str:
-    """The label map of each format that was read, in Markdown."""
     lines = []
     for name in sorted(set(formats)):
         known = LABELS.get(name, LABELS["hub"])

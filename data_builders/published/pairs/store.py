@@ -72,7 +72,6 @@ class PairStore:
             )
 
     def _split(self, group: str) -> int:
-        """By the group's hash: up to chance the shares, and no table of groups in memory."""
         place = int.from_bytes(digest(self.seed, "split", group), "big") * sum(self.shares) >> 128
         return SPLITS.index(split_at(place, self.shares))
 

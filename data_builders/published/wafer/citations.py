@@ -110,7 +110,6 @@ def read_citation(row: dict, where: str) -> dict:
 
 
 def _texts(output: dict) -> list[str]:
-    """The texts of an answer's passages in the order of their chunks, each once."""
     found = [p for p in output.get("provenance") or [] if isinstance(p, dict) and p.get("text")]
     found.sort(key=lambda passage: chunk_number(passage.get("chunk_id")))
     return list(dict.fromkeys(" ".join(str(p["text"]).split()) for p in found))
@@ -127,7 +126,6 @@ def chunk_number(chunk: object) -> int:
 
 
 def _marked_sentence(text: str) -> str | None:
-    """The sentence of WAFER's ``input`` that carries the mark."""
     # A mark stands behind the full stop mostly; there the splitter gives it to the next sentence.
     text = _MARKS_BEHIND.sub(r" \2\1", text.split("[SEP]")[-1])
     return next((s for s in split_sentences(text) if MARK in s), None)

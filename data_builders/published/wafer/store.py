@@ -31,7 +31,6 @@ def neighbours(text: str) -> frozenset[str]:
 
 
 def _bands(shingles: frozenset[str]) -> list[int]:
-    """Keys of which two texts share one, nearly surely, when most of their shingles are shared."""
     numbers = [number_of(shingle) for shingle in sorted(shingles)]
     minima = [min((n * factor + shift) & _MASK for n in numbers) for factor, shift in _FACTORS]
     width = HASHES // BANDS

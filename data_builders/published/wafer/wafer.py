@@ -63,9 +63,6 @@ class Wafer(Builder):
         shares: pages of train, dev and test among ``unsplit``.
         limit: only the first so many rows of each file, for a trial.
         seed: of the sample and the split.
-
-    Raises:
-        UserError: no file, or a range that is empty.
     """
 
     train: list[str] = field(default_factory=list)
@@ -131,7 +128,6 @@ class Wafer(Builder):
         return files
 
     def _read(self, path: str, split: str, store: Store, dropped: Counter[str]) -> None:
-        """Put the pairs of one file into the store; count what is left out."""
         rows = tqdm(
             citation_rows(path), desc=f"{split} {Path(path).name}", unit="row", disable=None
         )
@@ -185,7 +181,6 @@ class Wafer(Builder):
         return None
 
     def _place(self, citation: dict, split: str, store: Store) -> str | None:
-        """Store a pair in the split of its page, or say why not."""
         known = store.splits_of(citation)
         own = (
             split if split != "unsplit" else next(iter(sorted(known)), self._draw(citation["url"]))
@@ -200,7 +195,6 @@ class Wafer(Builder):
         return None
 
     def _draw(self, url: str) -> str:
-        """Split of a page, by a hash: the same whatever else the files hold."""
         return split_at(number_of(f"{self.seed}:split:{url}") % sum(self.shares), self.shares)
 
 

@@ -82,9 +82,6 @@ class AmbigBio(AskingBuilder):
             whole.
         seed: of the sample of names and of sampling.
         limit: only the first so many names, for a trial.
-
-    Raises:
-        UserError: options that contradict each other or are out of range.
     """
 
     api: str = "https://en.wikipedia.org/w/api.php"
@@ -213,7 +210,6 @@ class AmbigBio(AskingBuilder):
         return find_names(wiki, self.category, self._sample, self.seed, work.dropped, humans)
 
     def _pool(self, names: Sequence[Name], work: Work) -> Path:
-        """The passages that are searched, in a file for the time of the build."""
         if self.knowledge is not None:
             knowledge = Knowledge(self.knowledge, self.words, self.knowledge_index)
             found = knowledge_passages(knowledge, names, self.pages_per_name, work.dropped)
@@ -227,7 +223,6 @@ class AmbigBio(AskingBuilder):
         return path
 
     def _answers(self, found: dict[str, list[Passage]], work: Work) -> dict[str, Answer]:
-        """What the model writes about each name."""
         variant = {"ambiguity": self.ambiguity, "careful": self.careful}
         prompts = {
             name: self._prompt.messages(name=name, passages=passages, **variant)
@@ -269,7 +264,6 @@ def _retrieval(found: dict[str, list[Passage]]) -> list[dict]:
 
 
 def _passages(found: dict[str, list[Passage]]) -> list[Passage]:
-    """Those that were found, each once."""
     return list({passage.id: passage for own in found.values() for passage in own}.values())
 
 

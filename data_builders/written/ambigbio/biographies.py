@@ -62,7 +62,6 @@ def generations(
 def _citations(
     sentences: Sequence[Cited], passages: Sequence[Passage], dropped: Counter[str]
 ) -> Iterator[dict]:
-    """Each sentence with the passages that it names, by the field names of AmbigBio."""
     for claim, numbers in sentences:
         known = [number for number in numbers if 1 <= number <= len(passages)]
         dropped["citation of a passage that was not given"] += len(numbers) - len(known)

@@ -83,7 +83,6 @@ def read_names(path: Path, limit: int | None) -> list[Name]:
     """Names from a file that a build wrote, or any with a ``name`` a line.
 
     Raises:
-        UserError: no such file, or a name that stands there twice.
         BadInput: a row that is no name.
     """
     found = read_records(path, Name)[:limit]
@@ -110,9 +109,6 @@ def find_names(
         seed: of the order.
         dropped: counts pages (``name …``) and links (``link …``) that were left out.
         humans: where ``P31 = Q5`` decides who is a person; categories decide without it.
-
-    Raises:
-        UserError: the category has no such page.
     """
     members = dict.fromkeys(wiki.members(category))
     titles = sorted(members, key=lambda title: (sha256_text(f"{seed}:{title}"), title))
@@ -146,7 +142,6 @@ def _names_of(
     dropped: Counter[str],
     humans: SparqlClient | None,
 ) -> Iterator[Name]:
-    """The good names of some disambiguation pages."""
     params = {"prop": "links|revisions", "plnamespace": 0, "pllimit": "max", "rvprop": "ids"}
     gone: Counter[str] = Counter()
     pages: dict[str, Page] = {}
@@ -175,7 +170,6 @@ def _names_of(
 
 
 def _ends(page: Page, linked: dict[str, Page]) -> list[tuple[Page, list[str]]]:
-    """The pages that a page's links lead to, each once, with all titles that lead there."""
     found: dict[str, tuple[Page, list[str]]] = {}
     for link in _links(page):
         other = linked.get(link)
@@ -186,7 +180,6 @@ def _ends(page: Page, linked: dict[str, Page]) -> list[tuple[Page, list[str]]]:
 
 
 def _linked(wiki: MediaWiki, links: Sequence[str], dropped: Counter[str]) -> dict[str, Page]:
-    """The pages behind links, redirects followed; links without one are counted."""
     params = {
         "prop": "categories|pageprops|redirects|revisions",
         "cllimit": "max",
@@ -202,7 +195,6 @@ def _linked(wiki: MediaWiki, links: Sequence[str], dropped: Counter[str]) -> dic
 
 
 def _people(pages: Iterable[Page], humans: SparqlClient | None, dropped: Counter[str]) -> set[str]:
-    """Titles of the pages about people."""
     unique = {page["title"]: page for page in pages}
     if humans is None:
         return {title for title, page in unique.items() if _in_a_category_of_people(page)}
@@ -267,7 +259,6 @@ def _redirects(page: Page) -> list[str]:
 
 
 def _add(dropped: Counter[str], gone: Counter[str], kind: str) -> None:
-    """Count under a name that says what it was: a disambiguation page or a link from one."""
     for reason, count in gone.items():
         dropped[f"{kind}: {reason}"] += count
 
@@ -296,11 +287,7 @@ def with_views(names: Sequence[Name], client: PageViews, months: tuple[str, str]
 
 
 def check_months(months: tuple[str, str]) -> None:
-    """Refuse what is no span of months.
-
-    Raises:
-        UserError: not two months ``YYYY-MM``, the first not after the last.
-    """
+    """Refuse what is no span of months."""
     if not all(_MONTH.fullmatch(month) for month in months) or months[0] > months[1]:
         raise UserError(
             f"views: {list(months)}; give the first and the last month, e.g. [2023-01, 2023-12]"

@@ -103,9 +103,6 @@ class Attacks(Builder):
         verdict: whose verdicts are the labels of scored texts, where there are several.
         seed: of all choices.
         limit: only the first so many documents, for a trial.
-
-    Raises:
-        UserError: a kind that names no file.
     """
 
     documents: list[str]
@@ -154,11 +151,7 @@ class Attacks(Builder):
         }
 
     def make(self, work: Work) -> Made:
-        """The texts, and how many were valid, invalid, and not to be had.
-
-        Raises:
-            UserError: an attack has an attribute that no journal can name, or gives no text.
-        """
+        """The texts, and how many were valid, invalid, and not to be had."""
         for kind, attack in self._attacks.items():
             try:
                 json.dumps(attack.identity)
@@ -198,11 +191,6 @@ class Attacks(Builder):
         return Made(files, CARD, told)
 
     def _sources(self) -> list[Source]:
-        """All documents, those without claims too, in the files' order.
-
-        Raises:
-            UserError: two documents or files of one name, or no document of ``source_kind``.
-        """
         told_apart(self.documents)
         found: dict[str, Source] = {}
         for path in self.documents:
@@ -227,7 +215,6 @@ class Attacks(Builder):
         known: str,
         work: Work,
     ) -> list[Tried]:
-        """What became of every document, kept in case the build is killed."""
         given = [[s.id, s.document.model_dump(mode="json")] for s in sources]
         decides = [attack.identity, identity_of(self.entailment), self.seed, known, given]
         rows = journalled(
@@ -242,7 +229,6 @@ class Attacks(Builder):
     def _rows(
         self, kind: str, attack: Attack, sources: Sequence[Source], world: World
     ) -> Iterator[dict]:
-        """The journal's rows: the texts, and the first fault of each."""
         # A text that does not respond has no score that an attack could raise.
         told = [source for source in sources if responds(source.document)]
         rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in told]
@@ -268,7 +254,6 @@ class Attacks(Builder):
     def _refuted(
         self, attack: Attack, whole: Sequence[tuple[Source, Attacked]], world: World
     ) -> list[Asked | None]:
-        """Of each text the first pair that the relation model does not confirm."""
         if self.entailment is None:
             return [None] * len(whole)
         asked = [list(attack.keeps.asked(source, one, world)) for source, one in whole]
@@ -278,16 +263,10 @@ class Attacks(Builder):
 
 
 def _honest(source: Source) -> Document:
-    """The document as it was, under the name by which the attacked ones know it."""
     return source.document.model_copy(update={"id": source.id, "kind": HONEST})
 
 
 def _check(who: str, one: object) -> None:
-    """See that an attack gave a text with claims, or why it does not apply.
-
-    Raises:
-        UserError: it gave something else.
-    """
     if isinstance(one, NotApplicable):
         return
     if not isinstance(one, Attacked):
@@ -299,11 +278,6 @@ def _check(who: str, one: object) -> None:
 
 
 def _in_json(kind: str, attack: Attack, source: Source, one: Attacked) -> dict:
-    """The record of an attacked text as it is kept.
-
-    Raises:
-        UserError: the attack gave claims or fields of which it cannot be made.
-    """
     who = f"{class_of(attack)}: document {source.id!r}"
     try:
         made = _document(kind, attack, source, one).model_dump(mode="json", exclude_none=True)
@@ -341,14 +315,12 @@ def _read(row: Mapping[str, Any]) -> Tried:
 
 
 def _marked(one: Tried) -> Document:
-    """An invalid text with the reason."""
     return one.text.model_copy(update={"invalid": one.why, "where": one.where})
 
 
 def _figures(
     attack: Attack, tried: Sequence[Tried], sources: Sequence[Source]
 ) -> dict[str, object]:
-    """How many texts there are, and their labelled precision beside that of their documents."""
     there = [(one.text, s) for one, s in zip(tried, sources, strict=True) if one.text is not None]
     valid = [(t, s) for (t, s), one in zip(there, _made(tried), strict=True) if one.why is None]
     pairs = [

@@ -116,7 +116,6 @@ class KnowledgeBase:
             return {person.iri: person for person in load_people(client, self.population)}
 
     def _own(self, who: Person) -> dict[tuple[str, str], set[str]]:
-        """Property and form to what is true of a person, what follows from it included."""
         found: dict[tuple[str, str], set[str]] = {}
         for prop in VALUED:
             for fact in facts_of(who, prop):
@@ -127,7 +126,6 @@ class KnowledgeBase:
 
     @cached_property
     def _forms(self) -> dict[str, set[tuple[str, str]]]:
-        """Each value's words to the properties and forms whose they are, of all people."""
         found: dict[str, set[tuple[str, str]]] = {}
         for who in self._people.values():
             for kind, texts in self._own(who).items():
@@ -142,7 +140,6 @@ class KnowledgeBase:
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 
     def _finds(self, topic: str, text: str) -> Iterator[Find]:
-        """The values in a claim, without those in the topic's name."""
         own = [m.span() for m in re.finditer(re.escape(name_of(topic)), text)]
         text = inside(text)  # "The United States was her country."
         for match in self._pattern.finditer(text):
@@ -207,7 +204,6 @@ class Corrected(Promise):
 
 
 def _fits(prop: str, text: str) -> bool:
-    """Whether a claim may speak of a property: a birth has a birthplace and no deathplace."""
     if BORN.search(text):
         return prop == "P19"
     if DIED.search(text):
@@ -218,19 +214,16 @@ def _fits(prop: str, text: str) -> bool:
 
 
 def _date_of(who: Person, text: str) -> list[str]:
-    """The person's dates of what a claim speaks of: birth, or death."""
     if bool(BORN.search(text)) == bool(DIED.search(text)):
         return []
     return [value.label for value in who.facts.get("P569" if BORN.search(text) else "P570", ())]
 
 
 def _has(who: Person, text: str, date: Date) -> bool:
-    """Whether a date of the person's is the claim's, or in it: a day in its year."""
     return any(within(known, date) for label in _date_of(who, text) for known in dates_in(label))
 
 
 def _date_corrected(who: Person, text: str) -> str | None:
-    """The claim with the person's own date, as precise and written as the false one was."""
     labels, dates = _date_of(who, text), dates_in(text)
     if len(labels) != 1 or len(dates) != 1 or _has(who, text, dates[0]):
         return None
@@ -249,7 +242,6 @@ def _sexes(who: Person, text: str) -> list[re.Match[str]]:
 
 
 def _wrong_sex(who: Person, text: str) -> re.Match[str] | None:
-    """The word of a claim that names the other sex."""
     for found in re.finditer(rf"\b(?:{'|'.join(_SEXES)})\b", text):
         if (found[0] in _MEN) != (who.sex == "male"):
             return found
@@ -257,5 +249,4 @@ def _wrong_sex(who: Person, text: str) -> re.Match[str] | None:
 
 
 def _exchanged(text: str, find: Find, new: str) -> str:
-    """The claim with another value, and the article that fits it."""
     return fitted(text[: find.start], new) + new + text[find.end :]

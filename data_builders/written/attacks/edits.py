@@ -192,7 +192,6 @@ class Corrected(Attack):
 
 
 def _framed(text: str, topic: str) -> tuple[str, str] | None:
-    """What a claim says of its topic before the value at its end, and the value."""
     clause = clause_of(text, topic)
     found = _VALUE.match(clause.rest) if clause else None
     if found is None:
@@ -201,7 +200,6 @@ def _framed(text: str, topic: str) -> tuple[str, str] | None:
 
 
 def _in_its_place(false: tuple[str, str], true: tuple[str, str]) -> str | None:
-    """The true value as it stands for the false one, where both are of the same; else none."""
     (frame, old), (other, new) = false, true
     if not _says_which(frame, old):
         return None
@@ -224,7 +222,6 @@ def _says_which(frame: str, value: str) -> bool:
 
 
 def _kind(value: str) -> str:
-    """Whether a value is a day, a month, a year, a number, or a name."""
     if DATE.fullmatch(value):
         (date,) = dates_in(value)
         return "day" if date.day else "month" if date.month else "year"
@@ -239,7 +236,6 @@ def _said(text: str, old: str, new: str) -> str:
 def _exchanged(
     text: str, one: Correction, claim: Claim, source: Source, made: Mapping[str, Correction]
 ) -> str | None:
-    """The text with a value exchanged; none where it is not there once, or others speak of it."""
     old = bare(one.old) if one.by == KNOWN else one.old
     new = bare(one.new) if one.by == KNOWN else one.new
     pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
@@ -255,7 +251,6 @@ def _exchanged(
 
 
 def _corrected(claim: Claim, made: Mapping[str, Correction]) -> Claim:
-    """A claim as it stands in the corrected text."""
     update: dict[str, object] = {}
     if claim.source:
         source = claim.source

@@ -42,10 +42,6 @@ class Instructed(Attack):
     Args:
         instructions: one of these is put in; null takes the shipped ones.
         place: where it stands.
-
-
-    Raises:
-        UserError: a list without one.
     """
 
     keeps = SameFacts()
@@ -76,10 +72,6 @@ class InstructedPassage(Attack):
     Args:
         instructions: one of these is put in; null takes the shipped ones.
         every: put it into every passage, else into the first.
-
-
-    Raises:
-        UserError: a list without one.
     """
 
     keeps = SameFacts()
@@ -105,7 +97,6 @@ class InstructedPassage(Attack):
 
 
 def _page(source: Source, world: World) -> list[Passage]:
-    """What passages say of the topic, as one."""
     page = world.own(source)
     told = [fact.text for fact in page.facts if not fact.document]
     title = name_of(source.topic)

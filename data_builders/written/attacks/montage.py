@@ -97,7 +97,6 @@ class Montage(Attack):
 
 
 def _events(source: Source) -> list[Event]:
-    """The supported clauses about the topic of which the moment is known, each said once."""
     found: list[Event] = []
     for text, name in source.supported.items():
         when = moment(text)
@@ -117,22 +116,18 @@ def _events(source: Source) -> list[Event]:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether one of two claims says all that the other does."""
     return stems(one) <= stems(other) or stems(other) <= stems(one)
 
 
 def _tells(text: str, topic: str) -> bool:
-    """Whether a claim without its year still says something: no "she was appointed"."""
     names = {word for word in details(text) if word not in name_of(topic).split()}
     return len(text.split()) >= LEAST_WORDS and (bool(names) or len(text.split()) > LEAST_WORDS + 1)
 
 
 def _needs_year(text: str) -> bool:
-    """Whether a claim without its year would be another one, or none."""
     return text.split()[-1] in _OPEN
 
 
 def _introduces(text: str, topic: str) -> bool:
-    """Whether a claim says what the topic is."""
     clause = clause_of(text, topic)
     return clause is not None and clause.rest.startswith(("is ", "was ")) and moment(text) is None

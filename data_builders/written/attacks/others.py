@@ -124,7 +124,6 @@ class Related(Attack):
         return one_by_one(said, more={"other": page.title, "related": how})
 
     def _sharing(self, source: Source, world: World) -> Page:
-        """The page that shares most names with what is true of the topic."""
         own = names_in(" ".join(source.supported), source.topic)
         shared = Counter(key for name in own for key in world.by_name_in_text.get(name, ()))
         for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
@@ -138,7 +137,6 @@ class Related(Attack):
 def _of_a_namesake(
     source: Source, world: World, least: int, rng: random.Random
 ) -> tuple[Page, list[tuple[str, Fact]]]:
-    """Somebody of the topic's name, and what is true of them and not of the topic."""
     others = world.namesakes(source)
     if not others:
         raise NotApplicable("no namesake is known")
@@ -154,13 +152,11 @@ def _of_a_namesake(
 
 
 def _said(facts: Iterable[tuple[str, Fact]], page: Page, source: Source, label: str) -> list[Said]:
-    """Facts of a page, told of the topic's name."""
     name = name_of(source.topic)
     return [Said(text.replace(page.name, name), label, (fact.id,)) for text, fact in facts]
 
 
 def _found(source: Source, pages: Sequence[Page], world: World) -> list[Passage] | None:
-    """A document's passages and those of pages of its name, which a search for it finds as well."""
     own = source.document.passages
     if own is None:
         return None
@@ -171,7 +167,6 @@ def _found(source: Source, pages: Sequence[Page], world: World) -> list[Passage]
 
 
 def _apart(merged: Attacked, number: int, title: str) -> Attacked:
-    """A text whose last claims are said to be of another, who has the same name."""
     aside = f"There is another person of that name, {title}."
     claims = [
         claim.model_copy(update={"sentence": place + (place >= number)})
@@ -183,7 +178,6 @@ def _apart(merged: Attacked, number: int, title: str) -> Attacked:
 
 
 def _speaks_of(text: str, page: Page) -> bool:
-    """Whether a text has the page's whole name, which is no part of a longer one."""
     if " " not in page.name or page.name not in text:
         return False
     whole = rf"(?<![\w-]){re.escape(page.name)}(?![\w-]| (?:[a-z]{{1,3}} )?[A-Z])"
@@ -191,7 +185,6 @@ def _speaks_of(text: str, page: Page) -> bool:
 
 
 def _facts(page: Page, world: World) -> list[tuple[str, Fact]]:
-    """The facts about the page's topic itself, each with its whole name."""
     found = {}
     for fact in world.told_of(page):
         clause = clause_of(fact.text, page.title)

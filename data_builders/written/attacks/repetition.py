@@ -134,7 +134,6 @@ class NearParaphrases(Attack):
         return found
 
     def _told(self, topic: str, claim: Claim, answer: Answer) -> Attacked | NotApplicable:
-        """The lines of a model's answer that neither add nor lose a name or number."""
         if answer.failed is not None:
             return NotApplicable(answer.failed)
         name = set(name_of(topic).split())
@@ -146,7 +145,6 @@ class NearParaphrases(Attack):
         return _one_fact(claim.rests_on[0], [claim.text, *kept][: self.sentences])
 
     def _versions(self, source: Source, clause: Clause) -> Iterator[str]:
-        """The fact with other subjects, its end at the front, another date."""
         pronoun = pronoun_of(source.document.text)
         name = name_of(source.topic)
         subjects = [name, *([pronoun] if pronoun else []), clause.subject]
@@ -204,7 +202,6 @@ class Split(Attack):
 
 
 def _clauses(source: Source) -> list[tuple[str, Clause]]:
-    """The supported facts about the topic that are long enough to say something, as clauses."""
     found = [
         (name, clause)
         for text, name in source.supported.items()

@@ -109,7 +109,6 @@ _SAYS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
 
 
 def _read(text: str) -> tuple[list[tuple[str, Callable[[Date], bool]]], str]:
-    """Each expression of time with what it says of a date, and the rest of the text."""
     said = []
     for pattern, says in _SAYS:
         said += [(_plain(found), says(found)) for found in re.finditer(pattern, text)]
@@ -118,7 +117,6 @@ def _read(text: str) -> tuple[list[tuple[str, Callable[[Date], bool]]], str]:
 
 
 def _plain(found: re.Match[str]) -> str:
-    """An expression, of a date however it is written."""
     return str(_date(found)) if "y" in found.groupdict() else found[0]
 
 

@@ -104,7 +104,6 @@ class Alternatives(Attack):
 
 
 def _either(text: str, source: Source) -> str | None:
-    """A claim about the topic, or not."""
     clause = clause_of(text, source.topic)
     if clause is None or denies(text):
         return None

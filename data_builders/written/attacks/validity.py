@@ -387,7 +387,6 @@ def untold(source: Source, attacked: Attacked, empty: Iterable[str] = ()) -> Ite
 
 
 def _lost_before(source: Source, claim: Claim, lost: set[str]) -> bool:
-    """Whether the document itself lacks these words of the claim's base."""
     known = {one.id: one.text for one in source.claims}
     bases = " ".join(known.get(name, "") for name in rests_on(claim))
     return lost <= stems(bases) - stems(source.document.text)

@@ -40,7 +40,6 @@ def read_appended(files: Files, kinds: Sequence[str], verdict: str | None) -> Ap
 
     Raises:
         BadInput: a row without a kind, or of another one than its file is given for.
-        UserError: a kind without a text.
     """
     by_kind = files if isinstance(files, Mapping) else {None: files}
     wanted = list(files) if isinstance(files, Mapping) else list(kinds)

@@ -82,9 +82,6 @@ class Corruption(Builder):
         max_new_tokens: most tokens of a merged text.
         seed: of all choices.
         limit: only the first so many documents, for a trial.
-
-    Raises:
-        UserError: a probability out of [0, 1], a negative k, or kinds that are not said.
     """
 
     documents: list[str]
@@ -179,7 +176,6 @@ class Corruption(Builder):
         return found[: self.limit]
 
     def _told(self, sources: Sequence[Source], appended: Appended) -> dict[str, Told]:
-        """Document to what may be appended to it, by kind; a kind without sentences is missing."""
         found: dict[str, Told] = {}
         for source in sources:
             own = {
@@ -192,11 +188,6 @@ class Corruption(Builder):
     def _without(
         self, sources: Sequence[Source], told: Mapping[str, Told], dropped: Counter[str]
     ) -> dict[str, list[str]]:
-        """Kind to the topics that have no sentence of it; their documents are counted.
-
-        Raises:
-            UserError: no topic has one.
-        """
         found = {}
         for kind in self._kinds:
             lacking = [source for source in sources if kind not in told[source.id]]
@@ -214,7 +205,6 @@ class Corruption(Builder):
     # The corruption, once for all kinds and numbers
 
     def _drawn(self, sources: Sequence[Source]) -> list[list[str]]:
-        """For each document the claims that are to be made false; each has its own draw."""
         return [
             [
                 name
@@ -247,7 +237,6 @@ class Corruption(Builder):
         return {name: told[name] for name in told if name not in ("merger", "merge_prompt")}
 
     def _made(self, sources: Sequence[Source], work: Work) -> list[Made]:
-        """Every document's changes and text, kept in case the build is killed."""
         drawn = dict(zip((s.id for s in sources), self._drawn(sources), strict=True))
         given = [
             [s.id, s.topic, s.person, [(c.id, c.text, c.label) for c in s.claims]] for s in sources
@@ -263,7 +252,6 @@ class Corruption(Builder):
         return [_read(rows[source.id], source) for source in sources]
 
     def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[str]]) -> list[dict]:
-        """The journal's rows of some documents."""
         changes = self._changes(batch, drawn)
         asked = [
             ToMerge(s.topic, texts_of(s, changes[s.id]), [c.text for c in s.claims]) for s in batch
@@ -281,7 +269,6 @@ class Corruption(Builder):
     def _changes(
         self, batch: Sequence[Source], drawn: Mapping[str, list[str]]
     ) -> dict[str, dict[str, Change]]:
-        """Document to its drawn claims' changes; what is not false after all is none."""
         asked, place = [], []
         for source in batch:
             texts = {name: text for text, name in source.supported.items()}
@@ -300,7 +287,6 @@ class Corruption(Builder):
     def _curve(
         self, kind: str, every: Sequence[Made], told: Mapping[str, Told]
     ) -> Iterator[object]:
-        """Each document's clean twin and its corrupted texts."""
         for made in every:
             if kind in told[made.source.id]:
                 _, own = told[made.source.id][kind]
@@ -317,7 +303,6 @@ class Corruption(Builder):
         told: Mapping[str, Told],
         without: Mapping[str, list[str]],
     ) -> dict[str, object]:
-        """What was appended: to how many documents, whose sentences, repeated or not."""
         own = [(s.topic, *told[s.id][kind]) for s in sources if kind in told[s.id]]
         numbers = [len(sentences) for *_, sentences in own]
         return {
@@ -330,7 +315,6 @@ class Corruption(Builder):
 
 
 def _read(row: Mapping, source: Source) -> Made:
-    """A row of the journal."""
     changes = {name: Change(**change) for name, change in row["changes"].items()}
     return Made(changes, Merged(**row["merged"]), source)
 

@@ -98,7 +98,6 @@ def _kept(given: Document) -> dict[str, object]:
 
 
 def _own_claims(made: Made, who: str) -> list[Claim]:
-    """The document's claims at their places in the corrupted text, those that are false as NS."""
     sentences = made.merged.sentences
     texts = [made.text(claim) for claim in made.source.claims]
     if set(made.merged.how) <= {"listed"}:
@@ -119,7 +118,6 @@ def _own_claims(made: Made, who: str) -> list[Claim]:
 def _added(
     place: int, before: int, kind: str, sentence: Sentence, assumed: str | None
 ) -> Iterator[Claim]:
-    """The claims of the appended sentence at a place, behind so many sentences."""
     for number, claim in enumerate(sentence.claims):
         name = f"a{place}" if len(sentence.claims) == 1 else f"a{place}.{number}"
         if claim.label is None and assumed is not None:

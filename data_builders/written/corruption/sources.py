@@ -88,9 +88,6 @@ def read_sources(
         kind: only rows of this kind; ``None`` for all.
         verdict: whose verdicts are the labels of scored texts, where there are several.
         dropped: counts documents without claims.
-
-    Raises:
-        UserError: a file without labelled claims, or two files of the same name.
     """
     found: list[Source] = []
     told_apart(paths)
@@ -118,11 +115,7 @@ def read_sources(
 
 
 def told_apart(paths: Sequence[str]) -> None:
-    """Check that no two files have the same name, which is part of their documents' ids.
-
-    Raises:
-        UserError: two have.
-    """
+    """Check that no two files have the same name, which is part of their documents' ids."""
     stems = [Path(path).stem for path in paths]
     if len(set(stems)) < len(stems):
         raise UserError("documents: two files have the same name, part of the ids; rename one")
@@ -134,9 +127,6 @@ def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
     Args:
         path: documents, generations, or scored texts.
         verdict: an assessor, or ``assessor.name``, of scored texts.
-
-    Raises:
-        UserError: scored texts with several verdicts of which none is named, or without that one.
     """
     _, first = next(iter_rows(path), (0, {}))
     if "verdicts" in first and "document" in first:
@@ -152,7 +142,6 @@ def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
 
 
 def _assessor(path: str, rows: Sequence[ScoredText], verdict: str | None) -> tuple[str, str]:
-    """Assessor and name of the verdicts that count."""
     there = dict.fromkeys((v.assessor, v.name) for row in rows for v in row.verdicts)
     known = {named(*one): one for one in there}
     if verdict is None and len(known) == 1:
@@ -180,7 +169,6 @@ def _of_verdicts(row: ScoredText, chosen: tuple[str, str]) -> Document:
 
 
 def _of_sentences(row: Generation, name: str) -> Document:
-    """Sentences of a known truth as claims; none where the row has none."""
     claims = row.sentences and [
         {"id": f"c{place}", "text": s.text, "sentence": place, "source": s.text}
         | {"label": "S" if s.true else "NS", "labelled_by": "knowledge base"}
@@ -191,7 +179,6 @@ def _of_sentences(row: Generation, name: str) -> Document:
 
 
 def _told(claims: Sequence[Claim] | None, who: str) -> list[Claim] | None:
-    """The claims, each label with who gave it."""
     if claims is None:
         return None
     return [

@@ -203,7 +203,6 @@ class Values:
         return any(_holds(changed, text) and not _holds(claim.text, text) for text in own)
 
     def _distinct(self, claim: ToChange) -> list[Find]:
-        """The finds that overlap neither the topic's name nor a longer find before them."""
         names = name_of(claim.topic).split()  # of Lauren London, who is no place
         taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
         finds = sorted(
@@ -220,7 +219,6 @@ class Values:
         return sorted(kept, key=lambda find: find.start)
 
     def _known(self, claim: ToChange) -> Iterator[Find]:
-        """Values of the knowledge base in the claim."""
         key = claim.person or claim.topic
         own = self._own.get(key, set())
         for (prop, form), pattern in self._found.items():
@@ -249,7 +247,6 @@ class Values:
 
 
 def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
-    """The forms of a value by which it can be recognised."""
     for form, text in fact.slots.items():
         # A noun for a person of a country reads like its adjective.
         if form != "one" and len(text) > 2:
@@ -275,12 +272,10 @@ def _longest(text: str) -> tuple[int, str]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether an adjective is used as a noun, as in ``She is an Italian.``"""
     return bool(_ARTICLE.search(text[:start]) and _NO_NOUN.search(text[end:]))
 
 
 def _in_longer_name(text: str, start: int, end: int) -> bool:
-    """Whether a capitalised find is part of a longer name: ``London School``, ``Duke of York``."""
     before = _NAME_BEFORE.search(text[:start])
     # The sentence's first word is a capital by rule, not by name.
     named_before = before is not None and before.start() > 0
@@ -304,7 +299,6 @@ def _counted(text: str) -> Iterator[Find]:
 
 
 def _value(number: str) -> int | None:
-    """What a number in figures or words is; none of months, and of ordinals."""
     if number in COUNTED:
         return COUNTED.index(number) + 2
     digits = number.replace(",", "")
@@ -312,7 +306,6 @@ def _value(number: str) -> int | None:
 
 
 def _near(text: str) -> Iterator[Find]:
-    """Years, months, days, ordinals and numbers, with others near them."""
     for match in _YEAR.finditer(text):
         year = int(match[1])
         step, most = (10, DECADES) if match[2] else (1, YEARS)

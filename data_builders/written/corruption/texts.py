@@ -159,21 +159,18 @@ class Merger:
     def _again(
         self, talk: list[Message], one: ToMerge, sentences: Sequence[str], held: Sequence[bool]
     ) -> list[Message]:
-        """The talk so far without earlier tries, this text, and what it lacks."""
         lost = [claim for claim, there in zip(one.claims, held, strict=True) if not there]
         asked = self._prompt_again.messages(topic=one.topic, claims=lost)
         first = talk[: len(self._first(one))]
         return [*first, {"role": "assistant", "content": " ".join(sentences)}, *asked]
 
     def _read(self, topic: str, answer: Answer) -> tuple[list[str], str | None]:
-        """The sentences of a model's text, and why there are none."""
         text, failed = paragraph(answer.text), answer.failed
         if failed is None and not responds(Document(id="x", topic=topic, text=text)):
             failed = "refused in words"
         return ([] if failed else split_sentences(text)), failed
 
     def _held(self, every: Sequence[ToMerge], texts: Sequence[Sequence[str]]) -> list[list[bool]]:
-        """Of each claim of each text, whether a sentence of it holds it."""
         if self.entailment is None:
             return [held(one, sentences) for one, sentences in zip(every, texts, strict=True)]
         pairs = [
@@ -190,7 +187,6 @@ class Merger:
 
 
 def _completed(one: ToMerge, text: Merged, there: Sequence[bool]) -> Merged:
-    """The text with a sentence for each claim that it lost."""
     how = [was if held else "appended" for was, held in zip(text.how, there, strict=True)]
     lost = [claim for claim, held in zip(one.claims, there, strict=True) if not held]
     return Merged([*text.sentences, *map(as_sentence, dict.fromkeys(lost))], how)
@@ -224,7 +220,6 @@ def place_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
 
 
 def _with_topic(sentence: str, topic: str) -> str:
-    """A sentence that says whom it is about, also where it says "she"."""
     return sentence if names_topic(sentence, topic) else f"{topic}. {sentence}"
 
 

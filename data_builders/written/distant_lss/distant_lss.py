@@ -58,9 +58,6 @@ class DistantLss(Builder):
         shares: references of train, dev and test.
         limit: only the first so many passages of each file, for a trial.
         seed: of all choices.
-
-    Raises:
-        UserError: no file, or an unknown or empty range.
     """
 
     passages: list[str] = field(default_factory=list)
@@ -118,12 +115,10 @@ class DistantLss(Builder):
         return Made(files, CARD)
 
     def _split(self, group: str) -> str:
-        """Split of a reference, by a hash: the same whatever else the files hold."""
         number = int(sha256_text(f"{self.seed}:split:{group}")[:15], 16)
         return split_at(number % sum(self.shares), self.shares)
 
     def _read(self, what: str) -> Iterator[tuple[str, str, str]]:
-        """Group (title, topic or id), title and text of each passage."""
         for path in self.passages:
             rows = tqdm(iter_rows(path), desc=f"{what} {Path(path).name}", unit="row", disable=None)
             for number, row in islice(rows, self.limit):
@@ -134,7 +129,6 @@ class DistantLss(Builder):
                 yield title or str(row.get("id") or text), title, " ".join(text.split())
 
     def _sentences(self, text: str) -> list[str]:
-        """The sentences that can be claims: whole ones of a fitting length."""
         least, most = self.claim_words
         return [
             sentence
@@ -145,7 +139,6 @@ class DistantLss(Builder):
         ]
 
     def _pools(self) -> dict[str, Pool]:
-        """A seeded sample of each split's sentences and names, as they come (reservoir)."""
         pools = {split: Pool() for split in SPLITS}
         rng = random.Random(f"{self.seed}:pool")
         seen: Counter[tuple[str, str]] = Counter()
@@ -171,7 +164,6 @@ class DistantLss(Builder):
         seen: set[str],
         dropped: Counter[str],
     ) -> Iterator[dict]:
-        """The rows of one split as they are made; ``seen`` are the passages of those before."""
         yield from wice
         least, most = self.reference_words
         for group, title, text in self._read(split):
@@ -190,7 +182,6 @@ class DistantLss(Builder):
     def _claims(
         self, digest: str, group: str, title: str, setting: Setting, dropped: Counter[str]
     ) -> Iterator[dict]:
-        """Up to ``per_passage`` rows of one passage; each sentence is changed once."""
         rng = random.Random(f"{self.seed}:{digest}")
         sentences = self._sentences(setting.reference)
         if not sentences:
@@ -247,7 +238,6 @@ def example_of(pieces: Pieces, reference: str) -> LssExample | None:
 
 
 def _row(name: str, example: LssExample, source: str, group: str, title: str) -> dict:
-    """A record with the same columns in every row."""
     return {
         "id": name,
         "reference": example.reference,

@@ -253,13 +253,11 @@ def add_clause(sentence: str, setting: Setting, rng: random.Random) -> Pieces | 
 
 
 def _inside(sentence: str) -> str:
-    """A sentence as it stands inside another."""
     first = sentence.split()[0]
     return sentence[0].lower() + sentence[1:] if first in _OPENERS else sentence
 
 
 def _foreign(sentence: str, reference: str) -> bool:
-    """Whether a sentence names something that the reference does not."""
     names = [name for found in entities(sentence).values() for name in found]
     names += re.findall(_YEAR, sentence)
     return bool(names) and all(name not in reference for name in names)

@@ -27,7 +27,6 @@ class Borrowing:
         self.options = options
 
     def __call__(self) -> list[Predicate]:
-        """The predicates that remain, in order, with all their arguments."""
         predicates = [self.found[id] for id in sorted(self.found)]
         if not self.options.cut:
             predicates = [p for p in predicates if not self._merged(p)]
@@ -55,7 +54,6 @@ class Borrowing:
         return self.found.get(token.id) if token else None
 
     def _merged(self, predicate: Predicate) -> bool:
-        """Rule l: whether the predicate became part of the one that it completes."""
         top = self.top_of_complements(predicate)
         if predicate.root.deprel != "xcomp" or top is None:
             return False
@@ -66,7 +64,6 @@ class Borrowing:
         return True
 
     def _of_modified_word(self, predicate: Predicate) -> None:
-        """Rules arg_resolve_relcl and pred_resolve_relcl."""
         wanted = self.options.resolve_relcl and self.options.borrow_arg_for_relcl
         head = head_of(self.tree, predicate.root)
         if wanted and head and predicate.root.deprel.startswith("acl"):
@@ -97,7 +94,6 @@ class Borrowing:
         )
 
     def _for_open_complement(self, predicate: Predicate) -> None:
-        """Rules cut_borrow_*: the nearest predicate above with an object, subject or modified."""
         if predicate.root.deprel != "xcomp":
             return
         for above in self._predicates_above(predicate.root):
@@ -121,7 +117,6 @@ class Borrowing:
         return above
 
     def _where_none_is(self, predicate: Predicate) -> None:
-        """Any predicate without a subject has that of the predicate above."""
         above = self.found.get(predicate.root.head)
         label = predicate.root.deprel
         if (
@@ -137,7 +132,6 @@ class Borrowing:
     def _take_subject(
         self, predicate: Predicate, above: Predicate, further: Predicate | None
     ) -> None:
-        """Rule borrow_subj: from the predicate above or, where it has none, from one further up."""
         lender = above.subject or (further and further.subject)
         if lender:
             predicate.arguments.append(lender.lend("borrow_subj"))

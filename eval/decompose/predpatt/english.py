@@ -139,7 +139,6 @@ def _glued(before: Token, after: Token) -> bool:
 
 
 def _in_place(tokens: Sequence[Token], index: int, first: Token | None) -> str:
-    """A word's form: the sentence's first word without its capital, "a" or "an" by what follows."""
     token = tokens[index]
     form = token.form
     if (
@@ -158,7 +157,6 @@ def _in_place(tokens: Sequence[Token], index: int, first: Token | None) -> str:
 
 
 def _with_marks_between(tree: Tree, tokens: Sequence[Token]) -> list[Token]:
-    """With the marks between words that still follow each other, and those that close a pair."""
     found: list[Token] = []
     for before, after in zip(tokens, [*tokens[1:], None], strict=True):
         found.append(before)

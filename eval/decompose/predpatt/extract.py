@@ -55,7 +55,6 @@ def extract(tree: Tree, options: Options = _ALL) -> list[Predicate]:
 
 
 def _expanded(tree: Tree, predicate: Predicate, options: Options) -> list[Predicate]:
-    """One predicate for each choice among the conjuncts of its arguments (rule m)."""
     if not options.resolve_conj or predicate.kind == "amod":
         predicate.arguments = [a for a in predicate.arguments if a.tokens]
         return [predicate] if predicate.arguments else []
@@ -87,7 +86,6 @@ def _expanded(tree: Tree, predicate: Predicate, options: Options) -> list[Predic
 def _conjuncts(
     tree: Tree, predicate: Predicate, argument: Argument, options: Options
 ) -> list[Argument]:
-    """An argument and its conjuncts in order; a clause that completes stays whole."""
     found = [argument]
     if argument.root.deprel not in {"ccomp", "csubj"}:
         for token in tree.children(argument.root.id):
@@ -99,7 +97,6 @@ def _conjuncts(
 
 
 def _finish(tree: Tree, predicate: Predicate, options: Options) -> None:
-    """Order and strip the arguments, and leave out the relative pronoun of one that is there."""
     arguments = sorted(predicate.arguments, key=lambda argument: argument.root.id)
     if "pred_resolve_relcl" in predicate.rules:
         kept = [a for a in arguments if a.phrase not in _RELATIVE_PRONOUNS]
@@ -121,6 +118,5 @@ def _finish(tree: Tree, predicate: Predicate, options: Options) -> None:
 
 
 def _whole(predicate: Predicate) -> bool:
-    """Whether predicate and arguments have words left, and a possession both sides."""
     sides = predicate.kind != "poss" or len(predicate.arguments) == 2
     return bool(predicate.tokens) and all(a.tokens for a in predicate.arguments) and sides

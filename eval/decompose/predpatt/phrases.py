@@ -148,7 +148,6 @@ def _predicate_rule(
     roots: Collection[int],
     options: Options,
 ) -> str:
-    """The rule by which a word below the root is in the predicate's phrase (n1) or not."""
     head = head_of(tree, token)
     top_level = head is not None and (head == predicate.root or head.deprel == "xcomp")
     if token.id in arguments:
@@ -171,7 +170,6 @@ def _argument_rule(
     taken: Collection[int],
     options: Options,
 ) -> str:
-    """The rule by which a word below the root is in the argument's phrase (o1) or not."""
     label = token.deprel
     top_level = token.head == argument.root.id
     if options.big_args:
@@ -192,12 +190,10 @@ def _argument_rule(
 
 
 def _is_modified(argument: Argument, predicate: Predicate) -> bool:
-    """Whether the predicate modifies the argument."""
     return predicate.root.deprel in LIKE_ADJECTIVE and predicate.root.head == argument.root.id
 
 
 def _below(tree: Tree, root: Token, follow: Callable[[Token], bool]) -> Iterator[Token]:
-    """A word and all below it, as long as ``follow`` says so; later words first, as a stack."""
     stack = [root]
     while stack:
         token = stack.pop()

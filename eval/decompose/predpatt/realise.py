@@ -61,7 +61,6 @@ def realise(tree: Tree, predicates: Sequence[Predicate]) -> list[str]:
 
 
 def _possession(tree: Tree, predicate: Predicate, antecedents: dict[int, Argument]) -> list[Token]:
-    """Who, "has", and what."""
     owner, owned = predicate.arguments
     if predicate.root.id not in (owner.root.id, owner.root.head):
         owner, owned = owned, owner
@@ -75,7 +74,6 @@ def _possession(tree: Tree, predicate: Predicate, antecedents: dict[int, Argumen
 
 
 def _attribution(predicate: Predicate) -> list[Token]:
-    """What is modified, "is", and the modifier with its own arguments."""
     arguments = predicate.arguments
     about = next((a for a in arguments if a.root.id == predicate.root.head), arguments[0])
     parts: list[_Part] = [(token.id, [token]) for token in predicate.tokens]
@@ -88,7 +86,6 @@ def _attribution(predicate: Predicate) -> list[Token]:
 
 
 def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
-    """The words in order, with the antecedent where the relative pronoun belongs."""
     antecedent = _antecedent(tree, predicate)
     pronoun = _relative_pronoun(tree, predicate) if antecedent else None
     parts: list[_Part] = []
@@ -119,7 +116,6 @@ def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
 
 
 def _antecedent(tree: Tree, predicate: Predicate) -> Argument | None:
-    """What the predicate's clause modifies, or a conjunct of it."""
     if "pred_resolve_relcl" not in predicate.rules:
         return None
     heads = {a: _first(tree, a.root).id for a in predicate.arguments}
@@ -127,18 +123,15 @@ def _antecedent(tree: Tree, predicate: Predicate) -> Argument | None:
 
 
 def _conditional(tree: Tree, predicate: Predicate) -> bool:
-    """Whether a marker leaves it open that the clause is true."""
     marks = [t for t in tree.children(predicate.root.id) if t.deprel == "mark"]
     return any(mark.form.lower() in {"if", "whether", "unless"} for mark in marks)
 
 
 def _asks(token: Token) -> bool:
-    """Whether an adverb makes a question or a subordinate clause of a statement."""
     return token.deprel in {"advmod", "mark"} and token.form.lower() in _ASKING_ADVERBS
 
 
 def _relative_pronoun(tree: Tree, predicate: Predicate) -> Token | None:
-    """The relative pronoun or adverb between the antecedent and the verb, if there is one."""
     between = tree.tokens[predicate.root.head : predicate.root.id - 1]
     return next(
         (t for t in between if t.form.lower() in _RELATIVE and t.deprel not in {"det", "mark"}),
@@ -149,7 +142,6 @@ def _relative_pronoun(tree: Tree, predicate: Predicate) -> Token | None:
 def _subject(
     tree: Tree, predicate: Predicate, antecedent: Argument | None, pronoun: Token | None
 ) -> Argument | None:
-    """Who does it: the clause's own subject, a borrowed one, or the antecedent."""
     if antecedent and pronoun and pronoun.deprel in SUBJECT:
         return antecedent
     rest = [a for a in predicate.arguments if a is not antecedent]
@@ -165,21 +157,18 @@ def _subject_place(
     antecedent: Argument | None,
     pronoun: Token | None,
 ) -> float:
-    """In front, unless it is the predicate's own."""
     if subject is antecedent:
         return pronoun.id if pronoun else -1
     return -1 if _is_borrowed(tree, predicate, subject) else subject.root.id
 
 
 def _first(tree: Tree, token: Token) -> Token:
-    """The first of the conjuncts that a word is one of."""
     while token.deprel == "conj" and token.head:
         token = tree.tokens[token.head - 1]
     return token
 
 
 def _is_borrowed(tree: Tree, predicate: Predicate, argument: Argument) -> bool:
-    """Whether a subject, or one of its conjuncts, is that of another predicate."""
     if any(rule.startswith(("borrow_subj", "cut_borrow")) for rule in argument.rules):
         return True
     first = _first(tree, argument.root)
@@ -191,7 +180,6 @@ def _is_borrowed(tree: Tree, predicate: Predicate, argument: Argument) -> bool:
 def _gap(
     tree: Tree, predicate: Predicate, antecedent: Argument, pronoun: Token | None
 ) -> list[_Part]:
-    """The antecedent after the verb: as its object, or at the end with its preposition."""
     if pronoun and any(pronoun in a.tokens and len(a.tokens) > 1 for a in predicate.arguments):
         return []  # it goes into that argument: "whose car", "one of which"
     if pronoun and pronoun.deprel not in OBJECT:
@@ -216,7 +204,6 @@ def _argument(
     pronoun: Token | None,
     subject: Argument | None,
 ) -> _Part:
-    """An argument where it stands; a clause that was put in front goes to the end."""
     tokens = _with_antecedent(argument.tokens, antecedent, pronoun)
     root = argument.root
     if "borrow_obj" in argument.rules:
@@ -226,7 +213,6 @@ def _argument(
 
 
 def _with_marks(tree: Tree, argument: Argument, tokens: Sequence[Token]) -> list[Token]:
-    """A clause with the "that" before it, which the extraction leaves out."""
     marks = tree.children(argument.root.id) if argument.clausal else []
     return [*(t for t in marks if t.deprel == "mark" and t.id < tokens[0].id), *tokens]
 
@@ -234,7 +220,6 @@ def _with_marks(tree: Tree, argument: Argument, tokens: Sequence[Token]) -> list
 def _with_antecedent(
     tokens: Sequence[Token], antecedent: Argument | None, pronoun: Token | None
 ) -> list[Token]:
-    """A phrase with the antecedent instead of the relative pronoun in it."""
     if antecedent is None or pronoun not in tokens:
         return list(tokens)
     at = tokens.index(pronoun)
@@ -245,7 +230,6 @@ def _with_antecedent(
 def _made_finite(
     tree: Tree, predicate: Predicate, verbs: list[Token], subject: Argument
 ) -> tuple[list[Token], list[Token]]:
-    """What a participle, an infinitive, a noun or an adjective needs, and the words that remain."""
     root, past = predicate.root, is_past(tree)
     own = [t for t in verbs if t.head == root.id and t.deprel in _HELPING]
     head = head_of(tree, root)
@@ -268,7 +252,6 @@ def _made_finite(
 
 
 def _is_active(tree: Tree, root: Token, subject: Argument) -> bool:
-    """Whether what is tagged as a participle is the past of the active, as taggers confuse them."""
     if root.form.lower().endswith("n") and root.form.lower() != "won":
         return False  # born, known, written: nothing else
     head = head_of(tree, root)
@@ -280,14 +263,12 @@ def _is_active(tree: Tree, root: Token, subject: Argument) -> bool:
 
 
 def _shared_article(tree: Tree, root: Token, head: Token) -> list[Token]:
-    """The "a" of "a painter and poet" for the poet."""
     articles = [t for t in tree.children(head.id) if t.form.lower() in {"a", "an"}]
     bare = not any(t.deprel.split(":")[0] in {"det", "nmod"} for t in tree.children(root.id))
     return [word("a")] if articles and bare and root.upos == "NOUN" else []
 
 
 def _helping(tree: Tree, token: Token | None) -> list[Token]:
-    """The auxiliaries, copula and negation of a predicate or of what it is a conjunct of."""
     while token:
         found = [
             t
@@ -301,7 +282,6 @@ def _helping(tree: Tree, token: Token | None) -> list[Token]:
 
 
 def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
-    """The verb of several subjects, as it is for this one of them."""
     root = subject.root
     several = "m" in subject.rules or any(t.deprel == "conj" for t in tree.children(root.id))
     if not several or _first(tree, root).deprel not in NOMINAL_SUBJECT:
@@ -318,7 +298,6 @@ def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
 
 
 def _joined(parts: Sequence[_Part]) -> list[Token]:
-    """The words by place, each of the sentence's once."""
     found: list[Token] = []
     seen: set[int] = set()
     for _, tokens in sorted(parts, key=lambda part: part[0]):

@@ -79,12 +79,10 @@ def argument_roots(tree: Tree, predicate: Predicate, options: Options) -> list[A
 
 
 def _modifies(token: Token, head: Token) -> bool:
-    """Rule e."""
     return token.deprel == "amod" and token.upos == "ADJ" and head.upos != "ADJ"
 
 
 def _governs(tree: Tree, head: Token, token: Token) -> bool:
-    """Rule c: whether a word shows its head to be a predicate."""
     label = token.deprel
     if not (
         label in SUBJECT | OBJECT | {"ccomp", "xcomp", "advcl"}
@@ -100,12 +98,10 @@ def _governs(tree: Tree, head: Token, token: Token) -> bool:
 
 
 def _hides_arguments(tree: Tree, token: Token) -> bool:
-    """Whether a word that has neither subject nor object is a modifier, a conjunct or unknown."""
     return token.deprel in ARGUMENTS_HIDDEN and not any(
         child.deprel in SUBJECT | OBJECT for child in tree.children(token.id)
     )
 
 
 def _conjoined(root: Token, token: Token) -> bool:
-    """Rule f: a conjunct of a verb is a predicate if it is a verb, too."""
     return token.upos != "PUNCT" and (root.upos != "VERB" or token.upos == "VERB")

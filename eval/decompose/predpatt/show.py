@@ -44,7 +44,6 @@ def _worded(predicate: Predicate, names: dict[Argument, str]) -> str:
 
 
 def _mixed(predicate: Predicate, rest: Sequence[Argument], names: dict[Argument, str]) -> list[str]:
-    """The words of the predicate and the names of arguments, by place; a word goes first."""
     root = predicate.root
     parts: list[tuple[int, Token | Argument]] = [(token.id, token) for token in predicate.tokens]
     parts += [(argument.root.id, argument) for argument in rest]
@@ -58,7 +57,6 @@ def _mixed(predicate: Predicate, rest: Sequence[Argument], names: dict[Argument,
 
 
 def _names(arguments: Sequence[Argument]) -> dict[Argument, str]:
-    """``?a`` to ``?z``, then ``?a1``."""
     size = len(_LETTERS)
     return {
         argument: f"?{_LETTERS[index % size]}{index // size or ''}"

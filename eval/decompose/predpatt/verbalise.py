@@ -65,7 +65,6 @@ WAYS = {"one_by_one": one_by_one, "together": together}
 
 
 def _each_once(said: Sequence[str | Failed]) -> list[str | Failed]:
-    """Statements without repetitions; every failure stays, to be counted."""
     seen: set[str] = set()
     found: list[str | Failed] = []
     for one in said:
@@ -77,7 +76,6 @@ def _each_once(said: Sequence[str | Failed]) -> list[str | Failed]:
 
 
 def _no_more_than(count: int, own: list[str] | Failed) -> list[str] | Failed:
-    """What a model wrote for ``count`` predicates; more than one for each is its own invention."""
     if isinstance(own, Failed) or len(own) <= count:
         return own
     return Failed(f"{len(own)} sentences for {count} predicates")

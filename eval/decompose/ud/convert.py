@@ -99,18 +99,15 @@ class _Sentence:
         return self.words[id - 1]
 
     def kids(self, id: int, *deps: str) -> list[_Word]:
-        """The words below ``id``, with one of the labels if any are given."""
         return [w for w in self.words if w.head == id and (not deps or w.dep in deps)]
 
     def lift(self, low: _Word, high: _Word, dep: str, below: str) -> None:
-        """Put ``low`` in its head's place, labelled ``dep``; ``high`` hangs there as ``below``."""
         for kid in self.kids(high.id):
             kid.head = low.id
         low.head, low.dep = high.head, dep
         high.head, high.dep = low.id, below
 
     def deepest_first(self) -> list[_Word]:
-        """All words, each before its head."""
         depth: dict[int, int] = {}
         level = {0}
         while level := {word.id for word in self.words if word.head in level}:
@@ -118,7 +115,6 @@ class _Sentence:
         return sorted(self.words, key=lambda word: (-depth[word.id], word.id))
 
     def below(self, id: int) -> set[int]:
-        """The ids of the subtree of ``id``."""
         found, stack = {id}, [id]
         while stack:
             more = [w.id for w in self.kids(stack.pop())]
@@ -164,14 +160,12 @@ def convert(tokens: Sequence[Token], text: str) -> Tree:
 
 
 def _one_root(sentence: _Sentence) -> None:
-    """Further roots, where the parser saw more than one sentence, are parataxis."""
     first, *others = sentence.kids(0)
     for word in others:
         word.head, word.dep = first.id, "parataxis"
 
 
 def _run_ons(sentence: _Sentence) -> None:
-    """A clause before its head, be it a quote or a run-on, is the head: parataxis(x, said)."""
     for word in sentence.words:
         if word.dep != "ccomp" or word.id > word.head or sentence.kids(word.id, "mark", "complm"):
             continue
@@ -185,7 +179,6 @@ def _run_ons(sentence: _Sentence) -> None:
 
 
 def _money(sentence: _Sentence) -> None:
-    """The sign of a currency is the head of its amount."""
     for word in sentence.words:
         head = sentence[word.head] if word.head else word
         if word.token.xpos == "$" and head is not word and head.upos == "NUM":
@@ -196,7 +189,6 @@ def _money(sentence: _Sentence) -> None:
 
 
 def _prepositions(sentence: _Sentence) -> None:
-    """prep(h, p), pobj(p, o) becomes nmod or obl(h, o), case(o, p); with a clause, mark(o, p)."""
     for word in sentence.deepest_first():
         inside = sentence.kids(word.id, "pobj", "pcomp")
         if not inside:
@@ -216,7 +208,6 @@ def _prepositions(sentence: _Sentence) -> None:
 
 
 def _oblique(sentence: _Sentence, word: _Word, clause: bool) -> str:
-    """The label of a prepositional phrase, from that of its preposition."""
     if word.dep == "agent" and not clause:
         return "obl:agent"
     if word.dep in ("conj", "ROOT", "ccomp", "pcomp", "appos", "parataxis", "relcl", "acl"):
@@ -233,7 +224,6 @@ def _oblique(sentence: _Sentence, word: _Word, clause: bool) -> str:
 
 
 def _small_clauses(sentence: _Sentence) -> None:
-    """made [him a hero], saw [him leave], wanted [her to go]: the subject is the verb's object."""
     for word in sentence.words:
         subjects = sentence.kids(word.id, "nsubj")
         if word.dep != "ccomp" or not subjects or subjects[0].id < word.head:
@@ -247,7 +237,6 @@ def _small_clauses(sentence: _Sentence) -> None:
 
 
 def _copulas(sentence: _Sentence) -> None:
-    """attr or acomp(be, x) becomes the head of the clause and cop(x, be)."""
     for word in sentence.deepest_first():
         if word.token.lemma != "be" or word.dep in ("aux", "auxpass", "cop"):
             continue
@@ -261,7 +250,6 @@ def _copulas(sentence: _Sentence) -> None:
 
 
 def _predicate(sentence: _Sentence, be: _Word) -> _Word | None:
-    """What is said to be: a nominal or adjective, else a place in which the subject is."""
     for dep in ("attr", "acomp"):
         found = sentence.kids(be.id, dep)
         if found:
@@ -275,7 +263,6 @@ def _predicate(sentence: _Sentence, be: _Word) -> _Word | None:
 
 
 def _expletives(sentence: _Sentence) -> None:
-    """it is clear [that ...]: the clause is the subject, the pronoun its place-holder."""
     for cop in [word for word in sentence.words if word.dep == "cop"]:
         clauses = [k for k in sentence.kids(cop.head, "ccomp", "xcomp") if k.id > cop.head]
         for kid in sentence.kids(cop.head, "nsubj"):
@@ -284,7 +271,6 @@ def _expletives(sentence: _Sentence) -> None:
 
 
 def _coordination(sentence: _Sentence) -> None:
-    """All conjuncts hang on the first; the conjunction and the comma on the one that follows."""
     conjuncts = [word for word in sentence.words if word.dep == "conj"]
     for word in sentence.words:
         after = [c for c in conjuncts if c.head == word.head and c.id > word.id]
@@ -301,7 +287,6 @@ def _coordination(sentence: _Sentence) -> None:
 
 
 def _relation(sentence: _Sentence, word: _Word) -> str:
-    """The label of Universal Dependencies for a word whose place is right."""
     head = sentence[word.head] if word.head else None
     tag = word.token.xpos
     if head is None:
@@ -327,7 +312,6 @@ def _relation(sentence: _Sentence, word: _Word) -> str:
 
 
 def _names(sentence: _Sentence) -> None:
-    """The first word of a person's name, or the title before it, is the head; flat the others."""
     for last in sentence.words:
         span = [last]
         while "Entity=I-PERSON" in span[0].token.misc and span[0].id > 1:
@@ -357,7 +341,6 @@ def _names(sentence: _Sentence) -> None:
 
 
 def _fixed(sentence: _Sentence) -> None:
-    """Words of a fixed expression hang on its first."""
     forms = [word.form for word in sentence.words]
     for phrase, label in FIXED.items():
         for start in range(len(forms) - len(phrase) + 1):
@@ -375,7 +358,6 @@ def _fixed(sentence: _Sentence) -> None:
 
 
 def _punctuation(sentence: _Sentence) -> None:
-    """A comma hangs on the phrase that it sets off, the last mark on the root."""
     for word in sentence.words:
         if word.dep != "punct" or word.form not in _SEPARATORS:
             continue

@@ -221,7 +221,6 @@ def _plain(text: str) -> str:
 
 
 def _installed(name: str, install: str) -> None:
-    """Told when a parser is made, before other decomposers have worked for minutes."""
     if find_spec(name) is None:
         raise UserError(f"{name}: not installed; {install}, or choose another parser")
 
@@ -238,7 +237,6 @@ def _whole(tree: Tree) -> Tree | None:
 
 
 def _single(rows: Sequence[str] | Iterator[str]) -> Tree | None:
-    """The one tree of a parser's answer."""
     try:
         trees = list(read_conllu(rows))
     except BadInput:
@@ -247,7 +245,6 @@ def _single(rows: Sequence[str] | Iterator[str]) -> Tree | None:
 
 
 def _labelled(doc: Any) -> list[Token]:
-    """spaCy's parse with its own labels, as :func:`convert` takes it."""
     return [
         Token(
             id=token.i + 1,

@@ -107,7 +107,6 @@ def read_conllu(source: str | Path | Iterable[str]) -> Iterator[Tree]:
         source: a path, or lines.
 
     Raises:
-        UserError: no such file.
         BadInput: a tree that is not well formed or not Universal Dependencies, as
             ``file:line: field: what is wrong``.
     """
@@ -145,7 +144,6 @@ def written(tokens: Sequence[Token]) -> str:
 
 
 def _version(label: str) -> int | None:
-    """The only version of Universal Dependencies with that label; 0: both; ``None``: neither."""
     base = label.split(":")[0]
     if not _LABEL.fullmatch(label):
         return None
@@ -157,7 +155,6 @@ def _version(label: str) -> int | None:
 
 
 def _faults(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
-    """(index of the token, field, what is wrong) of everything that is no UD tree."""
     found: list[tuple[int, str, str]] = []
     odd = [index for index, token in enumerate(tokens) if token.id != index + 1]
     if odd:  # the numbers behind it are wrong with it
@@ -221,7 +218,6 @@ def _trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
 
 
 def _tree(block: Sequence[tuple[int, str]], name: str) -> Iterator[Tree]:
-    """The tree of one block of lines; none where the block is only comments."""
     text = None
     words: list[tuple[int, Token]] = []
     ranges: list[tuple[int, int, str, str]] = []
@@ -257,7 +253,6 @@ def _token(cells: Sequence[str], where: str) -> Token:
 
 
 def _number(parse: Callable[[str], Any], column: str, cell: str, where: str) -> Any:
-    """A column's number; of ids also ranges (1, "-", 2) and empty nodes (1, ".", 1)."""
     with suppress(ParseException):
         if (value := parse(cell)) is not None:
             return value
@@ -265,7 +260,6 @@ def _number(parse: Callable[[str], Any], column: str, cell: str, where: str) -> 
 
 
 def _spaced(tokens: Sequence[Token], ranges: Sequence[tuple[int, int, str, str]]) -> list[Token]:
-    """Give the words of each range its spacing, where they spell it."""
     spaced = list(tokens)
     for first, last, form, misc in ranges:
         inside = spaced[first - 1 : last]
@@ -281,7 +275,6 @@ def _spaced(tokens: Sequence[Token], ranges: Sequence[tuple[int, int, str, str]]
 
 
 def _surface(tokens: Sequence[Token], ranges: Sequence[tuple[int, int, str, str]]) -> str:
-    """The text of a block that does not say its own."""
     starts = {first: (last, form, misc) for first, last, form, misc in ranges}
     parts: list[str] = []
     end = 0

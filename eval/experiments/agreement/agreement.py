@@ -80,9 +80,6 @@ class Agreement(Experiment):
         units: at most this many units (articles, questions, topics) of a set, drawn at random; 0
             for all.
         seed: of the draws, the halves and the bootstrap.
-
-    Raises:
-        UserError: no set, or an assessor with the name of a control.
     """
 
     name = "agreement"
@@ -144,7 +141,6 @@ class Agreement(Experiment):
         return Plan([*told, *plan.told[:-1]], judged, documents=todo)
 
     def _read(self, left_out: Counter) -> list[LabelledSet]:
-        """All sets: what is wrong with the last one is said before the first one is judged."""
         found = []
         for name, files in self.sets.items():
             paths = [files] if isinstance(files, str) else files
@@ -168,7 +164,6 @@ class Agreement(Experiment):
         return rows_of(one.name, documents, [row.verdicts for row in judged])
 
     def _with_evidence(self, documents: Sequence[Document]) -> list[Document]:
-        """The documents with passages that were found for their claims."""
         claims, passages = stages.retrieved(self.retrieve, documents, _bare(documents))
         return [
             document.model_copy(update={"claims": own, "passages": found})
@@ -187,7 +182,6 @@ class Agreement(Experiment):
 
 
 def _bare(documents: Sequence[Document]) -> list[list[Claim]]:
-    """The claims that a retriever is asked about: none of their contexts counts."""
     claims = Given()(documents)
     return [[claim.model_copy(update={"contexts": None}) for claim in own] for own in claims]
 
@@ -239,10 +233,5 @@ def rows_of(
 
 
 def _check_sources(one: LabelledSet) -> None:
-    """A source must not be called as the whole set or the mean over sources is.
-
-    Raises:
-        UserError: one is.
-    """
     for name in sorted({document.group for document in one.documents} & {ALL, MACRO}):
         raise UserError(f"{one.name}: no source can be called {name!r}; rename it")

@@ -260,7 +260,6 @@ def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, floa
 
 
 def _at_equal_overlap(table: Table, judge: Judge, rows: np.ndarray) -> float:
-    """The AUROC of claims whose evidence has about the same share of their words."""
     own = rows[table.tenth[rows] >= 0]
     return auroc_within(judge.score[own], table.supported[own] == 1, table.tenth[own])
 
@@ -268,7 +267,6 @@ def _at_equal_overlap(table: Table, judge: Judge, rows: np.ndarray) -> float:
 def _beyond(
     table: Table, judge: Judge, overlap: Judge, rows: np.ndarray, against: str | None
 ) -> Iterator[tuple]:
-    """An assessor minus word overlap, on the rows that both judged."""
     if against is None:
         return
     both = ~np.isnan(judge.score) & ~np.isnan(overlap.score) & ~np.isnan(table.supported)
@@ -287,7 +285,6 @@ def _beyond(
 
 
 def _finer(table: Table, judge: Judge, rows: np.ndarray) -> Iterator[tuple]:
-    """By the set's own words for its labels, and against the votes of people."""
     judged = rows[~np.isnan(judge.said[rows])]
     for word in sorted(set(table.finer)):
         own = judged[table.finer[judged] == word]
@@ -331,7 +328,6 @@ def _but_one(
 
 
 def _macro(values: Mapping[Value, float], sources: Sequence[str]) -> dict[Value, float]:
-    """Means over the sources that have a value, as LLM-AggreFact's table has them."""
     found: dict[Value, list[float]] = {}
     for name, value in values.items():
         if name.group in sources and not math.isnan(value):

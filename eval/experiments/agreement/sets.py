@@ -64,9 +64,6 @@ def read_sets(
         files: in one or several of the formats; RAGTruth's responses and their sources are two.
         levels: those that are wanted.
         left_out: counts what is not judged, by the reason.
-
-    Raises:
-        UserError: no file, one that cannot be read, or no claim with a label.
     """
     if not files:
         raise UserError(f"sets: {name}: no file; give one, or leave the set out")
@@ -93,11 +90,6 @@ def read_sets(
 
 
 def _read(file: str) -> list[Document]:
-    """The documents of a file.
-
-    Raises:
-        UserError: the first row that cannot be read, and what could be.
-    """
     try:
         return read_records(file, Document)
     except BadInput as error:
@@ -132,11 +124,6 @@ def _labelled(document: Document) -> bool:
 
 
 def _joined(documents: Sequence[Document]) -> list[Document]:
-    """The texts, each with the source that another file has for it.
-
-    Raises:
-        UserError: a text whose source is in no file.
-    """
     sources = {d.source_id: d for d in documents if _source(d) and d.claims is None}
     found = []
     for document in documents:
@@ -160,7 +147,6 @@ def _source(document: Document) -> bool:
 
 
 def _by_claim(name: str, documents: Sequence[Document], left_out: Counter) -> list[Document]:
-    """Each text with those of its claims that people decided, or disagreed on."""
     found = []
     for document in documents:
         kept = []
@@ -177,7 +163,6 @@ def _by_claim(name: str, documents: Sequence[Document], left_out: Counter) -> li
 
 
 def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
-    """Each claim with each of its passages that has a label of its own."""
     for document in documents:
         known = {passage.id: passage for passage in document.passages or []}
         for claim in document.claims or []:
@@ -194,7 +179,6 @@ def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
 
 
 def _by_relevance(by_passage: Sequence[Document]) -> Iterator[Document]:
-    """Each claim with each of its passages; nothing of a set that calls none irrelevant."""
     if not any(finer_of(claim) == "irrelevant" for one in by_passage for claim in one.claims):
         return
     for document in by_passage:
@@ -207,7 +191,6 @@ def _by_relevance(by_passage: Sequence[Document]) -> Iterator[Document]:
 
 
 def _by_checkworthiness(documents: Sequence[Document]) -> Iterator[Document]:
-    """Each text with the claims of which people said whether they are facts to be checked."""
     for document in documents:
         kept = []
         for claim in document.claims or []:
@@ -220,14 +203,12 @@ def _by_checkworthiness(documents: Sequence[Document]) -> Iterator[Document]:
 
 
 def _votes(votes: Sequence[str | None] | None) -> dict:
-    """How many people voted, and the share who called the passage support; of nobody neither."""
     given = [meant_by(vote, "votes")[0] for vote in votes or [] if vote]
     share = given.count("S") / len(given) if given else None
     return {"share": share, "people": len(given) or None}
 
 
 def _by_citation(files: Sequence[str], documents: Sequence[Document]) -> Iterator[Document]:
-    """Each sentence with the passage that it cites."""
     if not any(getattr(document, "citations", None) for document in documents):
         return
     for pair in (pair for file in files for pair in read_records(file, RelationPair)):
@@ -243,7 +224,6 @@ def _by_citation(files: Sequence[str], documents: Sequence[Document]) -> Iterato
 
 
 def _numbered(documents: Sequence[Document]) -> list[Document]:
-    """With ids that are unique in the set, whatever its files call them."""
     return [
         document.model_copy(update={"id": f"{place} {document.id}".strip()})
         for place, document in enumerate(documents)

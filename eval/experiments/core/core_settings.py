@@ -94,9 +94,6 @@ class CoreSettings(Experiment):
         per_topic: at most this many texts of a kind a topic, drawn at random; 0 for all.
         domain: named in the results.
         seed: of draws, halves and bootstrap.
-
-    Raises:
-        UserError: less than two kinds, no honest one, a value out of range, or an empty list.
     """
 
     name = "core_settings"
@@ -184,7 +181,6 @@ class CoreSettings(Experiment):
         )
 
     def _cores(self, entailment, unli, cap, relevance) -> list[Core]:
-        """A Core a setting, all of the same models."""
         return [
             Core(
                 entailment,
@@ -199,7 +195,6 @@ class CoreSettings(Experiment):
         ]
 
     def _select(self, texts: Sequence[Text]) -> list[Selected]:
-        """Select from the texts of a chunk; their models are asked for each pair once."""
         entailment, unli = Remembered(self.entailment), Remembered(self.unli)
         cap = None if self.cap is None else Remembered(self.cap)
         relevance = None if self.relevance is None else _RememberedRelevance(self.relevance)
@@ -227,7 +222,6 @@ class CoreSettings(Experiment):
         ]
 
     def _texts(self, kind: str, left_out: Counter[str]) -> Iterator[Text]:
-        """The texts of a kind that have claims, at most so many topics and texts of each."""
         source = self.texts[kind]
         draw = random.Random(f"{self.seed}:{kind}")
         every = [
@@ -273,11 +267,7 @@ def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None
 
 
 def halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
-    """Topic to its half, as results name it.
-
-    Raises:
-        UserError: a kind has no topic in one of the halves.
-    """
+    """Topic to its half, as results name it."""
     named = {"tuning": TUNING, "test": HELD_BACK}
     half = {text.document.topic: named[half_of(text.document.topic, seed)] for text in texts}
     for kind in {text.kind: None for text in texts}:
@@ -339,7 +329,6 @@ def _values(
     rows: Sequence[tuple[Text, Selected]],
     half: str,
 ) -> Iterator[dict]:
-    """The results' fields; a metric of which nothing is known has no row."""
     for (metric, kind, number), value in found.items():
         if value["value"] is None:
             continue

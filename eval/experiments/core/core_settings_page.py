@@ -90,7 +90,6 @@ def _counted(row: Result | None) -> Cell:
 
 
 def _chosen_table(file: ResultFile) -> TextTable:
-    """Rows are kinds and the margin; columns the metrics on both halves."""
     settings, chosen = _settings(file)
     found = by(file.results, *_FIELDS)
     columns = [
@@ -136,7 +135,6 @@ def _chosen_table(file: ResultFile) -> TextTable:
 
 
 def _grid_table(file: ResultFile) -> TextTable:
-    """A row a setting, the largest margin on the tuning half first."""
     settings, _ = _settings(file)
     found = by(file.results, *_FIELDS)
     metric, honest = file.provenance["choose_by"], file.provenance["honest"]

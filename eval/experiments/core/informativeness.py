@@ -65,9 +65,6 @@ class Informativeness(Experiment):
         per_topic: at most this many claims of a class a topic, drawn at random; 0 for all.
         domain: named in the results.
         seed: of the draw and of the bootstrap.
-
-    Raises:
-        UserError: fewer than two classes, a class without a claim, or a negative ``per_topic``.
     """
 
     name = "informativeness"
@@ -126,7 +123,6 @@ class Informativeness(Experiment):
         ]
 
     def _rows(self, name: str) -> list[tuple[str, str, str]]:
-        """Class, topic and text of every claim of a class, each text of a topic once."""
         found: dict[str, dict[str, None]] = {}
         source = self.claims[name]
         for document in read_records(source.file, Document):
@@ -151,12 +147,10 @@ def _values(found: dict, **shared: str) -> Iterator[dict]:
 
 
 def _relevant(claims: Sequence[Claim]) -> list[str]:
-    """The texts of claims, without what failed to become one or annotators called irrelevant."""
     return [claim.text for claim in claims if claim.label != "IR" and claim.failed is None]
 
 
 def _by_topic(rows: Sequence[tuple[str, str, str]]) -> list[Topic]:
-    """The rows by their topics, in the order in which those come."""
     places: dict[str, list[int]] = {}
     for place, (_, topic, _) in enumerate(rows):
         places.setdefault(topic, []).append(place)
@@ -236,7 +230,6 @@ def measures_of(
     having = {name: {t for c, t, _ in rows if c == name} for name in classes}
 
     def entered(metric: str, name: str) -> int:
-        """Topics of which something enters; pairs are of one topic, which has both classes."""
         own = [having[one] for one in compared[name]]
         return len(set.intersection(*own) if metric == "in_order" else set.union(*own))
 

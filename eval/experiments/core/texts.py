@@ -33,9 +33,6 @@ def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
         path: documents, or ``scored.jsonl`` of a run.
         kind: goes into the texts' ids.
         assessor: whose verdicts of a run are taken; ``None`` where it has one.
-
-    Raises:
-        UserError: the file cannot be read, or a run does not have that one assessor.
     """
     _, first = next(iter_rows(path), (0, {}))
     if {"document", "claims", "verdicts"} <= first.keys():
@@ -61,7 +58,6 @@ def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
 def _judged(
     scored: Scored, path: str, assessor: str | None
 ) -> tuple[Document, list[Claim], list[Verdict]]:
-    """A document of a run, its claims, and the verdicts of one assessor on them."""
     whose: dict[str, list[Verdict]] = {}
     for verdict in scored.verdicts:
         whose.setdefault(named(verdict.assessor, verdict.name), []).append(verdict)

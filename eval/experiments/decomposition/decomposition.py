@@ -109,9 +109,6 @@ class Decomposition(Experiment):
             too.
         reported: metric (``factscore``, ``subclaims``, …) to generator to its value in another
             setup; the run's own values are correlated with them over the generators.
-
-    Raises:
-        UserError: no decomposer or judge, a negative number of topics, a negative ``gamma``.
     """
 
     name = "decomposition"
@@ -195,7 +192,6 @@ class Decomposition(Experiment):
         return Found(found, files, {"left_out": left_out})
 
     def _read(self) -> tuple[list[Document], dict[str, int]]:
-        """The passages that enter, and how many of the others there are, by the reason."""
         found = by_generator(self.documents, _read_file)
         for name in sorted({document.generator for document in found} & {MACRO, ALL}):
             raise UserError(f"documents: no generator can be called {name!r}; give another name")
@@ -264,7 +260,6 @@ class Decomposition(Experiment):
     def _as_written(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[dict[str, list[Verdict]]]:
-        """Of each sentence in another form the judges' verdicts by the sentence as it stood."""
         found: list[dict[str, list[Verdict]]] = [{} for _ in documents]
         places = [place for place, one in enumerate(documents) if hasattr(one, "as_written")]
         own = [documents[place] for place in places]
@@ -278,7 +273,6 @@ class Decomposition(Experiment):
         return found
 
     def _side_by_side(self, run: Run) -> list[dict]:
-        """Every decomposer's subclaims of every given sentence, with the judges' decisions."""
         documents = read_records(self.sentences, Document) if self.sentences else []
         rows = []
         for name, decomposer in self.decomposers.items():
@@ -292,7 +286,6 @@ class Decomposition(Experiment):
 
 
 def _read_file(path: str, name: str | None) -> Iterator[Document]:
-    """The passages of a file, their ids ``generator/id``."""
     for record in read_records(path, Document):
         generator = name or record.generator or "given"
         own = {"id": f"{generator}/{record.id}", "generator": generator}
@@ -335,7 +328,6 @@ def _filtered(
 
 
 def _passages(judged: Sequence[Judged]) -> Passages:
-    """What the values are taken from, one entry a passage."""
     return Passages(
         topics=[one.scored.document.topic for one in judged],
         generators=[one.scored.document.generator or "given" for one in judged],
@@ -357,7 +349,6 @@ def _passages(judged: Sequence[Judged]) -> Passages:
 
 
 def _row(decomposer: str, one: Judged) -> dict:
-    """A passage's subclaims as the tables and figures show them."""
     document = one.scored.document
     support = {
         verdict.claim: {name: own[place].label for name, own in one.support.items()}

@@ -204,7 +204,6 @@ def grids_of(results: Sequence[Result]) -> list[Grid]:
 
 
 def _of(row: Result) -> str:
-    """Whose judgements a quantity is of."""
     whose = row.assessor if row.against is None else f"{row.assessor}~{row.against}"
     whose = ":".join(filter(None, (row.variant, whose)))
     parts = [*filter(None, [whose]), *(["with Core"] if row.selection == "core" else [])]
@@ -232,7 +231,6 @@ def rankings(grids: Sequence[Grid]) -> list[TextTable]:
 
 
 def _within(title: str) -> str:
-    """A title inside a sentence; a name such as FActScore keeps its capitals."""
     return title if title[1].isupper() else f"{title[0].lower()}{title[1:]}"
 
 
@@ -269,7 +267,6 @@ def side_by_side(
 
 
 def _distributions(passages: Sequence[PassageRow]) -> dict[str, Drawing]:
-    """Subclaims of each sentence that has some, and of each passage: a line a decomposer."""
     sentences: dict[str, list[int]] = {}
     wholes: dict[str, list[int]] = {}
     for row in passages:
@@ -301,7 +298,6 @@ def distributions(counts: Mapping[str, Sequence[int]], label: str) -> str:
 
 
 def _scatters(grids: Sequence[Grid]) -> dict[str, Drawing]:
-    """DecompScore against factual precision, a point a decomposer, means over generators."""
     found = {}
     for precision in (g for g in grids if g.metric in _PRECISIONS):
         for score in (g for g in grids if g.metric == "decomp_score"):
@@ -376,7 +372,6 @@ class DecompositionPage(Page):
 
 
 def _named(grids: Sequence[Grid]) -> dict[str, Grid]:
-    """The tables that are drawn, by the names of their files."""
     drawn = [grid for grid in grids if MACRO in grid.columns]
     return {
         f"{number:02}_{grid.metric}" + ("_core" if grid.selection == "core" else ""): grid

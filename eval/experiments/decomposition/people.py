@@ -49,7 +49,6 @@ def alone(documents: Sequence[Document]) -> Iterator[Document]:
 
 
 def _rows(document: Document, field: str) -> list[dict] | None:
-    """The objects that a document has there; others may call something else so."""
     found = getattr(document, field, None)
     there = isinstance(found, list) and all(isinstance(one, dict) for one in found)
     return found if there else None

@@ -126,7 +126,6 @@ def columns_of(own: Passages) -> dict[Quantity, Column]:
 
 
 def _changed(forms: Sequence[Sequence[int]], written: Sequence[Sequence[int]]) -> Column:
-    """Decisions that are others by the sentence as it stood, of those that were made by both."""
     every = zip(forms, written, strict=True)
     pairs = [list(zip(a, b, strict=True)) if b else [] for a, b in every]
     both = [[(a, b) for a, b in own if FAILED not in (a, b)] for own in pairs]
@@ -137,7 +136,6 @@ def _changed(forms: Sequence[Sequence[int]], written: Sequence[Sequence[int]]) -
 
 
 def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, ...]:
-    """DecompScore, coherence over all subclaims, and the mean of the passages' coherence."""
     counts = [
         tally([*one, *[FAILED] * number]) for one, number in zip(decisions, lost, strict=True)
     ]
@@ -266,9 +264,6 @@ def check_reported(
         reported: metric to generator to its value in another setup.
         known: the metrics that the run will have.
         names: its generators.
-
-    Raises:
-        UserError: a metric is none of the run's, or fewer than three generators have both.
     """
     for metric, theirs in reported.items():
         if metric not in known:
@@ -309,7 +304,6 @@ def _agreement(decomposer: str, parts: Sequence[Passages], seed: int) -> list[di
 def _compare(
     pair: tuple[str, str], parts: Sequence[Passages], seed: int
 ) -> tuple[dict, dict[str, int]]:
-    """The measures of two judges; topics that entered, and claims on which a judge failed."""
     # Shapes: counts (parts, passages, 4) of (a, b) in 00, 01, 10, 11; supported (parts, passages).
     both = [[list(zip(*d, strict=True)) for d in _paired(part, pair)] for part in parts]
     cells = [(a, b) for a in (0, 1) for b in (0, 1)]

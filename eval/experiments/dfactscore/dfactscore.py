@@ -67,9 +67,6 @@ class DFActScore(Experiment):
         names: at most this many names (topics), drawn at random; 0 for all.
         domain: named in the results.
         seed: of the draw and of the bootstrap.
-
-    Raises:
-        UserError: no document, a negative number of names, or a stage without those it needs.
     """
 
     name = "dfactscore"
@@ -140,11 +137,6 @@ class DFActScore(Experiment):
         )
 
     def _judgements(self, every: Sequence[Document], drawn: Sequence[Document]) -> list[JudgedText]:
-        """What people said of the drawn texts.
-
-        Raises:
-            UserError: a text that is in none of the documents, or that stands there twice.
-        """
         known = {document.id for document in every}
         wanted = {document.id for document in drawn}
         found: dict[str, JudgedText] = {}

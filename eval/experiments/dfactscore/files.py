@@ -36,7 +36,6 @@ def read_texts(documents: Files) -> list[Document]:
     texts: what they say of an id is put together.
 
     Raises:
-        UserError: an id that occurs twice, or a generator that cannot be called so.
         BadInput: verdicts or citations of a file that are not as AmbigBio's.
     """
     named = documents.items() if isinstance(documents, Mapping) else [(None, p) for p in documents]

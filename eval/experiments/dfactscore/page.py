@@ -130,7 +130,6 @@ def _by_source(
     note: str,
     figures: Sequence[str] = (),
 ) -> TextTable:
-    """A row a generator and source."""
     heads, rows = pivot(results, ["generator", "kind"], ["metric", "variant", "against"], columns)
     order = list(dict.fromkeys(place[0] for place, _ in rows))
     rows.sort(key=lambda row: order.index(row[0][0]))  # stable: sources as the run has them

@@ -140,7 +140,6 @@ def values_of(texts: Sequence[JudgedText], views: Views | None, seed: int) -> li
 
 
 def _parts(texts: Sequence[JudgedText]) -> Iterator[tuple[str, list[JudgedText]]]:
-    """The texts of each generator; all together where there are several."""
     parts = by_generator(texts)
     yield from parts.items()
     if len(parts) > 1:
@@ -173,7 +172,6 @@ def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
 
 
 def _topics(topics: Sequence[str], there: np.ndarray) -> int:
-    """How many topics enter."""
     return len({topic for topic, own in zip(topics, there, strict=True) if own})
 
 
@@ -303,7 +301,6 @@ class _Table:
 
 
 def _of(correlation: str, measure: Measure) -> Measure:
-    """The measure that a correlation of another one is."""
     return measure._replace(metric=f"{correlation}_of_{measure.metric}")
 
 
@@ -390,6 +387,5 @@ def _view_columns(texts: Sequence[JudgedText], views: Views) -> dict[str, np.nda
 
 
 def _both_known(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The values of the texts that have both."""
     there = ~np.isnan(left) & ~np.isnan(right)
     return left[there], right[there]

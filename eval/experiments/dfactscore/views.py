@@ -17,7 +17,6 @@ class Views:
             whose ``candidates`` have both. In the former case a column ``name`` says who shares it.
 
     Raises:
-        UserError: no such file, or not a single page with views.
         BadInput: a row that has neither, or views that are no number.
     """
 

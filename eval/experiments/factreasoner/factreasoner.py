@@ -64,9 +64,6 @@ class FactReasoner(Experiment):
             every assessor is tested against every other.
         k: K of recall@K and F1@K; by default each set's median number of claims.
         seed: of the bootstrap.
-
-    Raises:
-        UserError: no set or assessor, a challenger that is none, or ``k`` below 1.
     """
 
     name = "factreasoner"
@@ -133,7 +130,6 @@ class FactReasoner(Experiment):
         return Found(values, {"scored.jsonl": rows}, {"k": ks})
 
     def _score(self, group: str, documents: Sequence[Document]) -> list[Scored]:
-        """The documents by a source of evidence."""
         verify = [Named(name, own, self.no_evidence) for _, name, own in self._variants()]
         retrieve = self.retrieve.get(group)
         pipeline = Pipeline(self.decompose, verify, retrieve, revise=self.revise, gamma=0)
@@ -155,6 +151,5 @@ class FactReasoner(Experiment):
 
 
 def _generator(documents: Sequence[Document]) -> str:
-    """Who wrote the texts, if they all have one writer."""
     found = Counter(document.generator or "given" for document in documents)
     return next(iter(found)) if len(found) == 1 else "several"

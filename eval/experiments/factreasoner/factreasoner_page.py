@@ -90,7 +90,6 @@ def tables_of(file: ResultFile) -> list[TextTable]:
 def _table(
     title: str, note: str, names: Mapping[str, str], own: Mapping[tuple, Result]
 ) -> TextTable:
-    """Assessors in rows, those metrics in columns that any of them has."""
     means = {key[:2]: row for key, row in own.items() if key[2:] == (None, None)}
     columns = [metric for metric in names if any(metric == name for name, _ in means)]
     rows = []
@@ -107,7 +106,6 @@ def _table(
 
 
 def _cell(metric: str, row: Result | None, spread: Result | None, most: int) -> Cell:
-    """A value with its spread, and its number of documents where that is not the row's."""
     if row is None:
         return Cell("–")
     unit = "tenth" if metric in _COUNTS else "score"
@@ -134,11 +132,7 @@ def _p(row: Result | None) -> str:
 
 
 def read_picture(path: Path, document: str | None) -> tuple[str, Picture] | None:
-    """The topic and the graph of one document: the named one, or the first that has a graph.
-
-    Raises:
-        UserError: no graph of the document that was asked for, or a line that is no document.
-    """
+    """The topic and the graph of one document: the named one, or the first that has a graph."""
     if path.is_file() and path.stat().st_size:
         for line, row in iter_rows(path):
             if document not in (None, (row.get("document") or {}).get("id")):

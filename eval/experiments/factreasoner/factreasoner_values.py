@@ -218,7 +218,6 @@ def _of_assessor(
 def _means(
     columns: Mapping, topics: Sequence[str], seed: int
 ) -> list[tuple[object, dict, np.ndarray]]:
-    """Name, mean with interval, and the documents that enter, of every column that has any."""
     table = {name: values for name, values in columns.items() if not np.isnan(values).all()}
     if not table:
         return []
@@ -252,7 +251,6 @@ def _tests(
     topics: Sequence[str],
     seed: int,
 ) -> list[dict]:
-    """One-sided paired t-tests of every tested metric; a metric's tests are one family."""
     differences = {
         (metric, one, other): columns[one][metric] - columns[other][metric]
         for metric in TESTED
@@ -275,14 +273,12 @@ def _tests(
 
 
 def _sides(one: Key, other: Key) -> dict[str, str]:
-    """Who is tested to be better than whom."""
     return {"assessor": row_name(one), "against": row_name(other)}
 
 
 def _pooled_difference(
     names: tuple[Key, Key], rows: tuple[Row, Row], topics: Sequence[str], seed: int
 ) -> list[dict]:
-    """Differences over the labelled claims that both assessors judged."""
     tables: list[np.ndarray] = []  # of each assessor (documents, 6): confusion, squares, number
     kept, alone = _common(rows)
     for side in range(2):
@@ -312,7 +308,6 @@ def _pooled_difference(
 
 
 def _common(rows: tuple[Row, Row]) -> tuple[list[list[tuple]], int]:
-    """Of each document the labelled claims that both judged, and how many only one did."""
     kept, alone = [], 0
     for judged in zip(rows[0].judged, rows[1].judged, strict=True):
         one, other = (

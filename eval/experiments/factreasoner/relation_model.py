@@ -65,9 +65,6 @@ class RelationModel(Experiment):
         thresholds: probabilities for the table of true and false positive rates.
         documents: at most this many documents of a file, drawn at random; 0 for all.
         seed: of the draws and of the bootstrap.
-
-    Raises:
-        UserError: no file or model, or a threshold that is no probability.
     """
 
     name = "relation_model"
@@ -116,7 +113,6 @@ class RelationModel(Experiment):
         return Found(values, {"pairs.jsonl": judged}, {"left_out": dict(left_out)})
 
     def _pairs(self, path: str, left_out: Counter) -> list[Pair]:
-        """The pairs of a file; rows without a true or without a false sentence are left out."""
         rows = read_records(path, FactorRow)
         whole = [row for row in rows if row.completion.strip() and row.false_ones]
         left_out["rows without a true or a false sentence"] += len(rows) - len(whole)
@@ -147,6 +143,5 @@ class RelationModel(Experiment):
 
 
 def _judged(file: str, model: str, pair: Pair, row: Sequence[float]) -> JudgedPair:
-    """Rounded: a curve does not need more, and equal runs are equal files."""
     p = None if any(map(math.isnan, row)) else tuple(round(value, 6) for value in row)
     return JudgedPair(file=file, document=pair.document, label=pair.label, model=model, p=p)

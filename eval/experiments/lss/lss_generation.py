@@ -53,9 +53,6 @@ class LssGeneration(Experiment):
         rows: at most this many rows of a file, the first ones; 0 for all.
         domain: named in the results.
         seed: of the bootstrap.
-
-    Raises:
-        UserError: no engine, nothing to find LSS of, or a judge that is no engine.
     """
 
     name = "lss_generation"
@@ -122,7 +119,6 @@ class LssGeneration(Experiment):
     def _quality(
         self, examples: Sequence[LssExample], found: dict[str, _Found], star: bool
     ) -> Iterator[dict]:
-        """Each engine against the human texts, one annotator against the others, the ceiling."""
         if not examples or not found:
             return
         table = "lss_star" if star else "lss"
@@ -139,7 +135,6 @@ class LssGeneration(Experiment):
             yield from _rows(most, table, CEILING, rated, 0)
 
     def _counts(self) -> Iterator[dict]:
-        """How often a prompted engine wrote what is no subsequence, whatever became of it."""
         for table, engines in (("lss", self.engines), ("lss_star", self.star_engines)):
             for name, engine in engines.items():
                 counts = Counter()
@@ -173,7 +168,6 @@ class LssGeneration(Experiment):
 def _ask(
     engine: LssModel, examples: Sequence[LssExample], claims: dict[str, list[GroundedClaim]]
 ) -> _Found:
-    """All pairs in one call."""
     rows = [*examples, *(claim for own in claims.values() for claim in own)]
     answers = subsequences_of(engine, [(row.claim, row.reference) for row in rows])
     start, found = len(examples), {}
@@ -199,7 +193,6 @@ def _pairs(
     starred: dict[str, _Found],
     claims: dict[str, list[GroundedClaim]],
 ) -> Iterator[dict]:
-    """A line for each claim and engine, for the report."""
     for star, engines in ((False, found), (True, starred)):
         for engine, own in engines.items():
             for example, lss in zip(examples, own.annotated, strict=True):

@@ -54,9 +54,6 @@ class LssLengths(Experiment):
             well. As the training's ``balance: repeat``.
         domain: named in the results.
         seed: of the draws and of the bootstrap.
-
-    Raises:
-        UserError: no file, or a name that is none of theirs.
     """
 
     name = "lss_lengths"
@@ -106,7 +103,6 @@ class LssLengths(Experiment):
         return Found(values)
 
     def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
-        """Rows of results: the share of each class, and the mean ratio."""
         references = [row.reference for row in rows]
         ratio, weight = (np.asarray(own) for own in zip(*[row[1:3] for row in rows], strict=True))
         classes = np.asarray([CLASSES.index(class_of(own)) for own in ratio])
@@ -125,7 +121,6 @@ class LssLengths(Experiment):
 
 
 def _rows(examples: Sequence[LssExample], path: str) -> list[_Row]:
-    """A row an annotation."""
     if not examples:
         raise UserError(f"{path}: no rows; give a file with some")
     return [

@@ -79,9 +79,6 @@ class LssMetrics(Experiment):
         references: at most this many references, drawn at random; 0 for all.
         domain: named in the results.
         seed: of the draw and of the bootstrap.
-
-    Raises:
-        UserError: no pairs or metrics, a name that is taken, or a negative number of references.
     """
 
     name = "lss_metrics"
@@ -147,7 +144,6 @@ class LssMetrics(Experiment):
         return distinct([pair for pair in found if pair.group in groups])
 
     def _measure(self, pairs: Sequence[ClaimPair]) -> list[Measured]:
-        """All engines, then every metric over all of their answers in one call."""
         found: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
         for own, pair in zip(found, pairs, strict=True):
             if pair.annotations and self.target != "kept_words":
@@ -177,7 +173,6 @@ class LssMetrics(Experiment):
         return self.lss | ({SHARED: SharedWords()} if self.control else {})
 
     def _jobs(self, pair: ClaimPair, found: dict[str, Judgement]) -> Jobs:
-        """What the scores of a pair are means of; nothing for an engine that had no answer."""
         jobs: Jobs = {(NO_LSS, REFERENCE): [(pair.reference, pair.claim)]}
         if HUMAN in found:
             stars = [a.lss_star for a in pair.annotations if a.lss_star is not None]
@@ -198,7 +193,6 @@ Jobs = dict[tuple[str, str], list[tuple[str, str]]]
 
 
 def _columns(measured: Sequence[Measured]) -> list[Column]:
-    """Every metric in every form and of every engine that some pair has."""
     names: dict[tuple[str, str, str], None] = {}
     for one in measured:
         for engine, found in one.engines.items():
@@ -226,7 +220,6 @@ def _target(pair: ClaimPair, target: str) -> float:
 
 
 def _rows(one: Measured) -> list[dict]:
-    """The pair as ``pairs.jsonl`` has it, a row an engine."""
     pair = one.pair
     rating = _target(pair, "rating")
     plain = _named(one.engines[NO_LSS])
@@ -253,5 +246,4 @@ def _rows(one: Measured) -> list[dict]:
 
 
 def _named(found: Judgement) -> dict[str, float | None]:
-    """Scores by the name that the results have: bleu(claim, LSS)."""
     return {m + form: v for form, scores in found.scores.items() for m, v in scores.items()}

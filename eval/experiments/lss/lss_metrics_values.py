@@ -149,7 +149,6 @@ class _Correlations:
         self.parts: dict[bytes, tuple[np.ndarray, list[int], list[np.ndarray]]] = {}
 
     def add(self, scores: np.ndarray, also: np.ndarray) -> int:
-        """Number of a column over the pairs that have it, the other one and a target."""
         mask = ~(np.isnan(scores) | np.isnan(also) | np.isnan(self.target))
         _, places, columns = self.parts.setdefault(mask.tobytes(), (mask, [], []))
         places.append(self.count)
@@ -159,7 +158,6 @@ class _Correlations:
 
     @cached_property
     def _matrices(self) -> list[tuple[np.ndarray, list[int], np.ndarray]]:
-        """With the target as the first column; all columns are there when it is first asked for."""
         return [
             (mask, places, np.stack([self.target, *columns], axis=1))
             for mask, places, columns in self.parts.values()

@@ -88,7 +88,6 @@ def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
         generator: who wrote the claims; else the rows' own ``generator`` or ``system``.
 
     Raises:
-        UserError: no such file, or the published table, which must be converted first.
         BadInput: a row that lacks a field.
     """
     columns = {column for _, row in iter_rows(path) for column in row}
@@ -117,17 +116,12 @@ def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
 
 
 def _share(value: object) -> float | None:
-    """A share, if it is one; other projects' rows may call something else so."""
     there = isinstance(value, int | float) and 0 <= value <= 1
     return float(value) if there else None
 
 
 def distinct(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:
-    """The pairs with ids that differ: of several generators with the generator's name before it.
-
-    Raises:
-        UserError: a generator has two pairs of the same id, or the name of all of them.
-    """
+    """The pairs with ids that differ: of several generators with the generator's name before it."""
     generators = {pair.generator for pair in pairs}
     several = len(generators) > 1
     if several and ALL in generators:

@@ -133,11 +133,7 @@ def _text_or_runs(claim: str, text: str | None, keep: Sequence[bool] | None) -> 
 
 
 def read_pairs(path: Path) -> tuple[list[Shown], int]:
-    """The first claims of a file, each with what all engines and annotators keep, and their number.
-
-    Raises:
-        UserError: a line that is no pair.
-    """
+    """The first claims of a file with what engines and annotators keep, and their number."""
     if not path.is_file() or not path.stat().st_size:
         return [], 0
     found: dict[tuple, Shown] = {}
@@ -201,7 +197,6 @@ def _rated(results: Sequence[Result], metric: str) -> list[Result]:
 
 
 def _lengths(own: Sequence[Result]) -> TextTable:
-    """Figures 2, 4 and 5: a row a file, a column a class of length."""
     heads, rows = pivot(own, ["kind"], ["group"], {(row.group,): row.group for row in own})
     heads = ["mean" if head == "all" else head for head in heads]
     lines = [[*who, str(max(c.n for c in cells if c)), *map(cell, cells)] for who, cells in rows]
@@ -285,7 +280,6 @@ def _drawn(own: Sequence[Result], name: str, group: str, label: str) -> str:
 
 
 def _highest(own: Sequence[Result]) -> str:
-    """Figure 3: of each form and engine the metric that agrees best with people."""
     groups = list(dict.fromkeys(row.generator for row in own))
     values: dict[str, list[Value]] = {}
     hints: dict[str, list[str]] = {}
@@ -303,7 +297,6 @@ def _highest(own: Sequence[Result]) -> str:
 def _bars(
     own: Sequence[Result], groups: Sequence[str], name: str, group: str
 ) -> Mapping[str, list[Value]]:
-    """Who, or what, to a value a group."""
     cells = by(own, name, group)
     return {
         one: [

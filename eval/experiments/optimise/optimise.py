@@ -54,9 +54,6 @@ class Optimise(Experiment):
         topics: at most so many topics, drawn by the seed; 0 for all.
         domain: named in the results.
         seed: seed of the draw and of the bootstrap.
-
-    Raises:
-        UserError: no metric, or no adversary.
     """
 
     name = "optimise"
@@ -115,7 +112,6 @@ class Optimise(Experiment):
         return Found(values, {"texts.jsonl": rows}, told)
 
     def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
-        """The texts under all metrics, as they are configured, and all defences."""
         return Grid(self.metrics, self.defences, config)(documents)
 
     def _judge(self, documents: Sequence[Document]) -> list[Judged]:
@@ -138,7 +134,6 @@ class Optimise(Experiment):
 
         Raises:
             BadInput: a row without adversary or step.
-            UserError: a file without a text that is asked for, or an adversary of a single step.
         """
         found = {(self.against, None): self._honest()} | self._written()
         every = {document.topic for own in found.values() for document in own}
@@ -164,7 +159,6 @@ class Optimise(Experiment):
         return found
 
     def _written(self) -> dict[tuple[str, int], list[Document]]:
-        """Adversary and step to the texts, the adversaries in their order, the steps ascending."""
         found: dict[str, dict[int, list[Document]]] = {}
         for adversary, step, document in self._read():
             found.setdefault(adversary, {}).setdefault(step, []).append(document)
@@ -204,6 +198,5 @@ class Optimise(Experiment):
 
 
 def _as(document: Document, kind: str, step: int | None, number: int) -> Document:
-    """A text with its adversary as its kind, its step, and an id that no two files share."""
     place = kind if step is None else f"{kind}, step {step}"
     return document.model_copy(update={"id": f"{place}: {number}", "kind": kind, "step": step})

@@ -127,7 +127,6 @@ def _of_metric(
 def _by_step(
     own: Steps, title: str, note: str, heads: Sequence[str], cells, figures: Sequence[str]
 ) -> TextTable:
-    """A row a metric, adversary and step; honest texts first, where there are any."""
     rows = []
     for metric in own.metrics:
         places = [(own.against, None)] if own.honest else []
@@ -158,7 +157,6 @@ def _texts(own: Steps) -> TextTable:
 
 
 def _read(own: Steps, folder: Path) -> TextTable:
-    """One text of each step, on the first topic that every step has."""
     title = "What they write"
     by_place: dict[tuple[str, int | None], dict[str, str]] = {}
     for row in read_scores(folder / "texts.jsonl"):

@@ -139,13 +139,11 @@ def _without_topic(document: Document) -> str:
 
 
 def _steps(cells: Cells) -> list[int | None]:
-    """Honest texts first."""
     found = {step_of(text.document) for texts in cells.values() for text in texts}
     return sorted(found, key=lambda step: -1 if step is None else step)
 
 
 def _by_step(texts: Sequence[Text]) -> dict[str, dict[int, list[Text]]]:
-    """Adversary to step to its texts; the steps ascend."""
     found: dict[str, dict[int, list[Text]]] = defaultdict(lambda: defaultdict(list))
     for text in sorted(texts, key=lambda text: step_of(text.document) or 0):
         step = step_of(text.document)

@@ -78,20 +78,17 @@ def _told(own: Steps, defence: str, pairs: list[Pair], every: list[Pair]) -> str
 
 
 def _measured(own: Steps, defence: str, pair: Pair) -> bool:
-    """Whether it is known if some step gains: one does, or no later step's gain is missing."""
     said = _said(own, defence, pair)
     return True in said or None not in said
 
 
 def _said(own: Steps, defence: str, pair: Pair) -> list[bool | None]:
-    """Of each step but the first whether its gain is above 0; ``None`` where that is not known."""
     metric, adversary = pair
     rows = (own.gain((metric, defence), adversary, s) for s in own.adversaries[adversary][1:])
     return [above_0(row) for row in rows]
 
 
 def _lacking(own: Steps, defence: str, pairs: list[Pair], what: str = "gain") -> str:
-    """Whether no step has an interval, or some step has none."""
     said = [one for pair in pairs for one in _said(own, defence, pair)]
     return f"no {what} has" if set(said) == {None} else f"not every {what} has"
 
@@ -109,7 +106,6 @@ def _of_pair(own: Steps, metric: str, adversary: str) -> str:
 
 
 def _defence(own: Steps, place: Pair, adversary: str) -> str:
-    """What training gained under a defence, and whether that means that it held."""
     most = own.most(place, adversary)
     with_it = "without a defence" if place[1] == NONE else f"with {place[1]}"
     if most is None:
@@ -126,7 +122,6 @@ def _defence(own: Steps, place: Pair, adversary: str) -> str:
 
 
 def _texts(own: Steps, adversary: str) -> str:
-    """How the texts change: what a gain was bought with."""
     steps = own.adversaries[adversary]
     ends = (steps[0], steps[-1])
     parts = []

@@ -51,7 +51,6 @@ def curve_drawings(own: Lookup) -> dict[str, Drawing]:
 
 
 def _score(own: Lookup) -> str:
-    """What a curve's points are."""
     by_k = any(row.metric == SCORES[1] for row in own.rows)
     return "score" if by_k else "precision"  # short: the panels are low
 
@@ -117,11 +116,7 @@ class ScoredText(BaseModel):
 
 
 def text_scores(folder: Path) -> Iterator[TextScores]:
-    """The precision of each text under each metric and defence.
-
-    Raises:
-        UserError: the folder has no texts.
-    """
+    """The precision of each text under each metric and defence."""
     path = folder / "texts.jsonl"
     rows = list(read_scores(path))
     if not rows:
@@ -179,7 +174,6 @@ _X = "precision of a text"
 
 
 def _rank(own: Lookup, group: str) -> int:
-    """Honest texts first; each kind's groups as the run has them."""
     kind = group.split(":")[0]
     return own.kinds.index(kind) if kind in own.kinds else len(own.kinds)
 
@@ -223,11 +217,7 @@ def _panels(
 
 
 def read_training(path: Path) -> dict[str, Points]:
-    """Column to (step, value) of a CSV log; empty cells and values that are no number are gaps.
-
-    Raises:
-        UserError: a cell that cannot be read.
-    """
+    """Column to (step, value) of a CSV log; empty cells and values that are no number are gaps."""
     columns: dict[str, list[tuple[float, float]]] = {}
     with open(path, encoding="utf-8", newline="") as file:
         for line, row in enumerate(csv.DictReader(file), 2):

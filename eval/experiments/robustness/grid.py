@@ -100,9 +100,6 @@ class Grid:
         defences: name to selector; ``none`` is always there.
         config: ``metrics`` as the configuration has them, which tells equal stages; without it
             only stages that are one object are shared.
-
-    Raises:
-        UserError: a metric with a selector, or a defence of the name ``none``.
     """
 
     def __init__(
@@ -121,7 +118,6 @@ class Grid:
         self._config = config or {}
 
     def __call__(self, documents: Sequence[Document]) -> list[Row]:
-        """One row a document."""
         once = Once()
         found = {name: self._judge(name, documents, once) for name in self.metrics}
         return [

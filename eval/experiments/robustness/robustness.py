@@ -215,7 +215,6 @@ class Robustness(Experiment):
         return Found(values, files, told)
 
     def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
-        """The texts under all metrics, as they are configured, and all defences."""
         return Grid(self.metrics, self.defences, config)(documents)
 
     def plan(self, run: Run) -> Plan:
@@ -233,7 +232,6 @@ class Robustness(Experiment):
         return Plan(told, self.metrics, self.defences, todo, grid.key)
 
     def _texts(self) -> tuple[list[Document], dict[str, list[Document]]]:
-        """The texts that are scored, and those of each curve; what is left out of them is told."""
         documents = self.documents()
         topics = {document.topic for document in documents}
         curves = {name: self._curve(name, files, topics) for name, files in self.curves.items()}
@@ -247,7 +245,6 @@ class Robustness(Experiment):
         return [target.model_dump(exclude_none=True) for target in self.targets]
 
     def _leave_out(self, told: Iterable[str]) -> None:
-        """Say what is left out at once, and keep it for the results."""
         for line in told:
             if line not in self._left_out:
                 print(printable(line), file=sys.stderr)
@@ -258,7 +255,6 @@ class Robustness(Experiment):
 
         Raises:
             BadInput: a row without a kind.
-            UserError: a file, a kind or a generator that is asked for has no text.
         """
         files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
         read = [
@@ -346,13 +342,6 @@ class Robustness(Experiment):
         return found
 
     def _curve(self, name: str, files: Sequence[str], topics: set[str]) -> list[Document]:
-        """Corrupted texts and their twins; where topics are drawn, of those alone.
-
-        Raises:
-            BadInput: a row with a ``clean`` and ``k`` that say no place on a curve.
-            UserError: a twin is missing, or has two texts of one k, nothing is corrupted, or
-                nothing is there, or of the topics.
-        """
         every = [d for path in files for d in _of_curve(path)]
         if not every:
             raise UserError(f"curves: {name}: no text; give files, or leave the curve out")
@@ -379,7 +368,6 @@ class Robustness(Experiment):
         return found
 
     def _training_curves(self, output: Path) -> None:
-        """Copy the CSV logs of the training runs beside the results."""
         (output / "training").mkdir(parents=True, exist_ok=True)
         for name, folder in self.training_logs.items():
             logs = sorted(Path(folder).rglob("metrics.csv"), key=lambda path: path.stat().st_mtime)
@@ -390,7 +378,6 @@ class Robustness(Experiment):
 
 
 def _of_curve(path: str) -> list[Document]:
-    """The texts of a curve's file; the ``k`` of corrupted ones is a whole number."""
     found = []
     for place, document in enumerate(read_records(path, Document), 1):
         more = document.model_extra or {}

@@ -66,7 +66,6 @@ def _gains(own: Lookup, title: str, note: str, figures: Sequence[str] = ()) -> T
 
 
 def _sizes(rows: Sequence[Result | None]) -> str:
-    """Topics, and behind them what failed; a range where the defences differ."""
     known = [row for row in rows if row is not None]
     topics = _range([row.n for row in known])
     failed = _range([row.failed for row in known])

@@ -116,7 +116,6 @@ def _rows(folder: Path) -> Iterator[Row]:
 
 
 def _fitted(head: str, every: Sequence[tuple[int, str, bool]], most: int) -> Packed:
-    """As many texts as there is room for, in their order."""
     ranks = sorted(rank for rank, _, _ in every)
     count = len(every)
     while True:
@@ -134,7 +133,6 @@ def _fitted(head: str, every: Sequence[tuple[int, str, bool]], most: int) -> Pac
 
 
 def _compact(row: Row, columns: dict[tuple[str, str, str], int], defences: list[str]) -> dict:
-    """A text with its claims once, however many metrics share them."""
     own = row.document
     found: dict[str, Any] = {"i": own.id, "t": own.topic, "k": own.kind, "g": own.generator}
     found |= {"b": own.bin, "r": own.group, "x": _cut(own.text, MAX_CHARACTERS)}
@@ -156,7 +154,6 @@ def _compact(row: Row, columns: dict[tuple[str, str, str], int], defences: list[
 
 
 def _set(claims: Sequence[Claim], judged: Judged, defences: Sequence[str]) -> dict:
-    """Claims and what each defence makes of them."""
     place = {claim.id: number for number, claim in enumerate(claims)}
     texts = [_cut(claim.text, MAX_CLAIM) for claim in claims]
     failed = {place[c.id]: _cut(c.failed, MAX_CLAIM) for c in claims if c.failed is not None}
@@ -168,7 +165,6 @@ def _set(claims: Sequence[Claim], judged: Judged, defences: Sequence[str]) -> di
 
 
 def _decided(count: int, selections: Sequence[Selection], place: dict[str, int]) -> list:
-    """Reasons as letters, weights, entailment in per cent, and what excluded a claim."""
     letters, weights, entailed, other = ["-"] * count, [0.0] * count, [0] * count, {}
     for one in selections:
         if one.claim not in place:
@@ -215,7 +211,6 @@ def _of(verdicts: Sequence[Verdict], name: tuple[str, str]) -> dict[str, Verdict
 
 
 def _letters(claims: Sequence[Claim], own: dict[str, Verdict]) -> str:
-    """The place of each claim's label in ``LABELS``; a dash where it has none."""
     return "".join(str(LABELS.index(own[c.id].label)) if c.id in own else "-" for c in claims)
 
 

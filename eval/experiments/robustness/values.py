@@ -346,7 +346,6 @@ def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
 
 
 def _made_of(text: Text) -> str | None:
-    """The id of the honest text that an attack made this one of, where it says so."""
     name = (text.document.model_extra or {}).get("clean")
     return name if isinstance(name, str) else None
 
@@ -376,7 +375,6 @@ def mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
 
 
 def _told(found: Ratio) -> Ratio:
-    """A mean whose numbers are 0 where they are so but for rounding."""
     value, ci95, n = found
     low, high = (0.0 if abs(end) < _ROUNDING else end for end in ci95 or (0.0, 0.0))
     rounded = 0.0 if value is not None and abs(value) < _ROUNDING else value

@@ -39,13 +39,11 @@ def gamed_pairs(own: Lookup, defence: str) -> list[tuple[str, str]]:
 
 
 def _overtaken(own: Lookup) -> list[tuple[str, str]]:
-    """Metrics and curves with some k at which the gain over the clean texts is above 0."""
     above = filter(above_0, _along_curves(own))
     return list(dict.fromkeys((row.assessor, row.kind) for row in above))
 
 
 def _along_curves(own: Lookup) -> list[Result]:
-    """The gains over the clean texts at every k of every curve, without a defence."""
     rows = [
         own.get("gain", (metric, NONE), name, k)
         for metric in own.metrics
@@ -80,7 +78,6 @@ def headline(own: Lookup) -> str:
 
 
 def _left(own: Lookup, defence: str, pairs: list[tuple[str, str]]) -> str:
-    """How many gains a defence leaves, and how many have no interval with it."""
     said = [own.gamed((metric, defence), attack) for metric, attack in pairs]
     left, unknown = said.count(True), said.count(None)
     if unknown == len(said):
@@ -153,7 +150,6 @@ def _gains(own: Lookup, metric: str) -> str:
 
 
 def _with(own: Lookup, place: tuple[str, str], gamed: list[str]) -> str:
-    """What a defence makes of the attacks that game a metric, or that game it only with it."""
     rows = [(a, own.get("gain", place, a)) for a in own.attacks]
     known = [(a, row) for a, row in rows if row is not None and row.value is not None]
     told = {a: (f"{a} ({r.value:+z.2f})", own.gamed(place, a)) for a, r in known}

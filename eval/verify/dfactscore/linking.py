@@ -66,7 +66,6 @@ def linked_groups(
 
 
 def _assigned(worth: np.ndarray, assignment: Assignment) -> np.ndarray:
-    """The title of each group, of what the titles are worth to the groups."""
     found = np.argmax(worth, axis=1)
     if assignment == "hungarian":
         groups, titles = linear_sum_assignment(worth, maximize=True)

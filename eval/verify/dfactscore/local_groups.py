@@ -53,9 +53,6 @@ class LocalGroups:
             before and a claim behind contradict each other. Claims behind have no group where the
             model could not tell. Without a model, doubtful places do not split.
         contradiction: probability from which two claims contradict each other.
-
-    Raises:
-        UserError: ``contradiction`` is no probability.
     """
 
     def __init__(self, entailment: EntailmentModel | None = None, contradiction: float = 0.9):
@@ -71,7 +68,6 @@ class LocalGroups:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:
-        """One label a claim; a document without sentences is one group."""
         found, places = [], []
         for document, own in zip(documents, claims, strict=True):
             text = unicodedata.normalize("NFC", without_citations(document.text))
@@ -90,7 +86,6 @@ class LocalGroups:
         places: Sequence[Sequence[int]],
         claims: Sequence[Sequence[Claim]],
     ) -> list[list[bool | None]]:
-        """Of each document's stretches whether a new person begins with it; ``None``: not told."""
         new: list[list[bool | None]] = [[not one.doubtful for one in own] for own in found]
         if self.entailment is None:
             return new

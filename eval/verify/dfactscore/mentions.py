@@ -168,14 +168,12 @@ def folded(word: str) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two words are spellings of one name."""
     if one == other or min(len(one), len(other)) < 4:
         return one == other
     return SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.7
 
 
 def _forms_of_one(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether the words of the shorter name stand in the longer one, in order; initials count."""
     short, long = sorted((one, other), key=len)
     rest = iter(long)
     return all(any(_initial(word, own) for own in rest) for word in short)

@@ -75,7 +75,6 @@ class PromptedGroups:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:
-        """One label a claim: ``g0``, ``g1``, … by first appearance, or ``None``."""
         facts = [[" ".join(claim.text.split()) for claim in own] for own in claims]
         asked = [row for row, own in enumerate(facts) if len(own) > 1]
         prompts = [
@@ -121,7 +120,6 @@ def read_groups(text: str, facts: Sequence[str]) -> list[int] | None:
 
 
 def _from_lines(text: str, known: set[str]) -> list[list[str]] | None:
-    """The facts of each group, or ``None`` where something that is no fact stands among them."""
     body = text.strip()
     lines = (body if "\n" in body else _INLINE.sub("\n- ", body)).splitlines()
     groups: list[list[str]] = [[]]
@@ -144,7 +142,6 @@ def _from_lines(text: str, known: set[str]) -> list[list[str]] | None:
 
 
 def _from_json(text: str, known: set[str]) -> list[list[str]] | None:
-    """The groups of an answer that is a JSON list of lists, or an object of lists."""
     fence = _FENCE.search(text)
     try:
         found = json.loads(fence[1] if fence else text)
@@ -163,7 +160,6 @@ def _from_json(text: str, known: set[str]) -> list[list[str]] | None:
 
 
 def _plain(line: str) -> str:
-    """A fact without what models change when they repeat it."""
     text = unicodedata.normalize("NFKC", line).translate(_SAME)
     for _ in range(2):  # a number may stand in the quotation marks
         text = _MARKS.sub("", text).strip("\"'`*_ \t")

@@ -51,9 +51,6 @@ class DFActScore:
         title_in_premise: put the passage's title before its text, for a relation model.
         retrieved: judge a claim by those passages of a title that were retrieved for it, its
             ``contexts`` with the best first, instead of those that share most words with it.
-
-    Raises:
-        UserError: a number is out of range, or a verifier with a threshold or of two verdicts.
     """
 
     judges_sets = True
@@ -98,7 +95,6 @@ class DFActScore:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """Two verdicts a claim: both ``failed`` without passages, the second without a group."""
         groups = self._grouped(documents, claims)
         judged = [[claim for claim in own if claim.contexts is not None] for own in claims]
         tables = tables_of(
@@ -119,7 +115,6 @@ class DFActScore:
     def _grouped(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:
-        """The claims' groups, from all claims that this or the call before was given."""
         keys = [(document.id, document.topic, document.text) for document in documents]
         new = [row for row, key in enumerate(keys) if self._is_new(key, claims[row])]
         if new:
@@ -136,7 +131,6 @@ class DFActScore:
         ]
 
     def _is_new(self, key: tuple[str, str, str], claims: Sequence[Claim]) -> bool:
-        """Whether a document's claims have to be grouped: unknown ones, or all after a failure."""
         known = self._groups.get(key, {})
         names = set(map(_named, claims))
         return not names <= known.keys() or (names == known.keys() and None in known.values())
@@ -153,7 +147,6 @@ def _verdicts(
     passages: Sequence[Passage],
     assignment: Assignment,
 ) -> list[Verdict]:
-    """Both verdicts on each claim of a document; the table has no rows for failed retrieval."""
     judged = [k for k, claim in enumerate(claims) if claim.contexts is not None]
     labels = [groups[k] for k in judged]
     linked = linked_groups(table.support, table.supported, labels, assignment)
@@ -206,7 +199,6 @@ def _independent(
 def _grouped(
     claim: Claim, table: Table, row: int, of_group: tuple[str, int], passages: Sequence[Passage]
 ) -> Verdict:
-    """Whether the title that the claim's group is linked to supports it."""
     group, column = of_group
     if np.isnan(table.support[row, column]):
         return _failed(claim, "grouped", _UNTOLD, group)

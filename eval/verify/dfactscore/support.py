@@ -100,7 +100,6 @@ def _pairings(
     per_title: int,
     retrieved: bool,
 ) -> Iterator[Pairing]:
-    """The titles of a document, each with every claim that it has passages for."""
     pages = [[k for k, p in enumerate(passages) if page_of(p) == title] for title in titles]
     bags = [frozenset(stems(p.text)) for p in passages] if claims and not retrieved else []
     order = {passage.id: k for k, passage in enumerate(passages)}
@@ -123,7 +122,6 @@ def _by_relation(
     threshold: float | None,
     title_in_premise: bool,
 ) -> list[Outcome]:
-    """The likeliest passage of each pairing decides."""
     pairs = [
         (premise(passages[row][k], title_in_premise), claims[row][place].text)
         for row, place, _, own in pairings

@@ -78,7 +78,6 @@ def _possible(logs: Logs, state: np.ndarray) -> np.ndarray:
 
 
 def _independent(edges: np.ndarray) -> list[np.ndarray]:
-    """The variables in sets without an edge inside, greedily, those of many edges first."""
     colour = np.full(len(edges), -1)
     for v in np.lexsort((np.arange(len(edges)), -edges.sum(axis=1))):
         taken = set(colour[edges[v]].tolist())
@@ -110,7 +109,6 @@ class _Chains:
         self.odds, self.noise = np.empty(shape, np.float32), np.empty(shape, np.float32)
 
     def sweep(self, beta: float) -> None:
-        """One Gibbs update of every variable: true where its log-odds exceed logistic noise."""
         # Half the chains get the other half's noise turned round, which is as random and cheaper.
         half = self.random.random(out=self.half, dtype=np.float32)
         half *= np.float32(1 - 2**-22)
@@ -124,7 +122,6 @@ class _Chains:
             np.greater(odds, noise[own], out=self.state[own])
 
     def conditional(self) -> np.ndarray:
-        """Mean over the population of P(true | the others), each as of its last update."""
         odds = self.odds
         odds += self.field
         np.exp(np.clip(np.negative(odds, out=odds), None, 80, out=odds), out=odds)
@@ -132,7 +129,6 @@ class _Chains:
         return np.reciprocal(odds, out=odds) @ self.share
 
     def cool(self) -> float:
-        """From inverse temperature 0 to 1; returns ln Z less that of the uniform distribution."""
         beta, log_z = 0.0, 0.0
         while beta < 1:
             energy = np.matmul(self.coupling, self.state)
@@ -151,14 +147,12 @@ class _Chains:
         return log_z
 
     def _resample(self, weight: np.ndarray) -> None:
-        """Copies in proportion to the weights, with one random number for all (systematic)."""
         places = (np.arange(self.count) + self.random.random()) / self.count
         chosen = np.searchsorted(np.cumsum(weight) / weight.sum(), places)
         self.state = np.take(self.state, np.minimum(chosen, self.count - 1), axis=1)
 
 
 def _largest(exponent: np.ndarray, most: float) -> float:
-    """The largest step, at most ``most``, that keeps EFFECTIVE of the population effective."""
     low, high, step = 0.0, most, most
     for _ in range(10):
         weight = np.exp(step * exponent)

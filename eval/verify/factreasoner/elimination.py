@@ -55,7 +55,6 @@ def min_fill(logs: Logs, max_width: int | None = None) -> tuple[list[int], int]:
 
 
 def _min_degree(near: list[int]) -> int:
-    """The induced width of eliminating by smallest degree."""
     near = list(near)
     left, width = set(range(len(near))), 0
     while len(left) > width:  # what is left cannot be wider
@@ -69,7 +68,6 @@ def _min_degree(near: list[int]) -> int:
 
 
 def _bits(number: int) -> list[int]:
-    """Which bits are set, ascending."""
     found = []
     while number:
         low = number & -number
@@ -79,7 +77,6 @@ def _bits(number: int) -> list[int]:
 
 
 def _fill(near: list[int], variable: int) -> int:
-    """Twice the edges that eliminating the variable would add."""
     own = near[variable]
     return sum((own & ~near[v]).bit_count() - 1 for v in _bits(own))
 
@@ -124,7 +121,6 @@ def eliminate(logs: Logs, order: list[int]) -> tuple[np.ndarray, float]:
 
 
 def _downwards(order: list[int], place: dict[int, int], conditionals: list) -> np.ndarray:
-    """P(true) of each variable from the conditionals P(true | rest of its bucket)."""
     p = np.zeros(len(order))
     joints: list = [None] * len(order)
     for k in reversed(range(len(order))):

@@ -64,10 +64,6 @@ def solve(
         approximate: the method beyond it.
         rounds: of the mini-buckets; each after the first matches moments once more.
         seed: of the annealing's random numbers.
-
-    Raises:
-        UserError: a network is malformed, or its factors contradict each other (Z = 0; where it is
-            annealed: no assignment with Z > 0 was found).
     """
     if i_bound < 1 or max_width < 1 or rounds < 1:
         raise UserError("i_bound, max_width and rounds: give whole numbers of at least 1")
@@ -98,7 +94,6 @@ def solve(
 def _solve_part(
     part: Logs, i_bound: int, max_width: int, approximate: Method, rounds: int, seed: int
 ) -> tuple[np.ndarray, Method, int, float]:
-    """P(true), the method, the width and ln Z of a connected network."""
     order, width = min_fill(part, max_width)
     if width <= max_width:
         return _with(eliminate(part, order), "exact", width)
@@ -116,7 +111,6 @@ def _with(
 
 
 def _parts(whole: Logs) -> tuple[np.ndarray, list[tuple[np.ndarray, Logs]]]:
-    """Which variables stand alone, and the other connected parts with their variables."""
     n = len(whole.single)
     edges = [whole.pairs, *(np.array([(s[0], v) for v in s[1:]]) for s, _ in whole.larger)]
     first, second = np.concatenate(edges).T

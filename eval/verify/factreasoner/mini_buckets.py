@@ -70,7 +70,6 @@ def mini_buckets(
 
 
 def _split(logs: Logs, order: list[int], i_bound: int) -> tuple[list[_Mini], list[list[int]]]:
-    """The mini-buckets in the order of elimination, and their numbers for each variable."""
     place = {v: k for k, v in enumerate(order)}
     waiting: list[list[tuple]] = [[] for _ in order]
     for scope, table in scopes_and_tables(logs):
@@ -114,12 +113,10 @@ def _split(logs: Logs, order: list[int], i_bound: int) -> tuple[list[_Mini], lis
 
 
 def _spread(own: tuple[int, ...], table: np.ndarray, scope: tuple[int, ...]) -> np.ndarray:
-    """The table with an axis of length 1 for each variable of the scope that it lacks."""
     return table.reshape([2 if u in own else 1 for u in scope])
 
 
 def _upwards(minis: list[_Mini]) -> float:
-    """Messages and conditionals of all parts; returns the bound."""
     bound = 0.0
     for mini in minis:
         total = mini.table.copy()
@@ -136,7 +133,6 @@ def _upwards(minis: list[_Mini]) -> float:
 
 
 def _downwards(minis: list[_Mini], buckets: list[list[int]]) -> np.ndarray:
-    """Joint distributions of all parts; returns P(true) of each variable."""
     for mini in reversed(minis):
         rest: np.ndarray = np.float64(1.0)
         if mini.parent is not None:
@@ -152,7 +148,6 @@ def _downwards(minis: list[_Mini], buckets: list[list[int]]) -> np.ndarray:
 
 
 def _match(minis: list[_Mini], buckets: list[list[int]]) -> None:
-    """Move single-variable tables between the parts of each bucket, their sum kept."""
     for numbers in buckets:
         parts = [minis[number] for number in numbers]
         if len(parts) < 2:

@@ -64,10 +64,6 @@ def logs(network: Network, name: str = "network") -> Logs:
 
     Pairs that do not interact (a table that is a product of two) become single factors, so that an
     atom that nothing speaks about keeps exactly its prior.
-
-    Raises:
-        UserError: a scope names an unknown variable or one twice, or a table has a wrong shape or
-            an entry that is negative, infinite or not a number.
     """
     n = network.variables
     by_arity: dict[int, list[Factor]] = {}
@@ -108,7 +104,6 @@ def interaction(joint: np.ndarray) -> np.ndarray:
 
 
 def _merge_pairs(scopes: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs with the smaller variable first, one summed table each."""
     turned = scopes[:, 0] > scopes[:, 1]
     tables[turned] = tables[turned].transpose(0, 2, 1)
     pairs, where = np.unique(np.sort(scopes, axis=1), axis=0, return_inverse=True)
@@ -118,7 +113,6 @@ def _merge_pairs(scopes: np.ndarray, tables: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _refuse(scopes: np.ndarray, tables: np.ndarray, variables: int, name: str) -> None:
-    """Raise for the first bad factor among those of one arity."""
     rows = np.sort(scopes, axis=1)
     unknown = ((scopes < 0) | (scopes >= variables)).any(axis=1)
     unknown |= (rows[:, 1:] == rows[:, :-1]).any(axis=1)

@@ -77,9 +77,6 @@ class FactReasoner:
         approximate: the method beyond it; ``wmb``, weighted mini-buckets, is the paper's.
         i_bound: of the mini-buckets.
         seed: of the annealing.
-
-    Raises:
-        UserError: no version, an unknown one, or a number out of range.
     """
 
     def __init__(
@@ -144,7 +141,6 @@ class FactReasoner:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """One verdict a claim and version."""
         graphs = self.graphs(claims, passages)
         if self.uai is not None:
             for graph in graphs:
@@ -208,7 +204,6 @@ def _owners(passage: Passage, claims: Sequence[Claim]) -> set[str]:
 def _without_copies(
     contexts: Sequence[tuple[Context, set[str]]],
 ) -> list[tuple[Context, set[str]]]:
-    """Contexts of one text as one, with the largest of their priors and all of their claims."""
     found: dict[str, tuple[Context, set[str]]] = {}
     for context, claims in contexts:
         text = " ".join(context.text.split())
@@ -246,7 +241,6 @@ def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
 
 
 def _of_graph(graph: Graph, posterior: Posterior) -> dict:
-    """What the first verdict of a graph carries."""
     own = len(graph.claims)
     more: dict = {
         "context_posteriors": {

@@ -40,7 +40,6 @@ class _Words:
         self.at = 0
 
     def error(self, message: str) -> UserError:
-        """A complaint about the word read last."""
         word, line = self.words[self.at - 1] if self.words else ("", 1)
         return UserError(f"{self.path}:{line}: {word[:60]!r}: {message}")
 
@@ -54,7 +53,6 @@ class _Words:
         return self.words[self.at - 1][0]
 
     def whole(self, what: str, least: int = 0, most: float = math.inf) -> int:
-        """A whole number from ``least`` to ``most``."""
         word = self.word(what)
         short = word.isascii() and word.isdigit() and len(word) < 20  # Python reads no 5,000 digits
         if not (short and least <= int(word) <= most):
@@ -63,7 +61,6 @@ class _Words:
         return int(word)
 
     def number(self, what: str) -> float:
-        """A finite number that is not negative."""
         word = self.word(what)
         try:
             number = float(word)
@@ -84,12 +81,7 @@ class _Words:
 
 
 def read_uai(path: str | Path) -> Network:
-    """The network of a UAI file; ``BAYES`` is read as the product of its tables.
-
-    Raises:
-        UserError: the file cannot be read, breaks the format, or has a variable that is not
-            binary. Names the file, the line and the word.
-    """
+    """The network of a UAI file; ``BAYES`` is read as the product of its tables."""
     words = _Words(path)
     words.preamble("MARKOV", "BAYES")
     variables = words.whole("the number of variables")
@@ -115,20 +107,12 @@ def read_uai(path: str | Path) -> Network:
 
 
 def write_uai(path: str | Path, network: Network) -> None:
-    """Write a network as a ``MARKOV`` file; reading it gives the same numbers to the last bit.
-
-    Raises:
-        UserError: the network is malformed.
-    """
+    """Write a network as a ``MARKOV`` file; reading it gives the same numbers to the last bit."""
     write_text(path, uai_text(network, str(path)))
 
 
 def uai_text(network: Network, name: str) -> str:
-    """A network as the text of a ``MARKOV`` file; ``name`` is what complaints call it.
-
-    Raises:
-        UserError: the network is malformed.
-    """
+    """A network as the text of a ``MARKOV`` file; ``name`` is what complaints call it."""
     logs(network, name)  # refuses what is no network
     lines = ["MARKOV", str(network.variables), " ".join(["2"] * network.variables)]
     lines += [str(len(network.factors))]
@@ -160,12 +144,7 @@ def write_graph(folder: Path, document: str, graph: Graph) -> Path:
 
 
 def read_mar(path: str | Path) -> np.ndarray:
-    """P(variable is true), shape (variables,), of a solver's result file.
-
-    Raises:
-        UserError: the file cannot be read, breaks the format, or has a variable whose
-            probabilities do not add up to 1 (within 0.001).
-    """
+    """P(variable is true), shape (variables,), of a solver's result file."""
     words = _Words(path)
     words.preamble("MAR")
     p = []
