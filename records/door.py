@@ -20,7 +20,6 @@ from pathlib import Path
 
 from records.complaints import configs, of_encoding, of_parser
 from records.errors import REFUSED, UserError, printable
-from records.moved import moved
 
 # Configurations of the tier `small` whose checkpoint or dataset `make demo` makes.
 IN_DEMO = frozenset(
@@ -45,11 +44,10 @@ def run_door(main: Callable[[], int | None]) -> None:
     """Run a door's ``main`` and leave the process with its exit code.
 
     A ``UserError``, a parser's complaint about an option or a config key, or what a file system
-    refuses, is printed on standard error as one line and becomes exit code 2; a class path that
-    moved is answered with the new one. Ctrl-C is one line, too, and the exit code that shells give
-    it. Any other exception is a defect of ours and keeps its traceback, but where nobody reads the
-    output any longer (``| head``). Where nobody looks at a terminal, libraries draw no progress
-    bars into the log.
+    refuses, is printed on standard error as one line and becomes exit code 2. Ctrl-C is one line,
+    too, and the exit code that shells give it. Any other exception is a defect of ours and keeps
+    its traceback, but where nobody reads the output any longer (``| head``). Where nobody looks at
+    a terminal, libraries draw no progress bars into the log.
     """
     _surroundings()
     if not sys.stderr.isatty():
@@ -67,7 +65,7 @@ def run_door(main: Callable[[], int | None]) -> None:
         said = _said(error)
         if said is None:
             raise
-        print(f"error: {printable(moved(said) or said)}", file=sys.stderr)
+        print(f"error: {printable(said)}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code or 0)
 

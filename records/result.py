@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from records.errors import UserError
 from records.reading import first_fault, whole_json
-from records.result_1 import in_schema_2
 from records.writing import write_json
 
 if TYPE_CHECKING:
@@ -90,9 +89,9 @@ def write_results(path: str | Path, file: ResultFile) -> None:
 
 
 def read_results(path: str | Path) -> ResultFile:
-    """Read and validate a ``results.json``, also one of schema 1."""
+    """Read and validate a ``results.json``."""
     try:
-        return ResultFile.model_validate(in_schema_2(whole_json(path)))
+        return ResultFile.model_validate(whole_json(path))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the experiment first") from None
     except ValidationError as error:

@@ -18,6 +18,7 @@ from records import (
     iter_rows,
     read_json,
     read_records,
+    read_results,
 )
 from records.abstention import responds
 
@@ -436,3 +437,10 @@ def test_a_whole_json_file_may_have_a_mark_in_front_and_must_be_an_object(tmp_pa
     path.write_text("[]")
     with pytest.raises(UserError, match=r"prior\.json: record: Input should be"):
         read_json(path, SourcePrior)
+
+
+def test_results_of_another_schema_are_refused_in_one_line(tmp_path):
+    file = {"schema_version": 3, "experiment": "score", "provenance": {}, "results": []}
+    (tmp_path / "results.json").write_text(json.dumps(file))
+    with pytest.raises(UserError, match=r"results\.json: schema_version: [^\n]*$"):
+        read_results(tmp_path / "results.json")
