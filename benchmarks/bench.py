@@ -18,10 +18,10 @@ import sys
 import time
 from pathlib import Path
 
+from cli.command import run_command
 from eval.report.page import write_tables
 from eval.report.tables import TextTable
 from records import write_json
-from records.door import run_door
 from train.cli import default_precision
 
 HERE = Path(__file__).parent
@@ -174,4 +174,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -39,8 +39,8 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from cli.command import run_command
 from records import UserError
-from records.door import run_door
 
 PLACES = 100
 FREQUENCIES = (40, 400, 2500, 12000)
@@ -350,4 +350,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
+from cli.command import run_command
 from components.statistics import balanced_accuracy, bootstrap, confusion
 from eval.pipeline import Scored
 from records import read_records
-from records.door import run_door
 
 _SAID = {"supported": 1.0, "undecided": 0.5}
 # Baselines; ``majority.by_prior`` knows the priors of contexts, as FactReasoner does
@@ -124,4 +124,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

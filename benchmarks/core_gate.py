@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cli.command import run_command
 from components.encoding import Pair
 from eval.models.encoder import Entailment
 from eval.retrieve.dense import SentenceEncoder
@@ -29,7 +30,6 @@ from eval.select.gate import Gate
 from eval.select.judgements import Remembered
 from eval.select.view import View
 from records import Claim, Document, read_records, write_json
-from records.door import run_door
 
 
 class Known(Remembered):
@@ -145,4 +145,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

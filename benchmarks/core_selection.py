@@ -28,11 +28,11 @@ import numpy as np
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from cli.command import run_command
 from components.encoding import Pair
 from eval.select.core import Core
 from eval.select.view import View
 from records import Claim, Document, write_json
-from records.door import run_door
 
 GROUP, GAPS = 10, 0.1
 # Of more claims not all N² pairs are looked up for the column "with asking".
@@ -181,4 +181,4 @@ def _line(number: int, shape: str, per_claim: int) -> tuple[str, dict[str, objec
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

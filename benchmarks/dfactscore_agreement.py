@@ -32,11 +32,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cli.command import run_command
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
 from eval.verify.dfactscore.linking import linked_groups
 from records import read_records
-from records.door import run_door
 
 THRESHOLDS = np.linspace(0.02, 0.98, 49)
 
@@ -233,4 +233,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

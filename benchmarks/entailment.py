@@ -34,12 +34,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from cli.command import run_command
 from components.encoding import Pair
 from components.windows import best_windows, windows_of
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
 from records import Document, Passage, read_records, write_json
-from records.door import run_door
 
 DEFENCES = 2
 TEXTS = ("profiles", "padded", "generations_test", "generations_dev")
@@ -207,4 +207,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -20,10 +20,10 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from cli.command import run_command
 from eval.pipeline import read_pipeline
 from eval.verify.claim_by_claim import Asked, evidence_of
 from records import Document, Generation, UserError, read_records, write_jsonl
-from records.door import run_door
 
 CONFIG = Path(__file__).parents[1] / "configs/eval/small/factscore.yaml"
 # Claims of a prompt; prompts about one claim of each label; prompts about several with a false one
@@ -95,4 +95,4 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -40,9 +40,9 @@ from gpu_models import FRAME, SETTINGS, build, model_flops, rows_of
 from lightning import Trainer, seed_everything
 from lightning.pytorch.callbacks import Callback
 
+from cli.command import run_command
 from components.checkpoint import Component, library_versions, write_component
 from records import UserError, write_json, write_jsonl
-from records.door import run_door
 from train.cli import default_precision, quieten
 from train.data import RecordData
 from train.items import Item
@@ -298,4 +298,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

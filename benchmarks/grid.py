@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cli.command import run_command
 from components.encoding import Pair
 from components.overlap import new_words
 from eval.decompose.given import Given
@@ -43,7 +44,6 @@ from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.nli import NLI
 from eval.verify.supported_share import SupportedShare
 from records import Claim, Document, Passage, write_jsonl
-from records.door import run_door
 
 AIM = 1.3
 BLEACHED = ["{topic} is a person.", "{topic} exists.", "{topic} has a name.", "{topic} is known."]
@@ -190,4 +190,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

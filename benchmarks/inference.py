@@ -32,11 +32,11 @@ from pathlib import Path
 
 import numpy as np
 
+from cli.command import run_command
 from components.statistics import bootstrap
 from eval.verify.factreasoner.inference import Posterior, solve
 from eval.verify.factreasoner.network import Factor, Network, interaction, logs
 from records import write_json
-from records.door import run_door
 
 SIZES = "31x60x0.03 31x60x0.1 31x60x0.3 60x150x0.1"
 MIXTURES = {"even": (1, 1, 1), "entailment": (3, 1, 1), "contradiction": (1, 3, 1), "planted": None}
@@ -228,4 +228,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+from cli.command import run_command
 from components.overlap import covered_share, stem_weights
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
 from records import Claim, UserError, read_records
-from records.door import run_door
 
 # A document's probabilities and its labels, both of shape (claims,)
 Judged = tuple[np.ndarray, np.ndarray]
@@ -149,4 +149,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cli.command import run_command
 from components.encoding import Pair
 from eval.models.encoder import Entailment
 from eval.retrieve.given import Given
@@ -24,7 +25,6 @@ from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Document, read_records
-from records.door import run_door
 
 
 class Known(Remembered):
@@ -85,4 +85,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -43,11 +43,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from cli.command import run_command
 from eval.models.engine import Engine
 from eval.pipeline import Pipeline, Scored, read_pipeline
 from eval.run.held import held, writers
 from records import Document, UserError, read_records
-from records.door import run_door
 
 SMALL = Path(__file__).parents[1] / "configs/eval/small"
 CONFIGS = [SMALL / f"{name}.yaml" for name in ("factscore", "factverify", "veriscore", "safe")]
@@ -235,4 +235,4 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -44,10 +44,10 @@ from transformers import (
 )
 from transformers import Trainer as HuggingFaceTrainer
 
+from cli.command import run_command
 from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
 from records import RelationPair, UserError, read_records, write_json
-from records.door import run_door
 from train.__main__ import main as train_door
 from train.batches import FixedBatches
 from train.cli import default_precision
@@ -385,4 +385,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -19,11 +19,11 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
+from cli.command import run_command
 from components.statistics import bootstrap
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.ud.parsers import Spacy
 from eval.decompose.ud.tree import Token, Tree, read_conllu, ud_version
-from records.door import run_door
 
 Span = tuple[int, int]
 Facts = Callable[[Tree], Iterable[Hashable]]
@@ -123,4 +123,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -11,8 +11,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from cli.command import run_command
 from records import UserError, sha256_file
-from records.door import run_door
 
 WANTED = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
 
@@ -68,4 +68,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

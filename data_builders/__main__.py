@@ -11,9 +11,9 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from cli.command import run_command
+from cli.printable import printable
 from records import UserError
-from records.door import run_door
-from records.errors import printable
 
 # Name on the command line to where its ``Builder`` is; imported only when asked for.
 BUILDERS = {
@@ -99,4 +99,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

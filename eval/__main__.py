@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from cli.command import run_command
 from records import UserError
-from records.door import run_door
 
 # Command: module with ``main(argv) -> int``, and what it does. A module is imported only when its
 # command runs, so that --help is quick and no command needs another's extras.
@@ -53,4 +53,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

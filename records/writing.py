@@ -6,6 +6,7 @@ file that grows in place is a :class:`JsonlAppender`'s, which repairs a torn las
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import glob
 import hashlib
@@ -20,8 +21,14 @@ from typing import BinaryIO, TextIO
 
 from pydantic import BaseModel
 
-from records.errors import REFUSED, UserError
+from records.errors import UserError
 
+# What the user can fix: space, rights, a path that leads below a file.
+_REFUSED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
+}
 _TEMPORARY = "[a-z0-9_]" * 8  # what ends the name of a file that is being written
 
 
@@ -31,7 +38,7 @@ def writing(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in REFUSED:
+        if error.errno not in _REFUSED:
             raise
         # Of a file that could not take its place: not the one beside it, which nobody knows of.
         name = error.filename2 or error.filename or path

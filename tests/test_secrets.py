@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import run_command
 from clients.sparql import SparqlClient
 from data_builders.__main__ import main as build_main
 from eval.__main__ import main as eval_main
 from records import Document, UserError, write_jsonl
-from records.door import run_door
 from tests.model_server import ModelServer
 
 SECRET = "s3cr3t-0123456789"
@@ -31,7 +31,7 @@ pipeline:
 def door(main, *arguments: str) -> int:
     """The exit code of a door."""
     with pytest.raises(SystemExit) as left:
-        run_door(lambda: main(list(arguments)))
+        run_command(lambda: main(list(arguments)))
     return left.value.code
 
 

@@ -13,8 +13,8 @@ from importlib import import_module
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
 
+from cli.command import run_command
 from records import UserError
-from records.door import run_door
 from train.help import COMMANDS, help_of
 
 # Commands that no parser of Lightning's knows.
@@ -56,4 +56,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run_door(main)
+    run_command(main)

@@ -33,9 +33,9 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from cli.command import RESUME_HINT
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
-from records.door import GOES_ON
 from records.writing import alone_in
 from train.checks import check_numbers
 from train.distributed import is_first
@@ -375,7 +375,7 @@ def run_lightning(arguments: list[str]) -> int:
             "give the options of its training"
         ) from None
     except SIGTERMException:  # Lightning's, which leaves with 0, as if all had been done
-        print(f"terminated; {GOES_ON}", file=sys.stderr)
+        print(f"terminated; {RESUME_HINT}", file=sys.stderr)
         return 128 + signal.SIGTERM
     except SystemExit as left:
         if isinstance(left.__context__, KeyboardInterrupt):  # Lightning leaves without a word

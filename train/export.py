@@ -20,11 +20,11 @@ from lightning.pytorch.loggers import CSVLogger, WandbLogger
 from lightning.pytorch.strategies import FSDPStrategy
 from tqdm import tqdm
 
+from cli.printable import printable
 from components.base import describe_base
 from components.checkpoint import Component, library_versions, new_folder, write_component
 from components.measures import Measures
 from records import UserError
-from records.errors import printable
 from records.writing import writing
 from train.batches import FixedBatches, run_seed
 from train.card import Training, write_card

@@ -19,7 +19,6 @@ import yaml
 from jsonargparse import ArgumentParser
 
 from eval.run.provenance import missing
-from records.door import made_by
 
 MAIN = ("torch", "transformers", "lightning")
 # Module: what it is for, and how it is installed.
@@ -137,10 +136,31 @@ def _lacks(path: Path) -> Iterator[str]:
         return
     by_command: dict[str | None, list[str]] = {}
     for name in (line.split(": not there (")[0] for line in missing([needed, *others])):
-        by_command.setdefault(made_by(name, path.parent.name), []).append(name)
+        by_command.setdefault(_command_for(name, path.parent.name), []).append(name)
     for command, names in by_command.items():
         how = f"`{command}`" if command else "the first lines of the file may say where it is from"
         yield f"missing {_named(names)}: {how}"
+
+
+def _command_for(path: str, tier: str) -> str | None:
+    """The command that makes a checkpoint, a dataset or a training log, from the configs here.
+
+    Args:
+        path: the folder, or a file in it.
+        tier: ``small``, ``laptop`` or ``paper``; its config comes first.
+    """
+    place = Path(os.path.relpath(path)).as_posix()
+    configs = sorted(_yamls(), key=lambda config: (config.parts[2] != tier, config))
+    for config in configs:
+        kind = config.parts[1]
+        text = config.read_text(encoding="utf-8", errors="replace")
+        keys = re.findall(r"^(export_to|output|name): *([^\s#]+)", text, re.MULTILINE)
+        folders = [f"runs/train/{value}" if key == "name" else value for key, value in keys]
+        if kind in {"train", "data"} and any(f"{place}/".startswith(f"{f}/") for f in folders):
+            builder = re.search(r"python -m data_builders \w+", text)
+            command = builder[0] if kind == "data" and builder else "python -m train fit"
+            return f"{command} --config {config.as_posix()}"
+    return None
 
 
 def _needs(path: Path) -> dict:

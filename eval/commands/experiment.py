@@ -9,12 +9,12 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
+from cli.printable import printable
 from eval.report.page import write_page
 from eval.run.on_ray import OnRay
 from eval.run.provenance import missing
 from eval.run.run import Run
 from records import UserError
-from records.errors import printable
 
 # Name to its class and its page, below eval.experiments, and what it shows. They are imported only
 # when they are asked for, so that --help is quick.

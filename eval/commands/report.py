@@ -11,10 +11,10 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from cli.printable import printable
 from eval.commands.experiment import EXPERIMENTS
 from eval.report.page import Page, write_comparison, write_page
 from records import ResultFile, UserError, read_results
-from records.errors import printable
 
 
 def page_of(name: str) -> Page:

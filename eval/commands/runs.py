@@ -15,13 +15,13 @@ from pathlib import Path
 import yaml
 from jsonargparse import ArgumentParser
 
+from cli.printable import printable
 from components.measures import SMALLER_IS_BETTER
 from eval.commands.early import check_no_folder
 from eval.report.page import write_tables
 from eval.report.runs import ListedRun, runs_table, side_by_side
 from eval.report.tables import TextTable, plain_table
 from records import UserError, read_results
-from records.errors import printable
 
 FIELDS = ("command", "domain", "metric", "state")
 # A line each is a document, of ``score`` and some experiments, and a text, of the others.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from cli.printable import printable
 from eval.commands.early import check_file
 from eval.commands.remarks import doubts, misspelt, nothing_judged, reasons, unanswered
 from eval.formats import Format, write_formats
@@ -23,7 +24,6 @@ from eval.run import terminal
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run, check_ids
 from records import Document, Result, ResultFile, UserError, read_records, write_jsonl
-from records.errors import printable
 
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet): ours, with topic and text, or as "

@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from records.errors import printable
+from cli.printable import printable
 
 STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
 ORANGE, BLUE, GREEN, GREY = "#D55E00", "#0072B2", "#009E73", "#7A7A7A"

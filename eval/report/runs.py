@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from cli.printable import printable
 from eval.report.tables import Cell, TextTable, cell, number
 from records import Result, ResultFile
-from records.errors import printable
 
 MOST_FIGURES = 4  # a run's in the list
 # What a run is known by: the first of these that it has, or else its first metric.

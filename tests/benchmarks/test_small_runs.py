@@ -262,4 +262,4 @@ def test_training(
 def test_every_benchmark_tells_a_users_mistake_in_one_line() -> None:
     for path in FOLDER.glob("*.py"):
         _, _, door = path.read_text(encoding="utf-8").partition('if __name__ == "__main__":\n')
-        assert door in ("", "    run_door(main)\n"), path.name
+        assert door in ("", "    run_command(main)\n"), path.name

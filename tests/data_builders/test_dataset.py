@@ -11,12 +11,12 @@ import pytest
 import yaml
 from huggingface_hub import DatasetCard
 
+from cli.command import run_command
 from data_builders.__main__ import BUILDERS, main
 from data_builders.builder import Builder, Made, show_built
 from data_builders.dataset import Card, _size_category, write_dataset
 from data_builders.kb.server import open_client
 from records import UnliPair, UserError, read_records, sha256_file
-from records.door import run_door
 
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
 CARD = Card(pretty_name="Pairs", text="Made in a test.")
@@ -258,7 +258,7 @@ def test_door_keeps_another_builders_dataset(tmp_path):
 def test_door_names_the_fault_in_one_line(tmp_path, config, word, capsys):
     (tmp_path / "tiny.yaml").write_text(config)
     with pytest.raises(SystemExit) as caught:
-        run_door(lambda: main(["tiny", "--config", str(tmp_path / "tiny.yaml")]))
+        run_command(lambda: main(["tiny", "--config", str(tmp_path / "tiny.yaml")]))
     assert caught.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert word in line

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import run_command
 from eval.commands.score import main as score_main
 from eval.decompose.sentences import Sentences
 from eval.models.openai_server import OpenAIServer
@@ -20,7 +21,6 @@ from eval.run.on_ray import OnRay, _Worker
 from eval.run.run import _made_rows
 from eval.verify.factscore import FActScore
 from records import Document, Passage, UserError, read_results, write_json, write_jsonl
-from records.door import run_door
 from tests.model_server import ModelServer
 from tests.on_ray import Started, on_ray
 
@@ -219,7 +219,7 @@ def test_without_ray_one_line_says_what_to_install(tmp_path, monkeypatch, capsys
     files = {"config": "score.yaml", "documents": "texts.jsonl", "output": "out"}
     arguments = [f"--{name}={tmp_path / file}" for name, file in files.items()]
     with pytest.raises(SystemExit) as left:
-        run_door(lambda: score_main(arguments))
+        run_command(lambda: score_main(arguments))
     assert left.value.code == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith("error: ray.workers: ")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import run_command
 from eval.commands import score
 from eval.commands.dry_run import dry_run
 from eval.commands.score import main as score_main
@@ -22,7 +23,6 @@ from eval.retrieve.trusted import Trusted
 from eval.run.run import Run
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
-from records.door import run_door
 from tests.model_server import ModelServer
 
 CONFIGS = Path(__file__).parents[2] / "configs/eval"
@@ -266,7 +266,7 @@ def test_a_wrong_option_of_a_stage_that_may_be_left_out_is_one_line(tmp_path, ca
     files = {"config": "config.yaml", "documents": "documents.jsonl", "output": "out"}
     arguments = [f"--{name}={tmp_path / file}" for name, file in files.items()]
     with pytest.raises(SystemExit) as left:
-        run_door(lambda: score_main(arguments))
+        run_command(lambda: score_main(arguments))
     assert left.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: user_agent: https://en.wikipedia.org")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import run_command
 from eval.commands.score import main as score_main
-from records.door import run_door
 from tests.eval.conftest import make_checkpoint, relation  # noqa: F401 (fixtures)
 
 # Arguments of `python -m eval score` to its exit code, and what it said on standard error.
@@ -23,7 +23,7 @@ def score(capsys: pytest.CaptureFixture) -> Door:
     def run(*arguments: object) -> tuple[int, list[str]]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
-            run_door(lambda: score_main([str(argument) for argument in arguments]))
+            run_command(lambda: score_main([str(argument) for argument in arguments]))
         return left.value.code, capsys.readouterr().err.splitlines()
 
     return run

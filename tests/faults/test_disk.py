@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import run_command
 from eval.models.cache import ANSWERS
 from eval.models.openai_server import OpenAIServer
 from records import UserError
-from records.door import run_door
 from tests.data_builders.test_builder import Words, everything
 from tests.faults.conftest import Door
 from tests.model_server import ModelServer, prompt_of
@@ -115,7 +115,7 @@ def door(build: Callable[[], object], capsys: pytest.CaptureFixture) -> tuple[in
     """A build's exit code, and what it said on standard error."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as left:
-        run_door(lambda: build() and 0)
+        run_command(lambda: build() and 0)
     return left.value.code, capsys.readouterr().err.splitlines()
 
 
@@ -163,4 +163,4 @@ def test_what_a_file_system_refuses_is_one_line_wherever_it_is_met(tmp_path, cap
         assert (code, len(said)) == (2, 1), said
         assert said_of_it in said[0]
     with pytest.raises(FileNotFoundError):  # a defect of ours
-        run_door(lambda: (tmp_path / "nowhere").read_text())
+        run_command(lambda: (tmp_path / "nowhere").read_text())

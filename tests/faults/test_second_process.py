@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
+from cli.command import run_command
 from data_builders.journal import journalled
 from records import JsonlAppender, UserError
-from records.door import run_door
 from records.writing import alone_in
 from tests.data_builders.test_builder import Words, everything
 from tests.integration.kill import ROOT
@@ -22,8 +22,8 @@ from tests.integration.kill import ROOT
 _OPENS = """
 import sys
 from records import JsonlAppender
-from records.door import run_door
-run_door(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}]))
+from cli.command import run_command
+run_command(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}]))
 """
 # Takes a folder and keeps it.
 _HOLDS = """
@@ -63,7 +63,7 @@ def test_a_second_build_into_the_folder_is_refused_in_one_line(tmp_path, capsys)
     class Beside(Words):
         def make(self, work):
             with pytest.raises(SystemExit) as left:
-                run_door(lambda: Words(out, [str(texts)], share=0.1).build() and 0)
+                run_command(lambda: Words(out, [str(texts)], share=0.1).build() and 0)
             refused.append(left.value.code)
             return super().make(work)
 

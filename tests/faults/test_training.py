@@ -12,7 +12,7 @@ import pytest
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.callbacks import Callback
 
-from records.door import run_door
+from cli.command import run_command
 from records.writing import alone_in
 from tests.faults.test_disk import closed, files_of_at_most  # noqa: F401 (a fixture)
 from tests.integration.kill import ROOT
@@ -42,7 +42,7 @@ def train(capsys: pytest.CaptureFixture) -> Door:
     def run(given: list[str]) -> tuple[int, list[str]]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
-            run_door(partial(main, given))
+            run_command(partial(main, given))
         return left.value.code, capsys.readouterr().err.splitlines()
 
     return run

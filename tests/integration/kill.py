@@ -21,9 +21,9 @@ import sys, time
 clock, sleep = float(sys.argv.pop(1)), time.sleep
 time.sleep = lambda seconds: sleep(seconds / clock)
 from data_builders.__main__ import main
-from records.door import run_door
+from cli.command import run_command
 sys.argv[0] = "data_builders"
-run_door(main)
+run_command(main)
 """
 
 

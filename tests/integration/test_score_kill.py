@@ -32,7 +32,7 @@ _DOORS = """
 import json, os, sys
 from eval.models import openai_server
 from eval.commands.score import build_parser, main
-from records.door import run_door
+from cli.command import run_command
 openai_server._FIRST_WAIT = 0.02
 known = None
 for line in sys.stdin:
@@ -40,7 +40,7 @@ for line in sys.stdin:
     process = os.fork()
     if not process:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        run_door(lambda: main(json.loads(line)))
+        run_command(lambda: main(json.loads(line)))
     print(process, flush=True)
     print(os.waitpid(process, 0)[1], flush=True)
 """

@@ -10,10 +10,10 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from cli.command import run_command
 from components.base import load_causal
 from eval.models.causal import CausalLM
 from records import Generation, UserError, read_records
-from records.door import run_door
 from tests.conftest import SIZE
 from train.__main__ import main
 from train.adversary import Adversary
@@ -178,14 +178,14 @@ def test_gpt2_is_judged_by_eval_as_it_was_by_train(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without CUDA")
 def test_few_bits_need_a_gpu(arguments: Callable, capsys: pytest.CaptureFixture, bits: int) -> None:
     with pytest.raises(SystemExit) as stop:
-        run_door(partial(main, arguments("adversary", "--model.quantize", str(bits))))
+        run_command(partial(main, arguments("adversary", "--model.quantize", str(bits))))
     assert stop.value.code == 2
     assert "error: quantize needs a CUDA GPU" in capsys.readouterr().err
 
 
 def test_few_bits_are_four_or_eight(arguments: Callable, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit) as stop:
-        run_door(partial(main, arguments("adversary", "--model.quantize", "3")))
+        run_command(partial(main, arguments("adversary", "--model.quantize", "3")))
     assert stop.value.code == 2
     assert "quantize" in capsys.readouterr().err
 

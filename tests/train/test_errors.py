@@ -16,7 +16,7 @@ import pytest
 from jsonargparse import ArgumentParser
 from lightning import LightningDataModule, LightningModule, Trainer
 
-from records.door import run_door
+from cli.command import run_command
 from train.__main__ import main
 from train.help import DATA, MODULES, help_of
 from train.unli import Unli
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:
     with pytest.raises(SystemExit) as stop:
-        run_door(partial(main, arguments))
+        run_command(partial(main, arguments))
     assert stop.value.code == 2
     lines = [line for line in capsys.readouterr().err.splitlines() if not _notice(line)]
     assert len(lines) == 1

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cli.command import run_command
 from components.checkpoint import read_component
 from components.measures import relation_measures
 from records import RelationPair, UserError, group_of, read_records
-from records.door import run_door
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.batches import FixedBatches, TrainBatches, epoch_order
@@ -342,7 +342,7 @@ def test_a_source_can_be_monitored(
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:
     with pytest.raises(SystemExit) as stop:
-        run_door(partial(main, arguments))
+        run_command(partial(main, arguments))
     assert stop.value.code == 2
     (line,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
     return line

@@ -16,6 +16,7 @@ import yaml
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer
 
+from cli.command import run_command
 from components.base import describe_base
 from components.checkpoint import Component, read_component, write_component
 from components.measures import preference_measures
@@ -23,7 +24,6 @@ from eval.__main__ import main as evaluate
 from eval.models.causal import CausalLM
 from records import Preference as PreferenceRecord
 from records import UserError
-from records.door import run_door
 from tests.train.test_resume import crash_at, weights
 from train.__main__ import main
 from train.adversary import Adversary, CausalLora
@@ -305,7 +305,7 @@ def test_mistakes_are_one_line(
     capsys.readouterr()
     given = [started if word == "STARTED" else word for word in options]
     with pytest.raises(SystemExit) as stop:
-        run_door(partial(main, preference(*given)))
+        run_command(partial(main, preference(*given)))
     assert stop.value.code == 2
     lines = capsys.readouterr().err.splitlines()
     (error,) = [line for line in lines if not line.startswith("Seed set to")]

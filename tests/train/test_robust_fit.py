@@ -13,8 +13,8 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from transformers import RobertaConfig, RobertaForSequenceClassification
 
+from cli.command import run_command
 from records import UnliPair
-from records.door import run_door
 from tests.conftest import SIZE
 from train.__main__ import main
 from train.checks import broken_loss, broken_outputs
@@ -82,7 +82,7 @@ def test_a_broken_step_stops_the_fit_and_spares_the_checkpoint(
     capsys.readouterr()
     broken = arguments("unli", *options, "--trainer.callbacks", poison(4, gradient), run="broken")
     with pytest.raises(SystemExit) as stop:
-        run_door(partial(main, broken))
+        run_command(partial(main, broken))
 
     assert stop.value.code == 2
     (said,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
@@ -169,7 +169,7 @@ def test_ctrl_c_is_one_line_and_the_fit_goes_on(
     before = signal.getsignal(signal.SIGINT)
     try:
         with pytest.raises(SystemExit) as left:
-            run_door(partial(main, arguments("unli", *options)))
+            run_command(partial(main, arguments("unli", *options)))
     finally:
         signal.signal(signal.SIGINT, before)  # which Lightning ignores while it leaves
     assert left.value.code == 130
@@ -185,7 +185,7 @@ def test_a_fit_that_is_terminated_does_not_say_that_all_went_well(
     callbacks = '[{"class_path": "tests.train.test_robust_fit.Terminated"}]'
     options = ["--save_every", "1", "--trainer.callbacks", callbacks]
     with pytest.raises(SystemExit) as left:
-        run_door(partial(main, arguments("unli", *options)))
+        run_command(partial(main, arguments("unli", *options)))
     assert left.value.code == 143
     assert capfd.readouterr().err.splitlines()[-1].startswith("terminated; ")
     (last,) = (tmp_path / "runs").glob("*/last.ckpt")

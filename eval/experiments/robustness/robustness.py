@@ -20,6 +20,7 @@ from typing import Literal
 from jsonargparse.typing import PositiveInt
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
+from cli.printable import printable
 from eval.experiments.experiment import (
     Experiment,
     Found,
@@ -50,7 +51,6 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run, check_ids
 from eval.stages import Selector
 from records import BadInput, Document, UserError, first_fault, read_records
-from records.errors import printable
 
 EVERY_FIELD: list[By] = ["generator", "bin", "group"]
 

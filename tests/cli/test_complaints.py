@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from records.door import run_door
+from cli.command import run_command
 
 ROOT = Path(__file__).parents[2]
 GIVEN = "  decompose: {class_path: eval.decompose.given.Given}\n"
@@ -27,7 +27,7 @@ def complaint(arguments, monkeypatch, capsys, door="eval"):
     """The line on standard error of a door that exits with 2."""
     monkeypatch.setattr(sys, "argv", [door, *arguments])
     with pytest.raises(SystemExit) as left:
-        run_door(import_module(f"{door}.__main__").main)
+        run_command(import_module(f"{door}.__main__").main)
     assert left.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
