@@ -62,10 +62,6 @@ class Pipeline:
         self.revise = revise
         self.gamma = gamma
 
-    def holds(self) -> list[object]:
-        """Its stages."""
-        return [self.decompose, *self.verify, self.retrieve, self.select, self.revise]
-
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Score documents, with and without Core where a selector is set.
 

@@ -39,10 +39,6 @@ class Given:
         self.otherwise = otherwise
         self.align = align
 
-    def holds(self) -> list[object]:
-        """The other decomposer."""
-        return [self.otherwise]
-
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         without = [document for document in documents if not self.has(document)]
         if without and self.otherwise is None:

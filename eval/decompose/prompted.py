@@ -117,10 +117,6 @@ class Prompted(BySentence):
         )
         self.bank.check(self.static, self.retrieved)
 
-    def holds(self) -> list[object]:
-        """The language model, the prompt with its examples, and the parser."""
-        return [self.asker, self.prompt, self.bank, self.parser, self.parses]
-
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
         """What the model says, one call for all sentences and one more for each example dropped."""
         shown, parses = self._parsed(places, self._chosen(places))

@@ -45,10 +45,6 @@ class WholeText:
         self.prompt = Prompt(prompt or _PROMPT)
         self.asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
-
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         texts = [" ".join(without_citations(d.text).split()) for d in documents if responds(d)]
         prompts = [self.prompt.messages(text=text) for text in texts]

@@ -86,10 +86,6 @@ class Experiment:
     seed: int
     drawn: dict[str, Drawing]
 
-    def holds(self) -> list[object]:
-        """The stages, models and metrics that it is made of (``eval/run/held.py``)."""
-        raise NotImplementedError
-
     def measure(self, run: Run) -> Found:
         """Read, judge and compute; what a killed run had judged is not judged again."""
         raise NotImplementedError

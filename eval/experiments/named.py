@@ -29,10 +29,6 @@ class Named:
         self.no_evidence = no_evidence
         self.judges_sets = verifier.judges_sets
 
-    def holds(self) -> list[object]:
-        """The verifier."""
-        return [self.verifier]
-
     def __call__(
         self,
         documents: Sequence[Document],

@@ -147,10 +147,6 @@ class Citations:
         self.threshold = threshold
         self.at_most = at_most
 
-    def holds(self) -> list[object]:
-        """The relation model."""
-        return [self.entailment]
-
     def __call__(self, documents: Sequence[Document]) -> list[list[CitedSentence]]:
         read = [[self._sentence(*s) for s in _read(document)] for document in documents]
         asked = [(s, texts) for own in read for s, texts in own if texts]

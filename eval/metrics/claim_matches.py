@@ -63,10 +63,6 @@ class ByEntailment:
         self.entailment = entailment
         self.threshold = threshold
 
-    def holds(self) -> list[object]:
-        """The relation model."""
-        return [self.entailment]
-
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
         """One :class:`Matches` a text.
 
@@ -100,10 +96,6 @@ class ByCosine:
             raise UserError(f"threshold: {threshold}; give a cosine in (0, 1]")
         self.encoder = encoder
         self.threshold = threshold
-
-    def holds(self) -> list[object]:
-        """The encoder."""
-        return [self.encoder]
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
         every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))

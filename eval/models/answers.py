@@ -72,10 +72,6 @@ class WrittenAnswers:
         self.writer = writer
         self.chunk_words = chunk_words
 
-    def holds(self) -> list[object]:
-        """The model that writes."""
-        return [self.writer]
-
     def answers(self, pairs: Sequence[Pair]) -> list[FoundAnswer | None]:
         """One answer a (question, context) pair; ``None`` where the question does not fit."""
         if self.writer.watch is None:

@@ -69,10 +69,6 @@ class InWindows:
         self.lss = lss
         self.chunk_words = chunk_words
 
-    def holds(self) -> list[object]:
-        """The engine."""
-        return [self.lss]
-
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """One answer a (claim, reference) pair; ``None`` where one of its windows has none."""
         windows = chunks_of((reference for _, reference in pairs), self.chunk_words)

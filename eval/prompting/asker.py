@@ -58,10 +58,6 @@ class Asker:
         self.retries = retries
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """The language model."""
-        return [self.writer]
-
     def ask(
         self,
         prompts: Sequence[list[Message]],

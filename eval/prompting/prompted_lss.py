@@ -85,10 +85,6 @@ class PromptedLss:
         self.prompt = Prompt(prompt or _PROMPT)
         self.counts: Counter[str] = Counter(answers=0, failed=0, not_subsequence=0)
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
-
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the references support of the claims; ``None`` where there is no answer.
 

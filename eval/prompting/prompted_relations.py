@@ -74,10 +74,6 @@ class PromptedRelations:
         self.prompt = Prompt(_PROMPT)
         self.counts: Counter[str] = Counter()
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.writer, self.prompt]
-
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Probabilities of (premise, hypothesis) pairs; each distinct pair is asked once.
 

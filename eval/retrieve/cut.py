@@ -26,10 +26,6 @@ class Cut:
         self.retrieve = retrieve
         self.max_characters = max_characters
 
-    def holds(self) -> list[object]:
-        """The retriever."""
-        return [self.retrieve]
-
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
@@ -56,10 +52,6 @@ class InSentences:
 
     def __init__(self, retrieve: Retriever):
         self.retrieve = retrieve
-
-    def holds(self) -> list[object]:
-        """The retriever."""
-        return [self.retrieve]
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

@@ -61,10 +61,6 @@ class PagesOfLinks:
         self.concurrency = concurrency
         self.web = WebPages(user_agent, cache_dir, private_hosts, timeout_s, retries)
 
-    def holds(self) -> list[object]:
-        """The retriever."""
-        return [self.retrieve]
-
     @property
     def identity(self) -> dict[str, Any]:
         """What is read of pages; what stands there changes by the day."""

@@ -105,10 +105,6 @@ class PageRetriever(SearchRetriever):
         self.words = words
         self.encoder = encoder
 
-    def holds(self) -> list[object]:
-        """The sentence encoder, where there is one."""
-        return [self.encoder]
-
     @abstractmethod
     def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
         """The passages of the page that each topic names, if there is one; ``None``: failed."""

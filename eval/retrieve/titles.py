@@ -47,10 +47,6 @@ class PagesOfTitles:
         self.words = words
         self.encoder = encoder
 
-    def holds(self) -> list[object]:
-        """The sentence encoder, where there is one."""
-        return [self.encoder]
-
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What decides which passages are found."""

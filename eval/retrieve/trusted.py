@@ -56,10 +56,6 @@ class Trusted:
         self.by = by
         self.otherwise = otherwise
 
-    def holds(self) -> list[object]:
-        """The retriever."""
-        return [self.retrieve]
-
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What decides the priors."""

@@ -67,10 +67,6 @@ class Rewrite:
         marked = prompt is None and method == "factreasoner_table29"
         self.read = read_between_marks if marked else read_in_block
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
-
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Claim]]:

@@ -1,25 +1,24 @@
-"""What a run holds: the language models, prompts and caches of its stages, as they themselves say.
+"""The models, prompts and caches of a run's stages: one walk over their attributes.
 
-A stage with a method ``holds`` names what it is made of; a stage without one, such as a user's own
-function, holds nothing that a run would have to know.
+The walk enters lists, tuples and dicts, and the attributes of objects of this repository's and of
+a user's own classes. It does not enter records, nor objects of the standard library and of
+installed packages (modules below ``site-packages``), such as a tokenizer or an array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel
 
 from eval.models.chat import CachedWriter
 from eval.prompting.prompts import PromptFile
-
-
-@runtime_checkable
-class Holds(Protocol):
-    """Whatever is made of other parts."""
-
-    def holds(self) -> Sequence[object]:
-        """The parts that it is made of: stages, models, prompts. ``None`` is a part left out."""
+from eval.run.provenance import OUR_PACKAGES
 
 
 @runtime_checkable
@@ -30,20 +29,17 @@ class KeepsAnswers(Protocol):
         """Keep them in this folder, unless it was told another place."""
 
 
-@runtime_checkable
-class Identified(Protocol):
-    """A model, a searcher or a parser that says what decides its answers, without secrets."""
-
-    identity: dict[str, Any]
+class Parts(list[object]):
+    """What :func:`held` returned: taken as it is, also when parts have loaded more since."""
 
 
-def held(root: object) -> list[object]:
-    """``root`` and all that it holds, each once, a part before its own parts.
+def held(root: object) -> Parts:
+    """``root`` and all that its attributes lead to, each once, a part before its own parts.
 
     Args:
-        root: what says what it ``holds``, or a list of such.
+        root: a stage, a pipeline or an experiment, or a list of such; or :class:`Parts`.
     """
-    return list(_held(root, set()))
+    return root if isinstance(root, Parts) else Parts(_held(root, set()))
 
 
 def writers(root: object) -> list[CachedWriter]:
@@ -66,9 +62,10 @@ def prompts(root: object) -> dict[str, str]:
 
 
 def identities(root: object) -> list[dict[str, Any]]:
-    """What the models and searchers that are held say they are, each once."""
-    found = [part.identity for part in held(root) if isinstance(part, Identified)]
-    return [one for place, one in enumerate(found) if one not in found[:place]]
+    """The ``identity`` of each model, searcher and parser that is held: what decides answers."""
+    every = [getattr(part, "identity", None) for part in held(root)]
+    found = [identity for identity in every if isinstance(identity, dict)]
+    return [identity for place, identity in enumerate(found) if identity not in found[:place]]
 
 
 def keep_answers(root: object, folder: Path) -> None:
@@ -79,13 +76,22 @@ def keep_answers(root: object, folder: Path) -> None:
 
 
 def _held(part: object, seen: set[int]) -> Iterator[object]:
-    if isinstance(part, list | tuple):
-        inner: Sequence[object] = part
-    elif part is None or id(part) in seen:
-        return
-    else:
+    inner: Iterable[object] = ()
+    if isinstance(part, list | tuple | dict):
+        inner = part.values() if isinstance(part, dict) else part
+    elif _is_entered(type(part)) and id(part) not in seen:
         seen.add(id(part))
         yield part
-        inner = part.holds() if isinstance(part, Holds) else ()
-    for one in inner:
-        yield from _held(one, seen)
+        inner = list(getattr(part, "__dict__", {}).values())
+    for item in inner:
+        yield from _held(item, seen)
+
+
+@cache
+def _is_entered(kind: type) -> bool:
+    if issubclass(kind, BaseModel | ModuleType | FunctionType | type):
+        return False
+    package = kind.__module__.partition(".")[0]
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    is_library = package in sys.stdlib_module_names or "-packages" in file
+    return package in OUR_PACKAGES or not is_library

@@ -28,7 +28,7 @@ _ENDINGS = {
 _PLACES = {"data", "downloads", "runs"}
 
 # Packages of this repository, whose versions are no part of a run's key.
-_OURS = {"clients", "components", "data_builders", "eval", "records", "train"}
+OUR_PACKAGES = {"clients", "components", "data_builders", "eval", "records", "train"}
 
 # What says what a folder's weights are: a checkpoint's own, or a published model's configuration.
 _ABOUT = ("component.json", "config.json")
@@ -155,7 +155,7 @@ def _own_code(config: object) -> Iterator[str]:
             module = module.rpartition(".")[0]
         loaded = sys.modules.get(module)
         file = getattr(loaded, "__file__", None)
-        if not file or module.partition(".")[0] in _OURS:
+        if not file or module.partition(".")[0] in OUR_PACKAGES:
             continue
         path, first = Path(file), name[len(module) + 1 :].partition(".")[0]
         below = path.is_relative_to(Path.cwd()) and "site-packages" not in path.parts

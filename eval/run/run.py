@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
-from eval.run.held import identities, keep_answers, prompts, writers
+from eval.run.held import held, identities, keep_answers, prompts, writers
 from eval.run.on_ray import OnRay
 from eval.run.provenance import config_hash, differing, inputs, provenance
 from records import (
@@ -51,14 +51,14 @@ class Run:
 
     Args:
         name: ``score``, or the experiment's.
-        held: what holds the models and prompts, e.g. the pipeline (``eval/run/held.py``). Models
+        root: what holds the models and prompts, e.g. the pipeline (``eval/run/held.py``). Models
             and searchers without a cache get one in ``output``.
         config: what decides the results, by name; files and checkpoints that it names count with
             their content.
         output: the run's folder.
         files: more files that decide the results.
         ray: workers that do documents beside this process.
-        described: the options of ``held``, of which each worker makes another one; by default
+        described: the options of ``root``, of which each worker makes another one; by default
             ``config``.
 
     Attributes:
@@ -69,7 +69,7 @@ class Run:
     def __init__(
         self,
         name: str,
-        held: object,
+        root: object,
         config: dict,
         output: str | Path,
         files: Sequence[str] = (),
@@ -79,16 +79,18 @@ class Run:
         if isinstance(seed := config.get("seed"), int) and seed < 0:
             raise UserError(f"seed: {seed}; give 0 or more")
         self.name = name
-        self.held = held
+        self.root = root
+        # Walked once: what parts load while they work is no part of its own.
+        self._parts = held(root)
         self.config = config
         self.output = Path(output)
         self.ray = ray
         self._described = config if described is None else described
         self.inputs = inputs([config, list(files)])
-        self._prompts = prompts(held)
+        self._prompts = prompts(self._parts)
         self.key = config_hash([name, config, self._prompts], self.inputs)
         self._entered = ExitStack()
-        keep_answers(held, self.output)
+        keep_answers(self._parts, self.output)
 
     def __enter__(self) -> Run:
         with ExitStack() as entered:
@@ -164,13 +166,13 @@ class Run:
     ) -> Iterator[list[dict]]:
         if self.ray.workers is None or not chunks:
             # No ``map``: a stage's StopIteration would end it, as if there were no more chunks.
-            return (journal_rows(self.held, work, some) for some in chunks)
+            return (journal_rows(self._parts, work, some) for some in chunks)
         method, given = (work.func, work.args) if isinstance(work, partial) else (work, ())
-        if getattr(method, "__self__", None) is not self.held:
+        if getattr(method, "__self__", None) is not self.root:
             raise TypeError(f"{self.name}: {method} is no method of what the run holds")
         of_worker = partial(_made_rows, method.__name__, given, type(chunks[0][0]))
         described = [[one.model_dump(mode="json") for one in chunk] for chunk in chunks]
-        return self.ray.rows(type(self.held), self._described, self.output, of_worker, described)
+        return self.ray.rows(type(self.root), self._described, self.output, of_worker, described)
 
     def finish(self, results: Sequence[Result], **more: object) -> ResultFile:
         """Write ``results.json``, then delete the journals; other files are to be there before.
@@ -182,7 +184,7 @@ class Run:
         file = ResultFile(
             experiment=self.name,
             provenance=provenance(self.config, self.inputs)
-            | {"prompts": self._prompts, "models": identities(self.held), "usage": self.usage()}
+            | {"prompts": self._prompts, "models": identities(self._parts), "usage": self.usage()}
             | {"config_hash": self.key}
             | more,
             results=list(results),
@@ -203,7 +205,7 @@ class Run:
         for journal in self._journals():
             chunks += [used for _, used in _chunks(journal)]
         rows: dict[str, dict] = {}
-        for place, model in enumerate(writers(self.held)):
+        for place, model in enumerate(writers(self._parts)):
             used: Counter[str] = Counter()
             for chunk in chunks:
                 used.update(chunk[place])
@@ -280,16 +282,16 @@ def _chunks(journal: Path) -> list[tuple[list[str], list[dict]]]:
 
 
 def journal_rows(
-    held: object, work: Callable[[Sequence[Any]], Sequence[BaseModel]], some: Sequence[Any]
+    root: object, work: Callable[[Sequence[Any]], Sequence[BaseModel]], some: Sequence[Any]
 ) -> list[dict]:
     """Do a chunk of documents: a row each, and a last one with their ids and what it took.
 
     Args:
-        held: what holds the language models that the work asks.
+        root: what holds the language models that the work asks.
         work: takes the documents and gives one record each.
         some: the documents of the chunk.
     """
-    models = writers(held)
+    models = writers(root)
     before = [copy(model.usage) for model in models]
     rows = [
         {"id": document.id, "done": _in_json(document.id, one)}
@@ -311,7 +313,7 @@ def _in_json(name: str, one: BaseModel) -> dict:
 
 
 def _made_rows(
-    method: str, given: Sequence[Any], record: type[BaseModel], held: object, some: Sequence[dict]
+    method: str, given: Sequence[Any], record: type[BaseModel], root: object, some: Sequence[dict]
 ) -> list[dict]:
-    work = partial(getattr(held, method), *given)
-    return journal_rows(held, work, [record.model_validate(one) for one in some])
+    work = partial(getattr(root, method), *given)
+    return journal_rows(root, work, [record.model_validate(one) for one in some])

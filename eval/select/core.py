@@ -136,10 +136,6 @@ class Core:
         self.cap = cap
         self.gate = gate
 
-    def holds(self) -> list[object]:
-        """Its models, and what judges relevance and nearness."""
-        return [self.entailment, self.unli, self.relevance, self.cap, self.gate]
-
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Selection]]:

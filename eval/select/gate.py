@@ -40,10 +40,6 @@ class Gate:
         self.from_claims = from_claims
         self.encoder = encoder
 
-    def holds(self) -> list[object]:
-        """The encoder."""
-        return [self.encoder]
-
     def pairs(self, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Places i < j of the texts to compare, in order."""
         if len(texts) < self.from_claims:

@@ -60,10 +60,6 @@ class Remembered:
         self._relations: dict[Pair, np.ndarray] = {}
         self._likelihoods: dict[Pair, np.ndarray] = {}
 
-    def holds(self) -> list[object]:
-        """The model."""
-        return [self.model]
-
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """As the model's, shape (n, 3)."""
         _fill(self._relations, self.model.relations, pairs)

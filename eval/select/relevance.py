@@ -64,10 +64,6 @@ class Prompted:
         self.question = question
         self.prompt = Prompt(_PROMPTS[question])
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
-
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
     ) -> list[Sequence[int | None]]:
@@ -102,10 +98,6 @@ class Relevant:
     def __init__(self, judge: Relevance, then: Selector | None = None):
         self.judge = judge
         self.then = then
-
-    def holds(self) -> list[object]:
-        """Who judges, and who selects behind it."""
-        return [self.judge, self.then]
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

@@ -36,10 +36,6 @@ class Nli(Measure):
         self.entailment = entailment
         self.direction = direction
 
-    def holds(self) -> list[object]:
-        """The relation model."""
-        return [self.entailment]
-
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Probabilities of shape (n,)."""
         forward = [*pairs] if self.direction != "backward" else []

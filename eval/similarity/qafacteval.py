@@ -52,10 +52,6 @@ class QAFactEval(Measure):
         self.least_f1 = least_f1
         self.marks = marks
 
-    def holds(self) -> list[object]:
-        """Its models."""
-        return [self.questions, self.answerer, self.spans, self.compare]
-
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """One score a pair: token F1 in [0, 1] or LERC's own scale; NaN where nothing was asked."""
         candidates = [candidate for _, candidate in pairs]

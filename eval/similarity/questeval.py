@@ -51,10 +51,6 @@ class QuestEval(Measure):
         self.compare = compare
         self.value = value
 
-    def holds(self) -> list[object]:
-        """Its models, and what compares answers."""
-        return [self.questions, self.answerer, self.spans, self.compare]
-
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Scores of shape (n,) in [0, 1]; NaN where nothing could be asked."""
         sides = []

@@ -81,10 +81,6 @@ class FActScore(ByPrompt):
         of = "factscore_2502.18573" if wording == "factreasoner" else f"factscore_{self.name}"
         self.prompt = Prompt(_PROMPTS / f"{of}.jinja")
 
-    def holds(self) -> list[object]:
-        """The language model, NP and the prompts."""
-        return [self.asker, self.nonparametric, self.prompt, self.several]
-
     def __call__(
         self,
         documents: Sequence[Document],

@@ -28,10 +28,6 @@ class Labels(ClaimByClaim):
             raise UserError("otherwise: give a verifier that judges claim by claim")
         self.otherwise = otherwise
 
-    def holds(self) -> list[object]:
-        """The other verifier."""
-        return [self.otherwise]
-
     def __call__(
         self,
         documents: Sequence[Document],

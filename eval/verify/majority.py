@@ -49,10 +49,6 @@ class Majority(ByPassage):
         self.by_prior = by_prior
         self.name = "by_prior" if by_prior else "default"
 
-    def holds(self) -> list[object]:
-        """The relation model."""
-        return [self.entailment]
-
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """The relations."""
         return probabilities(self.entailment.relations, pairs, 3)

@@ -38,10 +38,6 @@ class MiniCheck(ByPassage):
         self.checker = checker
         self.threshold = threshold
 
-    def holds(self) -> list[object]:
-        """The checker."""
-        return [self.checker]
-
     def answers(self, pairs: Sequence[Pair]) -> list[float]:
         """The probabilities that the passages support the claims."""
         return self.checker.relations(pairs)[:, 0].tolist()
@@ -76,10 +72,6 @@ class PromptedMiniCheck(ByPassage):
         super().__init__(title_in_premise)
         self.asker = Asker(writer, 0.0, max_new_tokens, retries=0, seed=0)
         self.prompt = Prompt(_PROMPT)
-
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
 
     def answers(self, pairs: Sequence[Pair]) -> list[Reading[bool]]:
         """What the model says, one prompt a pair."""

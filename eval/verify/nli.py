@@ -41,10 +41,6 @@ class NLI(ByPassage):
         self.threshold = threshold
         super().__init__(title_in_premise)
 
-    def holds(self) -> list[object]:
-        """The relation model."""
-        return [self.entailment]
-
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """The relations."""
         return probabilities(self.entailment.relations, pairs, 3)

@@ -32,10 +32,6 @@ class ByPrompt(ClaimByClaim):
         self.asker = asker
         self.several = several
 
-    def holds(self) -> list[object]:
-        """The language model and its prompts."""
-        return [self.asker, self.prompt, self.several]
-
     @abstractmethod
     def messages(self, one: Asked) -> list[Message]:
         """The prompt about a claim."""

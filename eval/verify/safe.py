@@ -104,16 +104,6 @@ class Safe(ClaimByClaim):
         self.query_prompt = Prompt(_PROMPTS / "safe_query.jinja")
         self.rating_prompt = Prompt(_PROMPTS / "safe_rating.jinja")
 
-    def holds(self) -> list[object]:
-        """The language model, what it searches with, and the prompts."""
-        return [
-            self.asker,
-            self.searcher,
-            self.relevance_prompt,
-            self.query_prompt,
-            self.rating_prompt,
-        ]
-
     @property
     def most_calls(self) -> int:
         """Most answers that a claim takes, without retries."""

@@ -24,10 +24,6 @@ class Selected:
     def __init__(self, select: Selector):
         self.select = select
 
-    def holds(self) -> list[object]:
-        """The selector."""
-        return [self.select]
-
     def __call__(
         self,
         documents: Sequence[Document],

@@ -62,11 +62,8 @@ class SeveralClaims:
         self.asker = Asker(asker.writer, asker.temperature, longest, retries=0, seed=asker.seed)
         self.answers = answers
         self.fields = {"labels": labels, **dict.fromkeys(switches, True)}
-        self.prompt = Prompt(_PROMPT)
-
-    def holds(self) -> list[object]:
-        """The prompt, where it is asked."""
-        return [self.prompt] if self.claims_per_call > 1 else []
+        # A prompt that is not asked does not key the run.
+        self.prompt = Prompt(_PROMPT) if claims_per_call > 1 else None
 
     def judged(self, asked: Sequence[Asked]) -> dict[int, dict[str, Any]]:
         """What a verdict says of each claim that an answer labels, by the claim's place.

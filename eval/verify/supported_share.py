@@ -54,10 +54,6 @@ class SupportedShare(ByPassage):
         self.content_words = content_words
         super().__init__(title_in_premise)
 
-    def holds(self) -> list[object]:
-        """What finds the LSS."""
-        return [self.lss]
-
     def answers(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the passages support of the claims."""
         return subsequences_of(self.lss, [(claim, reference) for reference, claim in pairs])

@@ -64,10 +64,6 @@ class WholeResponse(ClaimByClaim):
         self.reads_passages = evidence
         self.prompt = Prompt(_PROMPT)
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
-
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
         """One prompt a document; ``response`` is the line of the answer that labels a claim.
 

@@ -120,7 +120,6 @@ def test_a_selector_is_judged_by_what_is_worth_checking():
     assert value_of(results, "coverage") == pytest.approx(4 / 5)
     assert value_of(results, "called_supported", variant="opinion") == 0
     assert value_of(results, "balanced_accuracy", "always supported") == 0.5
-    assert list(Selected(questions_go).holds()) == [questions_go]
 
 
 def test_likeness_is_a_cosine_from_its_threshold_on():

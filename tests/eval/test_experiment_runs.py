@@ -28,9 +28,6 @@ class AskedUnli:
     def __init__(self, writer, prompt):
         self.writer, self.prompt = writer, Prompt(prompt)
 
-    def holds(self):
-        return [self.writer, self.prompt]
-
     def likelihood(self, pairs):
         prompts = [self.prompt.messages(premise=p, hypothesis=h) for p, h in pairs]
         answers = self.writer.answer(prompts, temperature=0)

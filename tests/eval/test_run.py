@@ -30,9 +30,6 @@ class Holder:
     def __init__(self, *parts):
         self.parts = parts
 
-    def holds(self):
-        return self.parts
-
 
 def result(value=0.5):
     row = {"metric": "m", "selection": "none", "kind": "k", "generator": "g", "domain": "d"}
@@ -256,9 +253,6 @@ class Asks:
 
     def __init__(self, *writers):
         self.writers = writers
-
-    def holds(self):
-        return self.writers
 
     def work(self, documents):
         for writer in self.writers:

@@ -42,9 +42,6 @@ class Halves(BySentence):
         self.models = {"splitter": writer}
         self.prompts = [Prompt(prompt)]
 
-    def holds(self):
-        return [*self.models.values(), *self.prompts]
-
     def subclaims(self, places):
         asked = [self.prompts[0].messages(sentence=place.sentence) for place in places]
         answers = self.models["splitter"].answer(asked, temperature=0.0, max_new_tokens=10)
@@ -62,9 +59,6 @@ class Ask:
 
     def __init__(self, writer):
         self.writer = writer
-
-    def holds(self):
-        return [self.writer]
 
     def __call__(self, documents, claims, passages):
         flat = [c for own in claims for c in own]

@@ -14,6 +14,7 @@ from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
+from eval.run.held import prompts
 from eval.verify.factscore import FActScore
 from eval.verify.factverify import FactVerify
 from eval.verify.several_claims import labels_of_numbers
@@ -79,8 +80,7 @@ def test_one_claim_a_call_is_the_verifiers_own_prompt():
     assert len(server.asked) == 6
     assert not [body for body in server.asked if "CLAIMS" in prompt_of(body)]
     assert "claims_in_prompt" not in found[0][0].model_dump()
-    names = {prompt.name for prompt in verifier.holds() if hasattr(prompt, "sha256")}
-    assert names == {"factscore_retrieval.jinja"}
+    assert list(prompts(verifier)) == ["verify/prompts/factscore_retrieval.jinja"]
 
 
 def test_claims_of_a_document_stand_together_with_their_passages_once():

@@ -64,10 +64,6 @@ class PredPatt(BySentence):
         self.asker = Asker(writer, warmth, max_new_tokens, 0, seed) if writer else None
         self.prompt = Prompt(prompt or _PROMPTS / f"predpatt_{verbalise}.jinja") if writer else None
 
-    def holds(self) -> list[object]:
-        """The parser, and what words its claims."""
-        return [self.parser, self.asker, self.prompt]
-
     def subclaims(self, places: Sequence[Place]) -> list[list[str | Failed] | Failed]:
         """A sentence for each predicate, in the order of their roots, each once."""
         sentences = [place.sentence for place in places]

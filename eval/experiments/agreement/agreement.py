@@ -107,10 +107,6 @@ class Agreement(Experiment):
         self.units = units
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """The verifiers, and the retriever."""
-        return [*self.assessors.values(), self.retrieve]
-
     def measure(self, run: Run) -> Found:
         """Judge every set; beside the results ``claims.jsonl``, every claim with its verdicts."""
         values, rows, left_out = [], [], Counter()

@@ -140,10 +140,6 @@ class CoreSettings(Experiment):
         # A value out of range ends the run before any model is asked.
         self._cores(entailment, unli, cap, relevance)
 
-    def holds(self) -> list[object]:
-        """The models, and what judges relevance."""
-        return [self.entailment, self.unli, self.cap, self.relevance]
-
     def measure(self, run: Run) -> Found:
         """Select under every setting, choose on one half of the topics, judge on the other.
 

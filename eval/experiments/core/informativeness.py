@@ -90,10 +90,6 @@ class Informativeness(Experiment):
         self.domain = domain
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """The models."""
-        return [*self.models.values()]
-
     def measure(self, run: Run) -> Found:
         """Judge all claims, topic by topic."""
         rows = [row for name in self.claims for row in self._rows(name)]

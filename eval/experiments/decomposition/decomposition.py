@@ -162,11 +162,6 @@ class Decomposition(Experiment):
         self.match = match
         self.texts = texts
 
-    def holds(self) -> list[object]:
-        """Decomposers, judges and verifiers with what these need."""
-        stages = [self.entailment, *self.verify, self.retrieve, self.select, self.match]
-        return [*self.decomposers.values(), *self.judges.values(), *stages]
-
     def measure(self, run: Run) -> Found:
         """Judge every passage by every decomposer.
 

@@ -108,10 +108,6 @@ class DFActScore(Experiment):
         self.domain = domain
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """The stages, and the judge of citations."""
-        return [self.pipeline, self.citations]
-
     def measure(self, run: Run) -> Found:
         """Judge every text; beside the results ``texts.jsonl``, every text by every source."""
         views = Views(self.views) if self.views else None

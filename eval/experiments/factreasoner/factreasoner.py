@@ -99,11 +99,6 @@ class FactReasoner(Experiment):
         self.k = k
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """Assessors, relation models, and the stages before them."""
-        models = [*self.relations.values(), *self.assessors.values()]
-        return [self.decompose, self.revise, *self.retrieve.values(), *models]
-
     def measure(self, run: Run) -> Found:
         """Judge every set by every source of evidence.
 

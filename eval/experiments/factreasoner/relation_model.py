@@ -91,10 +91,6 @@ class RelationModel(Experiment):
         self.documents = documents
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """The relation models."""
-        return [*self.relations.values()]
-
     def measure(self, run: Run) -> Found:
         """Judge all pairs; beside the results ``pairs.jsonl``."""
         values, judged, left_out = [], [], Counter()

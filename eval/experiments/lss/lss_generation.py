@@ -88,10 +88,6 @@ class LssGeneration(Experiment):
         self.domain = domain
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """The engines."""
-        return [*self.engines.values(), *self.star_engines.values()]
-
     def measure(self, run: Run) -> Found:
         """Find all LSS; beside the results ``pairs.jsonl``."""
         examples = self._read(self.annotations, LssExample)

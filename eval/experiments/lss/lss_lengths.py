@@ -79,10 +79,6 @@ class LssLengths(Experiment):
         self.domain = domain
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """Nothing."""
-        return []
-
     def measure(self, run: Run) -> Found:
         """The shares of each class of length."""
         values = []

@@ -111,10 +111,6 @@ class LssMetrics(Experiment):
         self.domain = domain
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """Metrics and engines."""
-        return [*self.metrics.values(), *self.lss.values(), *self.lss_star.values()]
-
     def measure(self, run: Run) -> Found:
         """Find all LSS and take all metrics.
 

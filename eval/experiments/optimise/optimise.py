@@ -83,10 +83,6 @@ class Optimise(Experiment):
         self.domain = domain
         self.seed = seed
 
-    def holds(self) -> list[object]:
-        """All metrics, defences, and who judges relevance."""
-        return [*self.metrics.values(), *self.defences.values(), self.relevance]
-
     def measure(self, run: Run) -> Found:
         """Score all texts under all metrics and defences.
 

@@ -173,10 +173,6 @@ class Robustness(Experiment):
         self.seed = seed
         self._left_out: dict[str, None] = {}
 
-    def holds(self) -> list[object]:
-        """All metrics and defences."""
-        return [*self.metrics.values(), *self.defences.values()]
-
     def measure(self, run: Run) -> Found:
         """Score all texts under all metrics and defences.
 

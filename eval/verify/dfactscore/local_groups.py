@@ -61,10 +61,6 @@ class LocalGroups:
         self.entailment = entailment
         self.contradiction = contradiction
 
-    def holds(self) -> list[object]:
-        """The relation model, where there is one."""
-        return [self.entailment]
-
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:

@@ -68,10 +68,6 @@ class PromptedGroups:
         self.prompt = Prompt(_PROMPT)
         self.counts: Counter[str] = Counter()
 
-    def holds(self) -> list[object]:
-        """The language model and its prompt."""
-        return [self.asker, self.prompt]
-
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:

@@ -85,10 +85,6 @@ class DFActScore:
         # Of the last documents: (id, topic, text) → claim's (id, text) → its group
         self._groups: dict[tuple[str, str, str], dict[tuple[str, str], str | None]] = {}
 
-    def holds(self) -> list[object]:
-        """What judges, and what groups the claims."""
-        return [self.entailment, self.group]
-
     def __call__(
         self,
         documents: Sequence[Document],

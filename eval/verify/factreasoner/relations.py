@@ -206,10 +206,6 @@ class Pruning:
     collapse_from: float | None = None
     encoder: SentenceEncoder | None = None
 
-    def holds(self) -> list[object]:
-        """The encoder."""
-        return [self.encoder]
-
     @property
     def asks(self) -> bool:
         """Whether anything depends on the scores."""

@@ -131,10 +131,6 @@ class FactReasoner:
         self.seed = seed
         self.judges_sets = versions != [1]
 
-    def holds(self) -> list[object]:
-        """The relation model, and the encoder of the gate."""
-        return [self.entailment, self.prune]
-
     def __call__(
         self,
         documents: Sequence[Document],
