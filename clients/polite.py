@@ -32,7 +32,8 @@ from records.writing import whole_characters
 T = TypeVar("T")
 Sleep = Callable[[float], None]
 
-TRANSIENT_STATUS = {408, 429, 500, 502, 503, 504}
+# The server, or something before it, may do better next time.
+TRANSIENT_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 # With these a server says that it began an answer and did not finish.
 TOO_MUCH = {500, 504}
 CONNECT_S = 10.0
@@ -225,9 +226,7 @@ class PoliteClient:
             except Transient as error:
                 reason, wait, too_much = str(error), error.wait_s, error.too_much
             if wait is None:
-                wait = min(self.backoff_s * 2**attempt, MAX_BACKOFF_S)
-                # So that clients that failed together do not come back together.
-                wait *= 1 + random.random() / 4
+                wait = backoff(attempt, self.backoff_s)
             if wait > LONGEST_WAIT_S:
                 # No EndpointError, after which the next question would be asked all the same.
                 raise UserError(
@@ -388,6 +387,18 @@ def whole_json(body: bytes) -> Iterator[Any]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         tail = body[-80:].decode("utf-8", errors="replace")
         raise Transient(f"the answer is {what}, it ends with {tail!r}", too_much=True) from None
+
+
+def backoff(attempt: int, first_s: float = 1.0) -> float:
+    """Seconds to wait before another attempt: doubled each time, at most a minute.
+
+    Up to a quarter is added by chance, so that clients that failed together do not return together.
+
+    Args:
+        attempt: number of the attempt that failed, from 0.
+        first_s: the wait after the first one.
+    """
+    return min(first_s * 2**attempt, MAX_BACKOFF_S) * (1 + random.random() / 4)
 
 
 def retry_after(header: str | None) -> float:

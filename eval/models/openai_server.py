@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import re
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -32,6 +29,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
 from tqdm import tqdm
 
+from clients.polite import LONGEST_WAIT_S, TRANSIENT_STATUS, backoff, retry_after
 from eval.models.chat import (
     Answer,
     CachedWriter,
@@ -46,15 +44,9 @@ from eval.models.chat import (
 )
 from records import UserError
 
-# The server, or something before it, may do better next time.
-_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 # Why a text ended before its end, as servers call it: it ran out of tokens, or something broke.
 _CUT = {"length", "max_tokens", "model_length"}
 _BROKEN = {"error", "abort", "insufficient_system_resource"}
-# A server that asks to wait longer than this many seconds is not waited for.
-_LONGEST_WAIT = 600.0
-# Seconds before the second try; doubled each time, up to half a minute, and shortened at random.
-_FIRST_WAIT = 1.0
 _TOO_LONG = re.compile(
     r"context.?(length|size|window)|too long|maximum.{0,20}tokens|tokens.{0,30}must be <="
     r"|reduce the length",
@@ -231,15 +223,14 @@ class OpenAIServer(CachedWriter):
             mend = self._mend(error)
         elif attempt == self.retries:
             mend = f"no answer in {attempt + 1} tries; see to the server and start again"
-        elif wait > _LONGEST_WAIT:
+        elif wait > LONGEST_WAIT_S:
             mend = f"it asks to wait {wait:.0f} s; start again then"
         elif wait:
             loop = asyncio.get_running_loop()
             self._not_before = max(self._not_before, loop.time() + wait)
             return
         else:
-            wait = min(30.0, _FIRST_WAIT * 2**attempt)
-            await asyncio.sleep(wait * random.uniform(0.5, 1.0))
+            await asyncio.sleep(backoff(attempt))
             return
         raise UserError(f"{self.host}, model {self.model}: {reason}; {mend}; {self._kept}")
 
@@ -348,22 +339,15 @@ def _message(error: APIStatusError) -> str:
 def _worth_retrying(error: Exception) -> bool:
     if isinstance(error, APIStatusError):
         # An empty account answers 429 as well, for ever.
-        return error.status_code in _AGAIN and error.code != "insufficient_quota"
+        return error.status_code in TRANSIENT_STATUS and error.code != "insufficient_quota"
     connection = (APIConnectionError, APIResponseValidationError)
     return isinstance(error, (*connection, ValueError, Malformed, TimeoutError))
 
 
 def _asked_wait(error: Exception) -> float:
     response = getattr(error, "response", None)
-    asked = response.headers.get("retry-after", "") if response is not None else ""
-    try:
-        return max(0.0, float(asked))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return 0.0
+    asked = response.headers.get("retry-after") if response is not None else None
+    return retry_after(asked) if asked else 0.0
 
 
 def _reason(error: Exception) -> str:

@@ -20,7 +20,6 @@ from data_builders.written.adversarial import (
     sift,
     statistics,
 )
-from eval.models import openai_server
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from records import BadInput, Generation, UserError, read_records, write_jsonl
@@ -39,7 +38,7 @@ def tell(body: dict) -> str:
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     with ModelServer(tell) as running:
         yield running
 

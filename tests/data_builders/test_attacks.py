@@ -55,7 +55,6 @@ from eval.decompose.given import Given
 from eval.experiments.robustness.grid import Grid
 from eval.experiments.robustness.robustness import Robustness
 from eval.experiments.robustness.values import cells_of, gains
-from eval.models import openai_server
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.verify.labels import Labels
@@ -119,7 +118,7 @@ def attacked(attack: Attack, source: Source = ANN) -> Attacked:
 @pytest.fixture(autouse=True)
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     write_jsonl("docs.jsonl", [document(name) for name in TOLD])
     write_jsonl("pages.jsonl", PAGES)
 

@@ -33,7 +33,6 @@ from data_builders.written.corruption.texts import ToMerge, held, place_claims
 from eval.decompose.given import Given
 from eval.experiments.robustness.grid import Grid
 from eval.experiments.robustness.values import cells_of, curve
-from eval.models import openai_server
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -72,7 +71,7 @@ PEOPLE = [
 @pytest.fixture(autouse=True)
 def documents(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     rows = []
     for topic in TOPICS:
         claims = [

@@ -10,7 +10,6 @@ import yaml
 
 from data_builders.__main__ import main
 from data_builders.written.generations import Author, Generations
-from eval.models import openai_server
 from eval.models.causal import CausalLM
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
@@ -32,7 +31,7 @@ def tell(body: dict) -> str:
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     with ModelServer(tell) as running:
         yield running
 

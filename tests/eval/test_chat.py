@@ -16,7 +16,6 @@ from jsonargparse import ArgumentParser
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from components.checkpoint import read_component, write_component
-from eval.models import openai_server
 from eval.models.causal import CausalLM
 from eval.models.chat import Answer, CachedWriter, Message, Usage, Writer, as_answer
 from eval.models.local import LocalModel
@@ -31,7 +30,7 @@ FAST = {"max_new_tokens": 12}
 
 @pytest.fixture(autouse=True)
 def no_long_waits(monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.02)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.02)
 
 
 @pytest.fixture

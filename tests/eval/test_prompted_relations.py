@@ -10,7 +10,6 @@ from jsonargparse import ArgumentParser
 
 from data_builders.written.ambigbio.biographies import _judged
 from eval.metrics.decomposition import same_claims
-from eval.models import openai_server
 from eval.models.chat import Token
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompted_relations import PromptedRelations, label_probability
@@ -78,7 +77,7 @@ ANSWERS = {
 @pytest.fixture
 def server(monkeypatch):
     """Answers by the last word of the premise."""
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.02)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.02)
 
     def reply(body: dict) -> object:
         premise = body["messages"][-1]["content"].rpartition("remise: ")[2].partition("\n")[0]

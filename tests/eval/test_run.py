@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from eval.decompose.given import Given
-from eval.models import openai_server
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
@@ -243,7 +242,7 @@ def test_a_second_process_on_the_folder_is_refused_in_one_line(tmp_path):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     with ModelServer(lambda body: "Yes.") as running:
         yield running
 

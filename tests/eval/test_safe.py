@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from eval.models import openai_server
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import PassageIndex
@@ -216,7 +215,7 @@ def test_bad_options_are_refused():
 
 
 def test_a_killed_run_goes_on_without_asking_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.02)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.02)
 
     def reply(body):
         messages = body["messages"]

@@ -13,7 +13,6 @@ from eval.commands.dry_run import dry_run
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
 from eval.decompose.given import Given as GivenClaims
-from eval.models import openai_server
 from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
@@ -95,7 +94,7 @@ def prompt(tmp_path):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     with ModelServer(
         lambda body: body["messages"][-1]["content"].removeprefix("Split this. ")
     ) as running:

@@ -10,7 +10,6 @@ import torch
 from jsonargparse import ArgumentParser
 from transformers import AutoModelForCausalLM
 
-from eval.models import openai_server
 from eval.models.cache import answer_key
 from eval.models.chat import NO_TOKENS, Answer, Sampling, TokenWriter, Writer
 from eval.models.draws import text_draws
@@ -24,7 +23,7 @@ GREEDY = {"temperature": 0, "max_new_tokens": 12, "logprobs": True}
 
 @pytest.fixture(autouse=True)
 def no_long_waits(monkeypatch):
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.02)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.02)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.models import openai_server
 from tests.faults.conftest import Door
 from tests.model_server import ModelServer, prompt_of
 
@@ -25,7 +24,7 @@ def judge(body: dict) -> str:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setattr(openai_server, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     with ModelServer(judge) as running:
         # Whoever gives up a slow answer hangs up on the server, which would say so.
         running._server.handle_error = lambda *_: None

@@ -30,10 +30,10 @@ FAULTS = ["429", "503", "retry-after 0.05", "cut", "short", "drop", "slow", "htm
 # to import takes longer than to score. Only the wait before another try passes faster.
 _DOORS = """
 import json, os, sys
-from eval.models import openai_server
+from clients import polite
 from eval.commands.score import build_parser, main
 from cli.command import run_command
-openai_server._FIRST_WAIT = 0.02
+polite.MAX_BACKOFF_S = 0.02
 known = None
 for line in sys.stdin:
     known = known or build_parser().parse_args(json.loads(line))  # imports the stages
