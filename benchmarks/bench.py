@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 from cli.command import run_command
-from eval.report.page import write_tables
-from eval.report.tables import TextTable
+from eval.report.declare import TextTable
+from eval.report.render import write_tables
 from records import write_json
 from train.cli import default_precision
 

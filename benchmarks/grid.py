@@ -35,7 +35,7 @@ from eval.experiments.robustness.robustness import Robustness
 from eval.models.encoder import Entailment, Unli
 from eval.models.lss import SharedWords
 from eval.pipeline import Pipeline
-from eval.report.page import write_page
+from eval.report.render import write_page
 from eval.retrieve.given import Given as GivenPassages
 from eval.select.core import Core
 from eval.select.core_published import CorePublished
@@ -148,7 +148,7 @@ def timed(
         clock, processor = time.perf_counter(), time.process_time()
         with contextlib.redirect_stderr(io.StringIO()):
             file = experiment.run(folder / "run", {})
-        write_page(experiment.page, file, folder / "run", drawn=experiment.drawn)
+        write_page(experiment.page, file, folder / "run")
         return time.perf_counter() - clock, time.process_time() - processor
 
 

@@ -10,85 +10,78 @@ from pathlib import Path
 from jsonargparse import ArgumentParser, Namespace
 
 from cli.printable import printable
-from eval.report.page import write_page
+from eval.experiments.experiment import Experiment
 from eval.run.on_ray import OnRay
 from eval.run.provenance import missing
 from eval.run.run import Run
 from records import UserError
 
-# Name to its class and its page, below eval.experiments, and what it shows. They are imported only
-# when they are asked for, so that --help is quick.
+# Name to its class, below eval.experiments, and what it shows. They are imported only when they are
+# asked for, so that --help is quick.
 EXPERIMENTS = {
     "agreement": (
         "agreement.agreement.Agreement",
-        "agreement.agreement_page.AgreementPage",
         "verdicts against people's labels and against word overlap (after 2404.10774)",
     ),
     "core_settings": (
         "core.core_settings.CoreSettings",
-        "core.core_settings_page.CoreSettingsPage",
         "p, ε and threshold of Core, chosen on half of the topics (2407.03572, section 3)",
     ),
     "decomposition": (
         "decomposition.decomposition.Decomposition",
-        "decomposition.page.DecompositionPage",
         "DecompScore and factual precision by decomposer (2403.11903, section 3.2)",
     ),
     "dfactscore": (
         "dfactscore.dfactscore.DFActScore",
-        "dfactscore.page.DFActScorePage",
         "FActScore and D-FActScore of namesakes' biographies (2402.05629, sections 2 to 5)",
     ),
     "factreasoner": (
         "factreasoner.factreasoner.FactReasoner",
-        "factreasoner.factreasoner_page.FactReasonerPage",
         "FactReasoner and other assessors on the same claims (2502.18573, Tables 3-27)",
     ),
     "informativeness": (
         "core.informativeness.Informativeness",
-        "core.page.InformativenessPage",
         "order of bleached, common and specific claims (2407.03572, section 3)",
     ),
     "lss_generation": (
         "lss.lss_generation.LssGeneration",
-        "lss.page.LssPage",
         "LSS by tagger, T5 and prompt; generators compared (2308.12157, Tables 2, 5 and 6)",
     ),
     "lss_lengths": (
         "lss.lss_lengths.LssLengths",
-        "lss.page.LssPage",
         "length of LSS by length of claim, without a model (2308.12157, Figures 2, 4 and 5)",
     ),
     "lss_metrics": (
         "lss.lss_metrics.LssMetrics",
-        "lss.page.LssPage",
         "metric(claim, LSS) and human ratings (2308.12157, section 6, Table 4)",
     ),
     "optimise": (
         "optimise.optimise.Optimise",
-        "optimise.page.OptimisePage",
         "precision, claims and kept share while an adversary is trained against a metric (DPO)",
     ),
     "relation_model": (
         "factreasoner.relation_model.RelationModel",
-        "factreasoner.relation_model_page.RelationModelPage",
         "ROC curves of relation models on FACTOR (2502.18573, Figures 6-10)",
     ),
     "robustness": (
         "robustness.robustness.Robustness",
-        "robustness.page.RobustnessPage",
         "precision of adversarial texts with and without Core (2407.03572, section 5)",
     ),
 }
 
 
+def experiment_class(name: str) -> type[Experiment]:
+    """The class of an experiment."""
+    module, _, kind = EXPERIMENTS[name][0].rpartition(".")
+    return getattr(import_module(f"eval.experiments.{module}"), kind)
+
+
 def build_parser(name: str) -> ArgumentParser:
     """The options of an experiment."""
-    place, _, experiment = EXPERIMENTS[name][0].rpartition(".")
-    module = import_module(f"eval.experiments.{place}")
+    kind = experiment_class(name)
     parser = ArgumentParser(
         prog=f"python -m eval experiment {name}",
-        description=module.__doc__.splitlines()[0],
+        description=import_module(kind.__module__).__doc__.splitlines()[0],
         exit_on_error=False,
     )
     parser.add_argument("--config", action="config", help="YAML with any of the options below")
@@ -99,7 +92,6 @@ def build_parser(name: str) -> ArgumentParser:
         help="ask no model and no server, but say what is read, what is missing and, where that "
         "can be known, how many calls, tokens and pairs it would take",
     )
-    kind = getattr(module, experiment)
     if kind.in_chunks:
         parser.add_class_arguments(OnRay, "ray")
     parser.add_class_arguments(kind, "experiment")
@@ -111,7 +103,7 @@ def main(argv: list[str]) -> int:
     name, *rest = argv or ["--help"]
     if name in {"-h", "--help"}:
         print("usage: python -m eval experiment NAME [options]\n")
-        print("\n".join(f"  {key:16} {text}" for key, (_, _, text) in EXPERIMENTS.items()))
+        print("\n".join(f"  {key:16} {text}" for key, (_, text) in EXPERIMENTS.items()))
         return 0
     if name not in EXPERIMENTS:
         raise UserError(f"no experiment {name!r}; give one of: {', '.join(EXPERIMENTS)}")
@@ -124,9 +116,11 @@ def main(argv: list[str]) -> int:
     made = parser.instantiate(arguments)
     experiment = made.experiment
     file = experiment.run(output, config["experiment"], made.get("ray", OnRay()))
-    print(printable(experiment.page.told(file)))
+    from eval.report.render import told, write_page  # matplotlib takes time to import
+
+    print(printable(told(experiment.page, file)))
     print(output / "results.json")
-    print(write_page(experiment.page, file, output, drawn=experiment.drawn))
+    print(write_page(experiment.page, file, output))
     return 0
 
 

@@ -6,25 +6,28 @@ run's folder as ``--against``, ``comparison/report.html`` says which texts, or t
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
 from cli.printable import printable
-from eval.commands.experiment import EXPERIMENTS
-from eval.report.page import Page, write_comparison, write_page
+from eval.commands.experiment import EXPERIMENTS, experiment_class
+from eval.report.comparison import write_comparison
+from eval.report.declare import Page
+from eval.report.render import write_page
+from eval.report.score import PAGE
 from records import ResultFile, UserError, read_results
 
 
 def page_of(name: str) -> Page:
     """How the results of an experiment, or of ``score``, are shown."""
-    known = {key: f"eval.experiments.{page}" for key, (_, page, _) in EXPERIMENTS.items()}
-    known["score"] = "eval.report.score.ScorePage"
-    if name not in known:
-        raise UserError(f"no page for the experiment {name!r}; there are: {', '.join(known)}")
-    module, _, page = known[name].rpartition(".")
-    return getattr(import_module(module), page)()
+    if name == "score":
+        return PAGE
+    if name not in EXPERIMENTS:
+        raise UserError(
+            f"no page for the experiment {name!r}; there are: {', '.join([*EXPERIMENTS, 'score'])}"
+        )
+    return experiment_class(name).page
 
 
 def _results(folder: Path) -> ResultFile:
@@ -40,11 +43,25 @@ def _results(folder: Path) -> ResultFile:
     return file
 
 
-def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path, list[str]]:
-    """Write ``comparison/`` into a run folder: its texts' scores against those of another run.
+def build_report(run_folder: str | Path) -> Path:
+    """Write ``report.html``, its tables and its figures into a run folder.
+
+    Args:
+        run_folder: holds ``results.json`` and what else the run wrote; what is missing is left out.
 
     Returns:
-        The page's path, and what was compared and found, a line each.
+        The page's path.
+    """
+    folder = Path(run_folder)
+    file = _results(folder)
+    return write_page(page_of(file.experiment), file, folder)
+
+
+def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path, list[str]]:
+    """Write ``comparison/`` into a run folder: its results and texts' scores against another run.
+
+    Returns:
+        The page's path, and what was compared, a line each.
     """
     here, there = Path(run_folder), Path(against)
     file, other = _results(here), _results(there)
@@ -53,29 +70,7 @@ def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path,
             f"against: {there} is a run of {other.experiment}, {here} one of {file.experiment}; "
             "give two runs of one experiment"
         )
-    return write_comparison(page_of(file.experiment), file, here, there)
-
-
-def build_report(run_folder: str | Path, document: str | None = None) -> Path:
-    """Write ``report.html`` into a run folder.
-
-    Args:
-        run_folder: holds ``results.json`` and what else the run wrote; what is missing is left out
-            with a sentence that says so.
-        document: id of the document whose graph the factreasoner experiment's page draws; the
-            first one if not given.
-
-    Returns:
-        The page's path.
-    """
-    folder = Path(run_folder)
-    file = _results(folder)
-    page = page_of(file.experiment)
-    if document is not None and not page.draws_documents:
-        raise UserError(
-            f"document: the page of {file.experiment} draws no single one; leave it out"
-        )
-    return write_page(page, file, folder, document)
+    return write_comparison(here, there)
 
 
 def main(argv: list[str]) -> int:
@@ -87,21 +82,14 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
     parser.add_argument(
-        "--document",
-        type=str | None,
-        default=None,
-        help="id of the document whose graph the page of factreasoner draws; the first one "
-        "without it",
-    )
-    parser.add_argument(
         "--against",
         type=str | None,
         default=None,
-        help="another run, which this one is compared with: text by text where the texts are the "
-        "same, else (two models on the same topics) topic by topic",
+        help="another run, which this one is compared with: results, and scores text by text where "
+        "the texts are the same, else (two models on the same topics) topic by topic",
     )
     arguments = parser.parse_args(argv)
-    print(build_report(arguments.run, arguments.document))
+    print(build_report(arguments.run))
     if arguments.against is not None:
         path, told = build_comparison(arguments.run, arguments.against)
         print(printable("\n".join([*told, str(path)])))

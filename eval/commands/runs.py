@@ -18,13 +18,16 @@ from jsonargparse import ArgumentParser
 from cli.printable import printable
 from components.measures import SMALLER_IS_BETTER
 from eval.commands.early import check_no_folder
-from eval.report.page import write_tables
-from eval.report.runs import ListedRun, runs_table, side_by_side
-from eval.report.tables import TextTable, plain_table
+from eval.report.comparison import compare
+from eval.report.declare import TextTable
+from eval.report.render import write_tables
+from eval.report.runs import ListedRun, runs_table
+from eval.report.tables import plain_table
 from records import UserError, read_results
 
 FIELDS = ("command", "domain", "metric", "state")
 # A line each is a document, of ``score`` and some experiments, and a text, of the others.
+MAX_TEXTS = 20  # that changed, in the terminal
 _TEXTS = ("scored.jsonl", "texts.jsonl")
 
 
@@ -173,8 +176,8 @@ def _lines(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-def _told(table: TextTable) -> str:
-    lines = plain_table(table.head, table.rows).split("\n") if table.rows else []
+def _told(table: TextTable, most: int | None = None) -> str:
+    lines = plain_table(table.head, table.rows[:most]).split("\n") if table.rows else []
     return "\n".join([*map(printable, lines), *([""] if lines else []), table.note])
 
 
@@ -215,7 +218,9 @@ def main(argv: list[str]) -> int:
     if arguments.against and arguments.where:
         raise UserError("where: narrows the list of runs; leave it out with --against")
     if arguments.against:
-        question, note, tables = _two(*arguments.against)
+        question = "How do two runs differ?"
+        tables = compare(*map(Path, arguments.against))
+        note = "A: {}; B: {}".format(*arguments.against)
     else:
         picked = picks(arguments.where)
         runs = [run for run in runs_below(arguments.folder) if fits(run, picked)]
@@ -223,17 +228,8 @@ def main(argv: list[str]) -> int:
         question, note = "Which runs are there?", f"Below {arguments.folder}"
         note = ", ".join([note, *(f"{field} {value}" for field, value in picked.items())])
     for table in tables:
-        print(_told(table))
+        print(_told(table, MAX_TEXTS if table.title.endswith("changed") else None))
     if page is not None:
         write_tables(page, question, printable(note), tables)
         print(page)
     return 0
-
-
-def _two(one: str, other: str) -> tuple[str, str, list[TextTable]]:
-    files = [read_results(Path(folder) / "results.json") for folder in (one, other)]
-    note = "; ".join(
-        f"{name}: {folder} ({file.command})"
-        for name, folder, file in zip("AB", (one, other), files, strict=True)
-    )
-    return "How do two runs differ?", note, side_by_side(*files)

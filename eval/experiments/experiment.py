@@ -1,8 +1,8 @@
 """The frame of an experiment: what every one of them does, once.
 
 An experiment says what it reads, what it judges, document by document through its run, and the
-values of what was found; its page says how they are shown. Keys, guards, journals, costs, files and
-the terminal are the frame's.
+values of what was found, and declares how they are shown. Keys, guards, journals, costs and files
+are the frame's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from eval.pipeline import Pipeline
-from eval.report.figures import Drawing
-from eval.report.page import Page, write_tables_and_figures
+from eval.report.declare import Page
 from eval.run.held import identities, writers
 from eval.run.on_ray import OnRay
 from eval.run.run import Run
@@ -72,11 +71,10 @@ class Experiment:
 
     Attributes:
         name: of its command.
-        page: how its results are shown.
+        page: how its results are shown (``eval/report/render.py``).
         in_chunks: whether it judges by :meth:`eval.run.run.Run.documents`, as workers on Ray can.
         domain: named in the results.
         seed: of draws and of the bootstrap.
-        drawn: the figures of the run, once it is done.
     """
 
     name: ClassVar[str]
@@ -84,7 +82,6 @@ class Experiment:
     in_chunks: ClassVar[bool] = True
     domain: str
     seed: int
-    drawn: dict[str, Drawing]
 
     def measure(self, run: Run) -> Found:
         """Read, judge and compute; what a killed run had judged is not judged again."""
@@ -108,8 +105,7 @@ class Experiment:
     ) -> ResultFile:
         """Run, resuming what a killed run left in ``output``.
 
-        Writes ``results.json``, the files of :meth:`measure`, and of these ``tables.md``,
-        ``tables.csv``, ``tables/`` and ``figures/``.
+        Writes ``results.json`` and the files of :meth:`measure`.
 
         Args:
             output: the run's folder.
@@ -117,9 +113,7 @@ class Experiment:
             ray: workers that judge documents beside this process.
         """
         with Run(self.name, self, config, output, ray=ray) as run:
-            file = run.finished() or self._measured(run)
-            self.drawn = write_tables_and_figures(self.page, file, run.output)
-        return file
+            return run.finished() or self._measured(run)
 
     def _measured(self, run: Run) -> ResultFile:
         found = self.measure(run)

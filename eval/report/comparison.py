@@ -1,19 +1,37 @@
-"""Two runs text by text, or, where they are of other texts, topic by topic."""
+"""Two runs side by side: their results, the scores of their texts, and what else differs.
+
+Texts are paired by their ids; where no text is in both runs, their topics are (two models on the
+same topics).
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from cli.printable import printable
 from components.statistics import holm, paired_t, ratio
-from eval.report.tables import Cell, TextTable, number
+from eval.metrics.document import named
+from eval.report.declare import Cell, TextTable, cell, number
+from eval.report.render import write_tables
+from eval.report.tables import markdown, table_files
+from records import Result, ResultFile, iter_rows, read_results, write_text
 
-MAX_CHANGED = 200  # texts that a page lists
+MAX_CHANGED = 1000  # texts that a table lists
+# Which result it is; the rest of its fields is what was found.
+KEYS = ("metric", "assessor", "variant", "against", "domain", "generator", "kind", "group", "bin")
+KEYS += ("selection",)
+# What of the provenance two runs may differ in.
+_DECIDING = ("config", "data", "checkpoints", "prompts", "versions")
+# Where runs leave the scores of single texts.
+_TEXTS = ("scored.jsonl", "texts.jsonl")
 # Whose score, and under which selection.
 Place = tuple[str, str]
 
@@ -30,7 +48,7 @@ class TextScores(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A text whose score is another one in the other run."""
+    """A text's score in both runs."""
 
     text: TextScores
     place: Place
@@ -46,35 +64,177 @@ class Change(NamedTuple):
 
 
 @dataclass
-class Comparison:
-    """What two runs have in common, and where they differ.
+class Paired:
+    """The texts of two runs.
 
     Attributes:
-        places: the scores that both runs have.
         cells: a score and a kind of text to the texts of both runs.
-        changed: texts whose score changed, those that moved most first.
         counts: texts in both, of one alone, and of one id with other words.
-        lost: scores of one run alone.
         unit: what is paired: ``text``, or ``topic`` with the mean of its texts.
     """
 
-    places: list[Place] = field(default_factory=list)
     cells: dict[tuple[Place, str], list[Change]] = field(default_factory=dict)
-    changed: list[Change] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    lost: list[Place] = field(default_factory=list)
     unit: str = "text"
 
 
-def compare(here: Iterable[TextScores], there: Iterable[TextScores]) -> Comparison:
-    """Pair the texts of two runs by their ids; where no text is in both, pair their topics.
+def compare(here: Path, there: Path) -> list[TextTable]:
+    """The tables of two runs: results, what else differs, and scores text by text.
 
-    The texts of two models on the same topics are such.
+    Args:
+        here: a run's folder, A.
+        there: the other's, B.
     """
-    one, other = list(here), list(there)
-    found = _paired(one, other)
+    files = [read_results(folder / "results.json") for folder in (here, there)]
+    tables = [_side_by_side(*files), _what_differs(*files)]
+    scores = [list(text_scores(folder)) for folder in (here, there)]
+    return tables + (_of_texts(pair(*scores)) if all(scores) else [])
+
+
+def write_comparison(here: Path, there: Path) -> tuple[Path, list[str]]:
+    """Write ``comparison/`` into a run's folder: ``report.html``, ``tables.md`` and ``tables/``.
+
+    Returns:
+        The page's path, and what was compared, a line each.
+    """
+    tables, place = compare(here, there), here / "comparison"
+    summary = [f"A: {here}", f"B: {there}", *(f"{t.title}: {t.note}" for t in tables)]
+    write_text(place / "tables.md", markdown(tables, f"A: {here}; B: {there}"))
+    for name, text in table_files(tables).items():
+        write_text(place / "tables" / name, text)
+    path = place / "report.html"
+    write_tables(path, "What changed?", printable(f"A: {here}; B: {there}"), tables)
+    return path, summary
+
+
+# Results
+
+
+def _side_by_side(one: ResultFile, other: ResultFile) -> TextTable:
+    ours, theirs = by_key(one.results), by_key(other.results)
+    keys = list(dict.fromkeys([*ours, *theirs]))
+    shown = [i for i, name in enumerate(KEYS) if name == "metric" or varies(keys, i)]
+    rows = []
+    for key in keys:
+        a, b = ours.get(key), theirs.get(key)
+        names = ["" if key[i] is None else printable(str(key[i])) for i in shown]
+        rows.append([*names, cell(a), cell(b), _difference(a, b)])
+    both = len(ours.keys() & theirs.keys())
+    note = (
+        f"{both:,} results are in both runs, {len(ours) - both:,} only in A, "
+        f"{len(theirs) - both:,} only in B. Brackets hold each run's own 95 % interval."
+    )
+    head = [*(KEYS[i].capitalize() for i in shown), "A", "B", "A − B"]
+    return TextTable("Results", note, head, rows)
+
+
+def by_key(results: Iterable[Result]) -> dict[tuple, Result]:
+    """Results by their ``KEYS``; a number at the end tells those apart that share them."""
+    found: dict[tuple, Result] = {}
+    for row in results:
+        key, place = tuple(getattr(row, name) for name in KEYS), 0
+        while (*key, place) in found:
+            place += 1
+        found[*key, place] = row
+    return found
+
+
+def varies(keys: Sequence[tuple], place: int) -> bool:
+    """Whether some keys differ in one of their fields."""
+    return len({key[place] for key in keys}) > 1
+
+
+def _difference(a: Result | None, b: Result | None) -> str:
+    if a is None or b is None or a.value is None or b.value is None:
+        return "–"
+    return _signed(a.value - b.value)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+z.3f}"
+
+
+def _what_differs(one: ResultFile, other: ResultFile) -> TextTable:
+    ours, theirs = _deciding(one), _deciding(other)
+    rows = [
+        [printable(key), *(printable(side.get(key, "–")) for side in (ours, theirs))]
+        for key in sorted(ours.keys() | theirs.keys())
+        if ours.get(key) != theirs.get(key)
+    ]
+    note = "Configuration, content of files (SHA-256) and versions, by their keys in results.json."
+    if not rows:
+        note = "Nothing: configuration, content of files and versions are the same."
+    return TextTable("What differs", note, ["Key", "A", "B"], rows)
+
+
+def _deciding(file: ResultFile) -> dict[str, str]:
+    found = {"experiment": file.experiment}
+    for name in _DECIDING:
+        found |= _flat(file.provenance.get(name), name)
+    # A checkpoint is its weights; its measures come with them.
+    return {k: v for k, v in found.items() if not k.startswith("checkpoints") or "sha256" in k}
+
+
+def _flat(value: object, where: str) -> dict[str, str]:
+    if isinstance(value, dict) and value:
+        parts = [(f"{where}.{key}", item) for key, item in value.items()]
+    elif isinstance(value, list) and value:
+        parts = [(f"{where}[{place}]", item) for place, item in enumerate(value)]
+    else:
+        return {where: json.dumps(value, ensure_ascii=False)}
+    return {key: text for way, item in parts for key, text in _flat(item, way).items()}
+
+
+# Texts
+
+
+def text_scores(folder: Path) -> Iterator[TextScores]:
+    """The precision of each text by each assessor (or metric) and under each selection.
+
+    A text without a verdict has one score for all of a metric's assessors. Nothing of a run that
+    leaves no scores of single texts.
+    """
+    rows = [row for name in _TEXTS if (folder / name).is_file() for row in _rows(folder / name)]
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, scores in rows:
+        for metric, label, *_ in scores:
+            names[metric] |= {label: None} if label else {}
+    for document, scores in rows:
+        found = {}
+        for metric, label, selection, precision in scores:
+            for name in [label] if label else names[metric]:
+                shown = [metric] * bool(metric) + [name] * (name != "default")
+                found[", ".join(shown), selection] = precision
+        kinds = (document.get("kind") or "normal", document.get("generator") or "given")
+        yield TextScores(document["id"], document["topic"], *kinds, document["text"], found)
+
+
+def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | None]]]]:
+    for _, row in iter_rows(path):
+        if not isinstance(row.get("document"), dict):
+            return
+        metrics = row.get("metrics") or {"": row}
+        scores = [
+            (metric, _label(score, metric), score["selection"], score["precision"])
+            for metric, own in metrics.items()
+            for score in own["scores"]
+        ]
+        places = [row[name] for name in ("set", "evidence") if name in row]
+        document = row["document"]
+        yield {**document, "id": "/".join([*places, document["id"]])}, scores
+
+
+def _label(score: dict, metric: str) -> str:
+    if not score["assessor"]:
+        return ""
+    return score["name"] if metric else named(score["assessor"], score["name"])
+
+
+def pair(here: Sequence[TextScores], there: Sequence[TextScores]) -> Paired:
+    """Pair the texts of two runs by their ids; where no text is in both, pair their topics."""
+    found = _paired(here, there)
     if not found.counts["both"]:
-        of_topics = _paired(_topics(one), _topics(other))
+        of_topics = _paired(_topics(here), _topics(there))
         if of_topics.counts["both"]:
             of_topics.unit = "topic"
             return of_topics
@@ -96,13 +256,11 @@ def _topics(texts: Sequence[TextScores]) -> list[TextScores]:
     return found
 
 
-def _paired(here: Sequence[TextScores], there: Sequence[TextScores]) -> Comparison:
+def _paired(here: Sequence[TextScores], there: Sequence[TextScores]) -> Paired:
     others = {text.id: text for text in there}
-    found = Comparison()
+    found = Paired()
     cells: dict[tuple[Place, str], list[Change]] = defaultdict(list)
-    own_places: dict[Place, None] = {}
     for text in here:
-        own_places |= dict.fromkeys(text.scores)
         other = others.get(text.id)
         if other is None:
             found.counts["here"] += 1
@@ -113,90 +271,44 @@ def _paired(here: Sequence[TextScores], there: Sequence[TextScores]) -> Comparis
             for place in text.scores.keys() & other.scores.keys():
                 change = Change(text, place, text.scores[place], other.scores[place])
                 cells[place, text.kind].append(change)
-    paired = found.counts["both"] + found.counts["other"]
-    found.counts["there"] = len(others) - paired
-    their_places = dict.fromkeys(place for text in others.values() for place in text.scores)
-    found.places = [place for place in own_places if place in their_places]
-    found.lost = [place for place in own_places | their_places if place not in found.places]
-    found.cells = dict(sorted(cells.items(), key=lambda item: _order(found.places, item[0])))
-    moved = [c for own in found.cells.values() for c in own if c.here != c.there]
-    found.changed = sorted(moved, key=lambda change: -change.size)  # stable
+    found.counts["there"] = len(others) - found.counts["both"] - found.counts["other"]
+    found.cells = dict(sorted(cells.items()))
     return found
 
 
-def _order(places: Sequence[Place], key: tuple[Place, str]) -> tuple[int, str]:
-    return places.index(key[0]), key[1]
-
-
-def comparison_tables(found: Comparison, seed: int = 0) -> list[TextTable]:
+def _of_texts(found: Paired) -> list[TextTable]:
     """The test of each score and kind of text, and the texts that changed."""
     tests = [_two_sided(own) for own in found.cells.values()]
-    corrected = holm(tests)
     rows: list[list[Cell | str]] = [
-        [*place, kind, *_cells_of(own, seed), _p(p), _p(after)]
+        [*place, kind, *_cells_of(own), number(p, "p"), number(after, "p")]
         for ((place, kind), own), p, after in zip(
-            found.cells.items(), tests, corrected, strict=True
+            found.cells.items(), tests, holm(tests), strict=True
         )
     ]
-    units = f"{found.unit}s"
-    head = ["Metric", "Defence", "Kind", units.capitalize(), "Here", "There", "Difference"]
+    units, counts = f"{found.unit}s", found.counts
+    head = ["Metric", "Selection", "Kind", units.capitalize(), "A", "B", "A − B"]
     head += ["Up", "Down", "p", "p, Holm"]
     note = (
-        f"Mean precision of the {units} that have one in both runs, and the difference here minus "
-        f"there with its 95 % interval over topics. p: Student’s paired t-test over {units}, two-"
-        "sided; beside it Holm’s correction for all rows of this table. Up and down count "
-        f"{units}."
+        f"{counts['both']:,} {units} are in both runs, {counts['here']:,} only in A, "
+        f"{counts['there']:,} only in B, {counts['other']:,} have the same id and other words. "
+        f"Mean precision of the {units} that have one in both runs, with the 95 % interval of the "
+        f"difference over topics. p: Student’s paired t-test over {units}, two-sided; next to it "
+        "Holm’s correction for all rows."
     )
-    shown = found.changed[:MAX_CHANGED]
-    said = f"{len(found.changed):,} scores changed."
-    if len(found.changed) > len(shown):
-        said += f" The {len(shown)} that moved most are here; all are in changed.csv."
+    every = [c for own in found.cells.values() for c in own if c.here != c.there]
+    changed = sorted(every, key=lambda change: -change.size)[:MAX_CHANGED]  # stable
+    said = f"{len(every):,} scores changed" + (
+        f"; the {len(changed):,} that moved most." if len(changed) < len(every) else "."
+    )
     return [
-        TextTable("Difference of two runs", note, head, rows),
+        TextTable(f"Difference of {units}", note, head, rows),
         TextTable(
             f"{units.capitalize()} whose score changed",
             said,
-            ["Topic", "Kind", "Generator", "Id", "Metric", "Defence", "Here", "There"],
-            [[*_names(c), number(c.here), number(c.there)] for c in shown],
+            ["Topic", "Kind", "Generator", "Id", "Metric", "Selection", "A", "B"],
+            [[*c.text[1:4], c.text.id, *c.place, number(c.here), number(c.there)] for c in changed],
         ),
     ]
-
-
-def changed_rows(found: Comparison) -> list[dict[str, object]]:
-    """All texts whose score changed, one a line of a CSV file."""
-    names = ("topic", "kind", "generator", "id", "metric", "defence")
-    return [
-        dict(zip(names, _names(c), strict=True)) | {"here": c.here, "there": c.there}
-        for c in found.changed
-    ]
-
-
-def summary(found: Comparison) -> list[str]:
-    """What was compared, and which differences are no chance."""
-    counts = found.counts
-    sides = f"are in both runs; {counts['here']:,} only here, {counts['there']:,} only there"
-    if found.unit == "topic":
-        lines = [f"No text is in both runs, so topics are compared: {counts['both']:,} {sides}."]
-    else:
-        lines = [
-            f"{counts['both']:,} texts {sides}, {counts['other']:,} have the same id and other "
-            "words and are not compared."
-        ]
-    if found.lost:
-        names = ", ".join(f"{metric} under {defence}" for metric, defence in found.lost)
-        lines.append(f"Only one of the runs has: {names}.")
-    corrected = holm([_two_sided(own) for own in found.cells.values()])
-    sure = [p for p in corrected if p is not None and p < 0.05]
-    lines.append(
-        f"{len(found.changed):,} scores changed; {len(sure)} of {len(found.cells)} differences of "
-        "the means have p < 0.05 after Holm’s correction."
-    )
-    return lines
-
-
-def _names(change: Change) -> list[str]:
-    text = change.text
-    return [text.topic, text.kind, text.generator, text.id, *change.place]
 
 
 def _columns(changes: Sequence[Change]) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -212,19 +324,11 @@ def _two_sided(changes: Sequence[Change]) -> float | None:
     return min(1.0, 2 * min(known)) if known else None
 
 
-def _cells_of(changes: Sequence[Change], seed: int) -> list[Cell | str]:
+def _cells_of(changes: Sequence[Change]) -> list[Cell | str]:
     one, other, topics = _columns(changes)
-    value, ci95, n = ratio(one - other, np.ones(len(one)), topics, seed)
+    value, ci95, n = ratio(one - other, np.ones(len(one)), topics, seed=0)
     ends = "" if ci95 is None else f"[{_signed(ci95[0])}, {_signed(ci95[1])}]"
     means = [number(float(side.mean()) if len(side) else None) for side in (one, other)]
     difference = Cell("–" if value is None else _signed(value), ends, f"n = {n}")
     ways = (str(int((one > other).sum())), str(int((one < other).sum())))
     return [f"{len(one)} of {len(changes)}", *means, difference, *ways]
-
-
-def _signed(value: float) -> str:
-    return f"{value:+z.3f}"
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"

@@ -1,26 +1,22 @@
-"""Numbers and tables as text: for a page, for Markdown, for CSV and for the terminal."""
+"""Tables as text: for Markdown, CSV, LaTeX and the terminal."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from io import StringIO
 
+from eval.report.declare import Cell, TextTable, interval, number
 from records import Result, in_markdown
 
-# How values are read: a share in per cent, totals, and means of so many digits.
-_DIGITS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
 _UNITS = {
     **dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share"),
     **dict.fromkeys(("supported_if_true", "supported_if_false"), "share"),
     **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
     "claims": "tenth",
 }
-# What the variants of a run with a control are called, and what is said below a value.
 COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
-NOT_JUDGED = "n = {n}, {failed} not judged"
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
 _NAMES = ("metric", "assessor", "variant", "against")
 # Between a number and what belongs to it: its spread, or the other end of its interval.
@@ -31,77 +27,9 @@ _FORMULA = re.compile(r"[\t\n]|\s*[=+@＝＋－＠-]")
 _NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A value, its interval, and what it is of; a page sets them apart.
-
-    Attributes:
-        mark: a word on the value, e.g. ``gamed``.
-        good: how a page colours the mark: good, bad, or neither.
-        link: where a page leads from the value.
-    """
-
-    value: str
-    interval: str = ""
-    note: str = ""
-    mark: str = ""
-    good: bool | None = None
-    link: str = ""
-
-    def __str__(self) -> str:
-        note = self.note and f"({self.note})"
-        return " ".join(filter(None, (self.value, self.interval, self.mark, note)))
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table of a page and of ``tables.md``, or, without a ``head``, what stands above several.
-
-    Attributes:
-        figures: the drawings that a page shows with it, where they are.
-        within: it belongs to the one above it and can be folded away.
-    """
-
-    title: str
-    note: str = ""
-    head: Sequence[str] = ()
-    rows: Sequence[Sequence[Cell | str]] = field(default_factory=list)
-    figures: Sequence[str] = ()
-    within: bool = False
-
-
-# Values
-
-
 def unit_of(metric: str) -> str:
     """How a metric of ``score`` and of texts by kind is read."""
     return _UNITS.get(metric, "score")
-
-
-def number(value: float | None, unit: str = "score") -> str:
-    """A value as its unit is read; a dash for no value."""
-    if value is None:
-        return "–"
-    return f"{100 * value:.1f} %" if unit == "share" else f"{value:{_DIGITS[unit]}}"
-
-
-def interval(row: Result, unit: str = "score") -> str:
-    """The 95 % interval in brackets, in the unit of the value; nothing without one."""
-    if row.ci95 is None:
-        return ""
-    low, high = (number(end, unit).removesuffix(" %") for end in row.ci95)
-    return f"[{low}, {high}]"
-
-
-def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
-    """A result in a table; a dash for none.
-
-    Args:
-        note: what is said of it, with the fields of the result in braces.
-    """
-    if row is None:
-        return Cell("–")
-    return Cell(number(row.value, unit), interval(row, unit), note.format_map(dict(row)))
 
 
 def unbroken(text: object) -> str:
@@ -145,29 +73,6 @@ def pivot(
     return [heads[column] for column in shown], rows
 
 
-def strata_tables(results: Sequence[Result]) -> list[TextTable]:
-    """The table of the groups and bins that texts have; none of a run whose texts have neither."""
-    columns = {
-        ("factual_precision", "none"): "Precision without Core",
-        ("factual_precision", "core"): "Precision with Core",
-        ("kept_share", "core"): "What Core keeps",
-    }
-    fields = ("group", "bin", "kind", "generator", "assessor", "variant")
-    own = [row for row in results if (row.group, row.bin) != ("all", "all")]
-    heads, found = pivot(own, fields, ("metric", "selection"), columns)
-    several = any(place[4] for place, _ in found)
-    rows = []
-    for (group, bin_, kind, generator, assessor, variant), cells in found:
-        name = f"group {group}" if bin_ == "all" else f"frequency {bin_}"
-        place = [name, f"{kind} ({generator})", *([assessor or ""] if several else [])]
-        shown = [cell(row, unit_of(row.metric) if row else "score", NOT_JUDGED) for row in cells]
-        rows.append([*place, str(variant or ""), *shown])
-    note = "The same texts apart: by the group of their topic, and by the bin of its frequency."
-    head = ["Topics", "Texts (generator)", *(["Assessor"] if several else []), "Components"]
-    table = TextTable("By group and frequency", note, [*head, *heads], rows)
-    return [table] if rows else []
-
-
 def markdown(tables: Iterable[TextTable], first: str) -> str:
     """Tables one below the other, ``first`` above them."""
     parts = [f"{first}\n"]
@@ -206,10 +111,13 @@ def as_csv(rows: Sequence[Mapping]) -> str:
     return, which begins a row without quotation marks around it, is a line feed.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
+    return _as_csv([columns, *([row.get(name, "") for name in columns] for row in rows)])
+
+
+def _as_csv(lines: Iterable[Iterable[object]]) -> str:
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(_no_formula, columns))
-    writer.writerows([_no_formula(row.get(name, "")) for name in columns] for row in rows)
+    writer.writerows([_no_formula(value) for value in line] for line in lines)
     return out.getvalue()
 
 
@@ -246,3 +154,54 @@ def terminal(rows: Sequence[Result]) -> str:
         place = " ".join(name.ljust(width) for name, width in zip(own, widths, strict=True))
         lines.append(f"{place} {end}")
     return "\n".join(lines)
+
+
+# Files
+
+
+def slug(text: str) -> str:
+    """A name of a file or of a place in a page: letters, digits and underscores."""
+    return "_".join(re.findall(r"\w+", text.lower()))[:60] or "unnamed"
+
+
+def named_apart(names: Iterable[str]) -> list[str]:
+    """Slugs of names, in their order; one that is taken gets a number behind it."""
+    found: list[str] = []
+    for name in map(slug, names):
+        number_, own = 2, name
+        while own in found:
+            own, number_ = f"{name}_{number_}", number_ + 1
+        found.append(own)
+    return found
+
+
+def table_files(tables: Sequence[TextTable]) -> dict[str, str]:
+    """Name of a file to its content, CSV and LaTeX of each table that has rows."""
+    shown = [table for table in tables if table.rows]
+    files = {}
+    for name, table in zip(named_apart(table.title for table in shown), shown, strict=True):
+        files[f"{name}.csv"] = table_csv(table)
+        files[f"{name}.tex"] = latex_table(table)
+    return files
+
+
+def table_csv(table: TextTable) -> str:
+    """A column a head, and one for the intervals, marks and notes of its cells, if any has one."""
+    columns: list[list[str]] = []
+    for head, parts in zip(table.head, zip(*table.rows, strict=True), strict=True):
+        columns.append([head, *(p.value if isinstance(p, Cell) else p for p in parts)])
+        for name in ("interval", "mark", "note"):
+            more = [getattr(part, name, "") for part in parts]
+            columns += [[f"{head}: {name}", *more]] if any(more) else []
+    return _as_csv(zip(*columns, strict=True))
+
+
+def latex_table(table: TextTable) -> str:
+    """A ``tabular`` (package booktabs) with its title and note as comments."""
+    import pandas as pd  # half a second to import
+
+    rows = [[" ".join(str(part).split()) for part in row] for row in table.rows]
+    frame = pd.DataFrame(rows, columns=list(table.head))
+    lines = [f"% {' '.join(text.split())}" for text in (table.title, table.note) if text]
+    form = "l" + "r" * (len(table.head) - 1)
+    return "\n".join([*lines, frame.to_latex(index=False, escape=True, column_format=form)])

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from eval.report.graph import MAX_CLAIMS, MAX_CONTEXTS, MAX_EDGES, picture_of
 from scipy.stats import ttest_rel
 
 from components.statistics import bootstrap
@@ -16,7 +17,6 @@ from eval.decompose.given import Given
 from eval.experiments.factreasoner import factreasoner, factreasoner_values
 from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
 from eval.pipeline import Scored
-from eval.report.graph import MAX_CLAIMS, MAX_CONTEXTS, MAX_EDGES, picture_of
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.stage import FactReasoner

@@ -6,6 +6,7 @@ from io import StringIO
 from xml.etree import ElementTree
 
 import pytest
+from eval.report.table_files import latex_table, named_apart, table_csv
 
 from eval.commands.report import build_comparison, build_report, main
 from eval.decompose.given import Given
@@ -21,7 +22,6 @@ from eval.report.comparison import (
 )
 from eval.report.figures import bars
 from eval.report.score import ScorePage
-from eval.report.table_files import latex_table, named_apart, table_csv
 from eval.report.tables import Cell, TextTable, as_csv, plain_table
 from eval.stages import Selection
 from eval.verify.labels import Labels

@@ -9,6 +9,7 @@ import re
 import shutil
 
 import pytest
+from eval.report.page import write_tables_and_figures
 
 from eval.commands.report import build_comparison, build_report
 from eval.experiments.robustness.figures import distributions, read_training
@@ -20,7 +21,6 @@ from eval.experiments.robustness.texts import MAX_CLAIMS, packed
 from eval.experiments.robustness.words import absent
 from eval.metrics.document import score_document
 from eval.pipeline import score_selected
-from eval.report.page import write_tables_and_figures
 from eval.stages import Selection
 from records import (
     BadInput,

@@ -83,7 +83,7 @@ class Agreement(Experiment):
     """
 
     name = "agreement"
-    page = AgreementPage()
+    page = AgreementPage
     domain = "people's labels"
 
     def __init__(

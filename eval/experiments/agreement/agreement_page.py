@@ -21,9 +21,9 @@ from eval.experiments.agreement.agreement_values import (
     WRONG,
     JudgedClaim,
 )
+from eval.report.declare import Cell, Page, TextTable, cell
 from eval.report.figures import Drawing, Line, lines
-from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, by, cell, pivot
+from eval.report.tables import by, pivot
 from records import Result, ResultFile, read_records
 
 BINS = 10
@@ -214,38 +214,28 @@ def figures_of(claims: Sequence[JudgedClaim]) -> dict[str, Drawing]:
     return found
 
 
-class AgreementPage(Page):
-    """Do the verdicts agree with people's?"""
+def _page_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """Measures, differences to overlap, sources, and words, set by set."""
+    claims = _claims(folder)
+    return tables_of(file.results, list(figures_of(claims)), claims)
 
-    template = "experiments/agreement/agreement.html.j2"
-    question = "Do the verdicts agree with people, and more than word overlap does?"
-    counted = (
-        "n counts units (articles, questions, topics); brackets hold 95 % bootstrap intervals over "
-        "units."
-    )
 
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """Measures, differences to overlap, sources, and words, set by set."""
-        claims = _claims(folder)
-        return tables_of(file.results, list(figures_of(claims)), claims)
-
-    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """The calibration plots."""
-        kinds = list(dict.fromkeys(row.kind for row in file.results))
-        drawn = figures_of(_claims(folder))
-        places = {kind: figure_name(place) for place, kind in enumerate(kinds, 1)}
-        return {places[kind]: drawing for kind, drawing in drawn.items() if kind in places}
-
-    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
-        """The differences to overlap in words."""
-        return {"summary": in_words(file.results)}
-
-    def in_terminal(self, row: Result) -> bool:
-        """The whole sets and the mean over sources."""
-        named = row.metric in ("auroc", "balanced_accuracy", "coverage")
-        return named and row.group in (ALL, MACRO) and row.variant is None
+def _page_figures(file: ResultFile, folder: Path) -> dict[str, Drawing]:
+    """The calibration plots."""
+    kinds = list(dict.fromkeys(row.kind for row in file.results))
+    drawn = figures_of(_claims(folder))
+    places = {kind: figure_name(place) for place, kind in enumerate(kinds, 1)}
+    return {places[kind]: drawing for kind, drawing in drawn.items() if kind in places}
 
 
 def _claims(folder: Path) -> list[JudgedClaim]:
     there = (folder / "claims.jsonl").is_file()
     return read_records(folder / "claims.jsonl", JudgedClaim) if there else []
+
+
+AgreementPage = Page(
+    "Do the verdicts agree with people, and more than word overlap does?",
+    "",
+    [_page_tables],
+    [lambda file, folder: _page_figures(file, folder).values()],
+)

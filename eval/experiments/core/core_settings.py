@@ -97,7 +97,7 @@ class CoreSettings(Experiment):
     """
 
     name = "core_settings"
-    page = CoreSettingsPage()
+    page = CoreSettingsPage
 
     def __init__(
         self,

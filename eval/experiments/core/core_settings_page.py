@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.report.declare import Cell, Page, TextTable, cell
 from eval.report.figures import Drawing, Line, lines
-from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, by, cell
+from eval.report.tables import by
 from records import Result, ResultFile
 
 # The halves of the topics, as results name them: the one that chooses first.
@@ -16,56 +16,31 @@ _TITLES = {"kept_share": "Kept share", "precision": "Precision with Core"}
 _FIELDS = ("metric", "kind", "variant", "group")
 
 
-class CoreSettingsPage(Page):
-    """Which setting lets honest texts pass and stops the others?"""
+def _page_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """The chosen setting on both halves, and all settings."""
+    return [_chosen_table(file), _grid_table(file)]
 
-    template = "experiments/core/core_settings.html.j2"
-    question = "Which setting of Core lets honest texts pass and stops the others?"
 
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """The chosen setting on both halves, and all settings."""
-        return [_chosen_table(file), _grid_table(file)]
-
-    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """Kept share by ε, at the chosen p and threshold, where several ε were tried."""
-        settings, chosen = _settings(file)
-        one = settings[chosen]
-        numbers = [
-            number
-            for number, other in enumerate(settings)
-            if {**other, "epsilon": None} == {**one, "epsilon": None}
-        ]
-        numbers.sort(key=lambda number: settings[number]["epsilon"])
-        if len(numbers) < 2:
-            return {}
-        found = by(file.results, *_FIELDS)
-        series = {
-            kind: _line([found.get(("kept_share", kind, n, HALVES[1])) for n in numbers], settings)
-            for kind in _kinds(file)
-        }
-        title = "Kept share by ε, at the chosen p and threshold (held back)"
-        drawn = lines(series, "ε in nats", "kept share", top=1.0)
-        return {"by_epsilon": Drawing(title, drawn)}
-
-    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
-        """The chosen setting, and by what it was chosen."""
-        settings, chosen = _settings(file)
-        return {
-            "chosen": _told(settings[chosen]),
-            "choose_by": file.provenance["choose_by"].replace("_", " "),
-            "honest": file.provenance["honest"],
-        }
-
-    def in_terminal(self, row: Result) -> bool:
-        """Settings by their numbers tell nothing; the tables name them."""
-        return False
-
-    def told(self, file: ResultFile) -> str:
-        """The chosen setting, with what it keeps of the texts that did not choose it."""
-        settings, chosen = _settings(file)
-        own = [row for row in file.results if (row.variant, row.group) == (chosen, HALVES[1])]
-        told = [f"{row.metric} of {row.kind}: {cell(row)} n={row.n}" for row in own]
-        return "\n".join([f"chosen: {_told(settings[chosen])}; on the topics held back:", *told])
+def _page_figures(file: ResultFile, folder: Path) -> dict[str, Drawing]:
+    """Kept share by ε, at the chosen p and threshold, where several ε were tried."""
+    settings, chosen = _settings(file)
+    one = settings[chosen]
+    numbers = [
+        number
+        for number, other in enumerate(settings)
+        if {**other, "epsilon": None} == {**one, "epsilon": None}
+    ]
+    numbers.sort(key=lambda number: settings[number]["epsilon"])
+    if len(numbers) < 2:
+        return {}
+    found = by(file.results, *_FIELDS)
+    series = {
+        kind: _line([found.get(("kept_share", kind, n, HALVES[1])) for n in numbers], settings)
+        for kind in _kinds(file)
+    }
+    title = "Kept share by ε, at the chosen p and threshold (held back)"
+    drawn = lines(series, "ε in nats", "kept share", top=1.0)
+    return {"by_epsilon": Drawing(title, drawn)}
 
 
 def _settings(file: ResultFile) -> tuple[list[dict], int]:
@@ -170,3 +145,11 @@ def _line(rows: Sequence[Result | None], settings: Sequence[dict]) -> Line:
         band=[(epsilon, *row.ci95) for epsilon, row in own if row.ci95],
         hints=[f"ε = {epsilon:g}: {cell(row)}" for epsilon, row in own],
     )
+
+
+CoreSettingsPage = Page(
+    "Which setting of Core lets honest texts pass and stops the others?",
+    "",
+    [_page_tables],
+    [lambda file, folder: _page_figures(file, folder).values()],
+)

@@ -68,7 +68,7 @@ class Informativeness(Experiment):
     """
 
     name = "informativeness"
-    page = InformativenessPage()
+    page = InformativenessPage
 
     def __init__(
         self,

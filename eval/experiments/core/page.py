@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.report.declare import Page, TextTable, cell
 from eval.report.figures import Drawing, bars
-from eval.report.page import Page
-from eval.report.tables import COMPONENTS, TextTable, by, cell, pivot
+from eval.report.tables import COMPONENTS, by, pivot
 from records import Result, ResultFile
 
 # Metric to its title and what stands below it.
@@ -29,34 +29,25 @@ _MODELS = {(name, None): title for name, title in COMPONENTS.items()}
 _MODELS["trained", "untrained"] = "difference"
 
 
-class InformativenessPage(Page):
-    """Do likelihoods order claims by whom they hold for?"""
+def _page_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """A table a metric: rows are classes or pairs of them, columns the components."""
+    return [table for metric in _TABLES if (table := _table(file.results, metric)).rows]
 
-    template = "experiments/core/informativeness.html.j2"
-    question = "Do likelihoods order claims by whom they hold for?"
 
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """A table a metric: rows are classes or pairs of them, columns the components."""
-        return [table for metric in _TABLES if (table := _table(file.results, metric)).rows]
-
-    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """AUROC of every two classes: a bar a component, with intervals."""
-        own = [row for row in file.results if row.metric == "auroc" and row.against is None]
-        kinds = list(dict.fromkeys(row.kind for row in own))
-        found = by(own, "kind", "variant")
-        values, hints = {}, {}
-        for name, title in COMPONENTS.items():
-            rows = [found.get((kind, name)) for kind in kinds]
-            if any(rows):
-                values[title] = [(row.value, row.ci95) if row else (None, None) for row in rows]
-                hints[title] = [f"{k}: {cell(row)}" for k, row in zip(kinds, rows, strict=True)]
-        if not values:
-            return {}
-        return {"auroc": Drawing("AUROC by classes", bars(values, kinds, "AUROC", hints))}
-
-    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
-        """Whether there is a control."""
-        return {"control": any(row.variant == "untrained" for row in file.results)}
+def _page_figures(file: ResultFile, folder: Path) -> dict[str, Drawing]:
+    """AUROC of every two classes: a bar a component, with intervals."""
+    own = [row for row in file.results if row.metric == "auroc" and row.against is None]
+    kinds = list(dict.fromkeys(row.kind for row in own))
+    found = by(own, "kind", "variant")
+    values, hints = {}, {}
+    for name, title in COMPONENTS.items():
+        rows = [found.get((kind, name)) for kind in kinds]
+        if any(rows):
+            values[title] = [(row.value, row.ci95) if row else (None, None) for row in rows]
+            hints[title] = [f"{k}: {cell(row)}" for k, row in zip(kinds, rows, strict=True)]
+    if not values:
+        return {}
+    return {"auroc": Drawing("AUROC by classes", bars(values, kinds, "AUROC", hints))}
 
 
 def _table(results: Sequence[Result], metric: str) -> TextTable:
@@ -69,3 +60,11 @@ def _table(results: Sequence[Result], metric: str) -> TextTable:
     title, note = _TABLES[metric]
     figures = ["auroc"] if metric == "auroc" else []
     return TextTable(title, note, ["Classes", *heads, "topics"], rows, figures)
+
+
+InformativenessPage = Page(
+    "Do likelihoods order claims by whom they hold for?",
+    "",
+    [_page_tables],
+    [lambda file, folder: _page_figures(file, folder).values()],
+)

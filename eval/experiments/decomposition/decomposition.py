@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Literal
 
@@ -28,7 +29,6 @@ from pydantic import BaseModel
 
 from eval import stages
 from eval.decompose.given import Given
-from eval.experiments.decomposition.page import DecompositionPage
 from eval.experiments.decomposition.people import alone, texts_of
 from eval.experiments.decomposition.values import (
     ALL,
@@ -50,10 +50,143 @@ from eval.metrics.claim_matches import ClaimMatcher, Matches
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
 from eval.metrics.document import DocumentScore, Scored, score_document
 from eval.pipeline import Pipeline
+from eval.report.declare import Excerpt, Figure, Line, Page, Table, rows_in
 from eval.run.run import Run
 from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
 from records import Claim, Document, UserError, Verdict, read_records
 from records.abstention import responds
+
+# Metric to its table: title, note, and unit.
+TITLES = {
+    "subclaims": ("Subclaims a passage", "Mean number of subclaims.", "mean"),
+    "subclaims_distinct": (
+        "Distinct subclaims a passage",
+        "Mean number of subclaims, those that entail each other counted once.",
+        "mean",
+    ),
+    "decomp_score": (
+        "DecompScore",
+        "Mean number of subclaims a passage that their source sentence supports (section 3.2).",
+        "mean",
+    ),
+    "decomp_score_distinct": (
+        "DecompScore without duplicates",
+        "DecompScore with one of each set of subclaims that entail each other.",
+        "mean",
+    ),
+    "coherence": (
+        "Coherence, pooled",
+        "Share of all passages’ subclaims together that their source sentence supports.",
+        "share",
+    ),
+    "coherence_per_passage": (
+        "Coherence, mean over passages",
+        "Mean of the passages’ own shares, each passage counting the same (as in Table 6).",
+        "share",
+    ),
+    "claim_recall": (
+        "People’s claims that are found",
+        "Share of people’s claims that a subclaim of its own says, matched by meaning.",
+        "share",
+    ),
+    "claim_precision": (
+        "Subclaims that are people’s",
+        "Share of the subclaims that say a claim of people’s, each claim matched once.",
+        "share",
+    ),
+    "claim_f1": ("F1 of both", "Of all texts together.", "share"),
+    "element_coverage": (
+        "Coverage of people’s claims",
+        "Share of people’s claims that some subclaim entails (after 2502.10855, section 4.2).",
+        "share",
+    ),
+    "context_changes": (
+        "Decisions that the added context changes",
+        "Share of the subclaims that the sentence in its form that stands alone supports and the "
+        "sentence as it stood does not, or the other way round.",
+        "share",
+    ),
+    "factual_precision": (
+        "Factual precision",
+        "Mean share of a passage’s subclaims that the evidence supports, without length penalty.",
+        "score",
+    ),
+    "factual_precision_supported_only": (
+        "Factual precision of supported subclaims",
+        "The same over those subclaims only that their source sentence supports. Passages without "
+        "such are left out.",
+        "score",
+    ),
+    "factscore": (
+        "FActScore",
+        "Mean over passages of factual precision times FActScore’s length penalty, exp(1 − γ/n) "
+        "where a passage has n < γ subclaims.",
+        "score",
+    ),
+    "factscore_supported_only": (
+        "FActScore of supported subclaims",
+        "The same over those subclaims only that their source sentence supports, of which n is the "
+        "number. Passages without such are left out.",
+        "score",
+    ),
+    "pearson_with_reported": (
+        "Pearson correlation with what another setup reported",
+        "Over the generators that were reported (as in Table 7).",
+        "score",
+    ),
+    "agreement": (
+        "Agreement of two judges",
+        "Share of the subclaims that both judges decide alike.",
+        "share",
+    ),
+    "kappa": ("Cohen’s kappa of two judges", "The same, corrected for chance.", "score"),
+    "pearson": (
+        "Pearson correlation of two judges",
+        "Of the numbers of supported subclaims of the passages.",
+        "score",
+    ),
+    "spearman": (
+        "Spearman correlation of two judges",
+        "Of the numbers of supported subclaims of the passages.",
+        "score",
+    ),
+    "pearson_of_means": (
+        "Pearson correlation of two judges’ DecompScores",
+        "Over the cells of decomposer and generator.",
+        "score",
+    ),
+}
+_ROWS = {
+    "kind": "Decomposer",
+    "assessor": "Judge",
+    "against": "Other judge",
+    "variant": "Supported by",
+    "selection": "Selection",
+}
+_SPLITS = ["assessor", "against", "variant", "selection"]
+TABLES = [
+    Table(title, _ROWS, ["generator"], {metric: title}, note, unit=unit)
+    for metric, (title, note, unit) in TITLES.items()
+]
+FIGURES = [
+    Figure(title, "generator", ["kind"], {metric: title}, each=_SPLITS)
+    for metric, (title, _, _) in TITLES.items()
+]
+
+
+def _excerpts(folder: Path) -> Iterator[Excerpt]:
+    """The sentences to be shown, with every decomposer's subclaims and what judges say of them."""
+    found: dict[str, tuple[str, list[Line]]] = {}
+    for row in rows_in(folder / "sentences.jsonl"):
+        lines = found.setdefault(row["id"], (row["text"], []))[1]
+        for claim in row["subclaims"]:
+            said = claim.get("support", {}).items()
+            notes = [f"{name}: {label.replace('_', ' ')}" for name, label in said]
+            notes += [f"failed: {claim['failed']}"] if claim.get("failed") else []
+            lines.append(Line(row["decomposer"], [(claim["text"], None)], note=", ".join(notes)))
+        if not row["subclaims"]:
+            lines.append(Line(row["decomposer"], note="no subclaims"))
+    return (Excerpt(text, lines) for text, lines in found.values())
 
 
 class Judged(BaseModel):
@@ -112,7 +245,17 @@ class Decomposition(Experiment):
     """
 
     name = "decomposition"
-    page = DecompositionPage()
+    page = Page(
+        "How much does the decomposer decide?",
+        "The same passages cut into subclaims by several decomposers (arXiv 2403.11903). n counts "
+        "topics; brackets hold 95 % bootstrap intervals over topics. What failed to become a "
+        "subclaim or could not be judged is counted next to a value and is never inside it. "
+        f"Generator {MACRO}: mean over generators; {ALL}: all passages.",
+        TABLES,
+        FIGURES,
+        texts=_excerpts,
+        terminal={"generator": (MACRO, ALL)},
+    )
 
     def __init__(
         self,

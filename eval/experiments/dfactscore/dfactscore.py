@@ -70,7 +70,7 @@ class DFActScore(Experiment):
     """
 
     name = "dfactscore"
-    page = DFActScorePage()
+    page = DFActScorePage
 
     def __init__(
         self,

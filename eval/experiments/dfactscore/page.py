@@ -9,13 +9,12 @@ from eval.experiments.dfactscore.texts import (
     TYPES,
     JudgedText,
     factual_precision,
-    output_type,
     people_of,
 )
+from eval.report.declare import Cell, Page, TextTable, cell, number
 from eval.report.figures import Drawing, Value, bars
-from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, by, cell, number, pivot
-from records import Result, ResultFile, read_records
+from eval.report.tables import by, pivot
+from records import Result, ResultFile
 
 MAX_EXAMPLES = 30
 MARKS = {True: "✓", False: "✗", None: "?"}
@@ -190,32 +189,19 @@ def _share(text: JudgedText, name: str) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-class DFActScorePage(Page):
-    """Whose facts are these?"""
+def _page_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """By source, and of one source against another."""
+    return tables_of(file.results) + reported_of(file.provenance.get("reported", {}))
 
-    template = "experiments/dfactscore/dfactscore.html.j2"
-    question = "Whose facts are these?"
-    counted = "n counts names; brackets hold 95 % bootstrap intervals over names."
 
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """By source, and of one source against another."""
-        return tables_of(file.results) + reported_of(file.provenance.get("reported", {}))
+def _page_figures(file: ResultFile, folder: Path) -> dict[str, Drawing]:
+    """Scores and types of output."""
+    return figures_of(file.results)
 
-    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """Scores and types of output."""
-        return figures_of(file.results)
 
-    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
-        """The texts that lose most."""
-        there = (folder / "texts.jsonl").is_file()
-        texts = read_records(folder / "texts.jsonl", JudgedText) if there else []
-        return {
-            "examples": examples_of(texts),
-            "precision": _share,
-            "type_of": output_type,
-            "marks": MARKS,
-        }
-
-    def in_terminal(self, row: Result) -> bool:
-        """What the tables show first, not every comparison."""
-        return row.metric not in {"factscore", "claims", *_PEARSON}
+DFActScorePage = Page(
+    "Whose facts are these?",
+    "",
+    [_page_tables],
+    [lambda file, folder: _page_figures(file, folder).values()],
+)

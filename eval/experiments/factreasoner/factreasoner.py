@@ -67,7 +67,7 @@ class FactReasoner(Experiment):
     """
 
     name = "factreasoner"
-    page = FactReasonerPage()
+    page = FactReasonerPage
 
     def __init__(
         self,

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import unescape
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from eval.metrics.document import Scored
-from eval.report.graph import Picture, picture_of
-from eval.report.page import Page
-from eval.report.tables import Cell, TextTable, by, cell, interval, markdown, number
-from records import Result, ResultFile, UserError, first_fault, iter_rows
+from eval.report.declare import Cell, Page, TextTable, cell, interval, number
+from eval.report.tables import by
+from records import Result, ResultFile
 
 # Titles, what stands below them, and metrics with the heading of their column.
 _SCORES = {
@@ -131,43 +126,9 @@ def _p(row: Result | None) -> str:
     return f"{row.value:.4f}" if row.value >= 1e-4 else f"{row.value:.1e}"
 
 
-def read_picture(path: Path, document: str | None) -> tuple[str, Picture] | None:
-    """The topic and the graph of one document: the named one, or the first that has a graph."""
-    if path.is_file() and path.stat().st_size:
-        for line, row in iter_rows(path):
-            if document not in (None, (row.get("document") or {}).get("id")):
-                continue
-            try:
-                scored = Scored.model_validate(row)
-            except ValidationError as error:
-                raise first_fault(f"{path}:{line}", error) from None
-            if picture := picture_of(scored):
-                return f"{scored.document.topic} ({row.get('set')}, {row.get('evidence')})", picture
-    if document is not None:
-        raise UserError(f"{path}: no document {document!r} that FactReasoner judged; give its id")
-    return None
+def _page_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """Of every set and source of evidence."""
+    return tables_of(file)
 
 
-class FactReasonerPage(Page):
-    """FactReasoner and other assessors."""
-
-    template = "experiments/factreasoner/factreasoner.html.j2"
-    question = "FactReasoner and other assessors"
-    counted = (
-        "n counts documents; brackets hold 95 % bootstrap intervals over topics. failed counts "
-        "claims that could not be judged; they are in no value."
-    )
-    draws_documents = True
-
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """Of every set and source of evidence."""
-        return tables_of(file)
-
-    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
-        """The graph of one document."""
-        topic, picture = read_picture(folder / "scored.jsonl", document) or (None, None)
-        return {"topic": topic, "picture": picture}
-
-    def told(self, file: ResultFile) -> str:
-        """The tables."""
-        return unescape(markdown(tables_of(file), self.counted))
+FactReasonerPage = Page("FactReasoner and other assessors", "", [_page_tables], documents=True)

@@ -68,7 +68,7 @@ class RelationModel(Experiment):
     """
 
     name = "relation_model"
-    page = RelationModelPage()
+    page = RelationModelPage
     in_chunks = False
 
     def __init__(

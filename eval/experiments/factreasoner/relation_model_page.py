@@ -10,6 +10,7 @@ import numpy as np
 
 from components.checkpoint import RELATIONS
 from eval.experiments.factreasoner.relation_model_values import CURVES, Curve, JudgedPair
+from eval.report.declare import Page, TextTable, cell
 from eval.report.figures import (
     COLOURS,
     LINES,
@@ -19,8 +20,7 @@ from eval.report.figures import (
     new_axes,
     plain_label,
 )
-from eval.report.page import Page
-from eval.report.tables import TextTable, by, cell, pivot
+from eval.report.tables import by, pivot
 from records import Result, ResultFile, read_records
 
 MAX_CORNERS = 400  # of a curve in a drawing
@@ -152,29 +152,27 @@ def draw_roc(lines: Mapping[str, tuple[np.ndarray, np.ndarray]], title: str) -> 
         return as_svg(figure, axes, inside="lower right")
 
 
-class RelationModelPage(Page):
-    """Which relations does the model see?"""
+def _page_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """Areas, differences, likeliest relations and rates at thresholds."""
+    names: dict[str, list[str]] = {}
+    for number, (domain, curve) in enumerate(curves_of(_pairs(folder)), 1):
+        names.setdefault(domain, []).append(_name(number, curve))
+    return tables_of(file.results, names)
 
-    template = "experiments/factreasoner/relation_model.html.j2"
-    question = "Which relations does the model see?"
-    counted = "n counts documents; brackets hold 95 % bootstrap intervals over documents."
 
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """Areas, differences, likeliest relations and rates at thresholds."""
-        names: dict[str, list[str]] = {}
-        for number, (domain, curve) in enumerate(curves_of(_pairs(folder)), 1):
-            names.setdefault(domain, []).append(_name(number, curve))
-        return tables_of(file.results, names)
-
-    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """The ROC curves."""
-        return figures_of(_pairs(folder), file.results)
-
-    def in_terminal(self, row: Result) -> bool:
-        """The rates at thresholds are in the tables."""
-        return row.variant is None
+def _page_figures(file: ResultFile, folder: Path) -> dict[str, Drawing]:
+    """The ROC curves."""
+    return figures_of(_pairs(folder), file.results)
 
 
 def _pairs(folder: Path) -> list[JudgedPair]:
     there = (folder / "pairs.jsonl").is_file()
     return read_records(folder / "pairs.jsonl", JudgedPair) if there else []
+
+
+RelationModelPage = Page(
+    "Which relations does the model see?",
+    "",
+    [_page_tables],
+    [lambda file, folder: _page_figures(file, folder).values()],
+)

@@ -22,13 +22,101 @@ from eval.experiments.lss.lss_generation_values import (
     one_against_the_rest,
     quality,
 )
-from eval.experiments.lss.lss_pairs import GroundedClaim
-from eval.experiments.lss.page import ANSWERS, LssPage
+from eval.experiments.lss.lss_pairs import ABOUT, QUESTION, GroundedClaim, excerpts
 from eval.models.lss import LssModel, Subsequence, subsequences_of
 from eval.prompting.prompted_lss import PromptedLss
+from eval.report.declare import Figure, Page, Table
 from eval.run.held import held
 from eval.run.run import Run
 from records import LssExample, UserError, read_records
+
+ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not references
+_RATINGS = {
+    "rating_share": "Share of the annotations",
+    "kept_words": "Share of the claim’s words that is kept",
+    "bleu": "BLEU(claim, LSS)",
+    "rouge_l": "ROUGE-L(claim, LSS)",
+}
+_GENERATORS = {
+    "bleu": "BLEU(claim, LSS)",
+    "rouge_l": "ROUGE-L(claim, LSS)",
+    "kept_words": "Words kept",
+}
+TABLES = [
+    *(
+        Table(
+            title,
+            {"kind": "Engine"},
+            metrics={
+                "exact_match": "Exact",
+                "word_f1": "Word F1",
+                "bag_precision": "Precision, bags",
+                "bag_recall": "Recall, bags",
+                "bag_f1": "F1, bags",
+                "rouge_1_mean": "ROUGE-1, mean",
+                "rouge_2_mean": "ROUGE-2, mean",
+                "pearson_bleu_rating": "Pearson of BLEU(claim, LSS) and rating",
+                "word_precision": "Word precision",
+                "word_recall": "Word recall",
+                "rouge_l_mean": "ROUGE-L, mean",
+                "rouge_l_best": "ROUGE-L, best",
+                "bleu_mean": "BLEU, mean",
+                "subsequence_share": "Subsequences",
+                "spearman_bleu_rating": "Spearman of the same",
+            },
+            where={"variant": variant},
+            note="Words: over the claim’s words, the mean over its human LSS that are "
+            "subsequences; a text with another word has 0. Bags: over the words of both texts "
+            "without their order, as the paper’s Table 2; the mean over all human LSS, as ROUGE-1 "
+            "and ROUGE-2. Best: against the closest human LSS; mean: over all. Exact: the same "
+            "words as one of them. Subsequences: share of texts that are one of their claim.",
+        )
+        for variant, title in (("lss", "Human and found LSS"), ("lss_star", "Human and found LSS*"))
+    ),
+    Table(
+        "Answers of language models that are no subsequence",
+        {"kind": "Engine", "variant": "Asked for"},
+        metrics={ANSWERS: "Share"},
+        note="Counted before anything is done about it; n counts answers.",
+    ),
+    Table(
+        "Generators",
+        {"generator": "Generator", "kind": "Engine"},
+        columns=["metric", "against"],
+        metrics=_GENERATORS,
+        where={"variant": "claims"},
+        note="Table 5. Mean metric(claim, LSS) of the claims of each generator; a reference counts "
+        "once. Differences to the first generator are over the references that both have.",
+    ),
+    *(
+        Table(
+            f"{title}, by human rating",
+            {"kind": "LSS of"},
+            columns=["group"],
+            metrics={metric: title},
+            where={"variant": "rating"},
+        )
+        for metric, title in _RATINGS.items()
+    ),
+]
+FIGURES = [
+    Figure(
+        "By human rating",
+        "group",
+        ["kind"],
+        _RATINGS,
+        where={"variant": "rating"},
+        each=["metric"],
+    ),
+    Figure(
+        "Generators",
+        "generator",
+        ["metric"],
+        _GENERATORS,
+        where={"variant": "claims", "against": None},
+        label="mean over references",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -56,7 +144,7 @@ class LssGeneration(Experiment):
     """
 
     name = "lss_generation"
-    page = LssPage()
+    page = Page(QUESTION, ABOUT, TABLES, FIGURES, texts=excerpts, terminal={"group": "all"})
     in_chunks = False
 
     def __init__(

@@ -17,7 +17,8 @@ import numpy as np
 from components.lengths import TENTHS, length_ratio, repeated, without_whole
 from components.statistics import bootstrap
 from eval.experiments.experiment import Experiment, Found, at_least_one
-from eval.experiments.lss.page import LENGTH, LssPage
+from eval.experiments.lss.lss_pairs import ABOUT, QUESTION
+from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
 from records import LssExample, UserError, read_records
 
@@ -42,6 +43,29 @@ def class_of(ratio: float) -> str:
     return CLASSES[math.ceil(ratio * TENTHS - 1e-9)]
 
 
+LENGTH = "length_share"
+TABLES = [
+    Table(
+        "Length of LSS",
+        {"kind": "File"},
+        columns=["group"],
+        heads={**{name: name for name in CLASSES}, "all": "mean"},
+        note="Words in the LSS by words in the claim: share of the claims in each class, and the "
+        "mean. 0 is an empty LSS, 1 the whole claim. drop: LSS that are the whole claim "
+        "eliminated; repeat: pairs repeated until the tenths are equally full.",
+    )
+]
+FIGURES = [
+    Figure(
+        "Words in the LSS by words in the claim",
+        "group",
+        ["kind"],
+        {LENGTH: ""},
+        label="share of the claims",
+    )
+]
+
+
 class LssLengths(Experiment):
     """The experiment.
 
@@ -57,7 +81,7 @@ class LssLengths(Experiment):
     """
 
     name = "lss_lengths"
-    page = LssPage()
+    page = Page(QUESTION, ABOUT, TABLES, FIGURES, terminal={"group": "all"})
     in_chunks = False
 
     def __init__(

@@ -30,6 +30,7 @@ from eval.experiments.experiment import (
     natural,
 )
 from eval.experiments.lss.lss_metrics_values import (
+    ALL,
     HUMAN,
     LSS,
     NO_LSS,
@@ -37,24 +38,52 @@ from eval.experiments.lss.lss_metrics_values import (
     SHARED,
     STAR,
     Column,
-    table_rows,
     values_of,
 )
 from eval.experiments.lss.lss_pairs import (
+    ABOUT,
+    QUESTION,
     ClaimPair,
     Judgement,
     Measured,
     by_people,
     distinct,
+    excerpts,
     read_pairs,
 )
-from eval.experiments.lss.page import LssPage
 from eval.models.lss import LssModel, SharedWords, subsequences_of
-from eval.report.tables import as_csv
+from eval.report.declare import Figure, Page, Table
 from eval.run.run import CHUNK, Run
 from eval.similarity import Measure
 from eval.similarity.kept_words import kept_share
-from records import UserError, write_text
+from records import UserError
+
+TABLES = [
+    Table(
+        "Metrics and people",
+        {"assessor": "Metric", "variant": "Form", "kind": "Engine", "generator": "Generator"},
+        columns=["metric", "against"],
+        metrics={
+            "pearson": "Pearson with people",
+            "spearman": "Spearman with people",
+            "mean": "Mean score",
+        },
+        note="Table 4. Each metric in three forms, against people: correlation over the claims "
+        "that both have, and what the LSS adds to another form, from the same draws of references. "
+        "failed counts claims without a score, which the value leaves out: differences are over "
+        "the claims that have both.",
+    )
+]
+FIGURES = [
+    Figure(
+        "Highest correlation with people, by generator",
+        "generator",
+        ["variant", "kind"],
+        {"pearson": ""},
+        where={"against": None, "generator": lambda name: name != ALL},
+        label="Pearson with people, best metric",
+    )
+]
 
 
 class LssMetrics(Experiment):
@@ -82,7 +111,14 @@ class LssMetrics(Experiment):
     """
 
     name = "lss_metrics"
-    page = LssPage()
+    page = Page(
+        QUESTION,
+        ABOUT,
+        TABLES,
+        FIGURES,
+        texts=excerpts,
+        terminal={"metric": "pearson", "generator": ALL},
+    )
 
     def __init__(
         self,
@@ -112,10 +148,7 @@ class LssMetrics(Experiment):
         self.seed = seed
 
     def measure(self, run: Run) -> Found:
-        """Find all LSS and take all metrics.
-
-        Beside the results ``pairs.jsonl`` (a row a pair and engine) and ``table4.csv``.
-        """
+        """Find all LSS and take all metrics; ``pairs.jsonl`` has a row a pair and engine."""
         pairs = self._read()
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
@@ -131,7 +164,6 @@ class LssMetrics(Experiment):
             [one.pair.generator for one in measured],
             self.seed,
         )
-        write_text(run.output / "table4.csv", as_csv(table_rows(found)))
         return Found(found, {"pairs.jsonl": [row for one in measured for row in _rows(one)]})
 
     def _read(self) -> list[ClaimPair]:

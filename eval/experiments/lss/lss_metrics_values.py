@@ -7,7 +7,7 @@ are paired.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -172,23 +172,3 @@ class _Correlations:
             found[0, places] = pearson(x[:, 0], x[:, 1:])
             found[1, places] = pearson(ranked[:, 0], ranked[:, 1:])
         return found
-
-
-def table_rows(values: Sequence[Mapping]) -> list[dict]:
-    """Table 4: a row a metric, form, engine and generator, with its correlations side by side.
-
-    Args:
-        values: of :func:`values_of`.
-    """
-    ends = {None: "", REFERENCE: "_difference", SHARED: "_over_shared"}
-    places = {"assessor": "metric", "variant": "form", "kind": "engine", "generator": "generator"}
-    rows: dict[tuple, dict] = {}
-    for one in values:
-        place = {name: one[field] for field, name in places.items()}
-        row = rows.setdefault(tuple(place.values()), place)
-        measure = one["metric"] + ends[one["against"]]
-        low, high = one["ci95"] or (None, None)
-        row |= {measure: one["value"], f"{measure}_low": low, f"{measure}_high": high}
-        if measure == "pearson":
-            row |= {"n": one["n"], "failed": one["failed"]}
-    return list(rows.values())

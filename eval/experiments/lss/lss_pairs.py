@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from components.words import join_words, keep_targets
+from components.words import align, join_words, keep_targets, split_words
 from eval.experiments.lss.lss_metrics_values import ALL
+from eval.report.declare import Excerpt, Line, Runs, number, rows_in
+from eval.report.highlighted import highlighted
 from records import Annotation, LssExample, UserError, iter_rows, read_records
 from records.types import Record, Text
+
+# Of the three experiments' pages.
+QUESTION = "What of a claim is supported?"
+ABOUT = (
+    "The longest supported subsequence (LSS) of a claim is what is left of it when every word goes "
+    "that its reference does not support (arXiv 2308.12157). Brackets hold 95 % bootstrap "
+    "intervals over references, which n counts. What failed has no answer; it is counted and "
+    "never inside a value."
+)
 
 # The columns that make a row more than a reference and a claim: ours, and WiCE's token rows.
 _ANNOTATED = {"annotations", "claim_tokens"}
@@ -98,11 +109,11 @@ def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
         )
     kind = LssExample if _ANNOTATED & columns else GroundedClaim
     found = []
-    for number, row in enumerate(read_records(path, kind), 1):
+    for line, row in enumerate(read_records(path, kind), 1):
         more = row.model_extra or {}
         found.append(
             ClaimPair(
-                id=str(row.id or f"{Path(path).stem}-{number}"),
+                id=str(row.id or f"{Path(path).stem}-{line}"),
                 reference=row.reference,
                 claim=row.claim,
                 annotations=getattr(row, "annotations", []),
@@ -146,3 +157,41 @@ def by_people(pair: ClaimPair) -> Judgement:
         keep=half if kept else None,
         lss_star=stars[0] if stars else None,
     )
+
+
+def excerpts(folder: Path) -> Iterator[Excerpt]:
+    """The claims of ``pairs.jsonl`` with what engines and annotators keep; none of no file."""
+    found: dict[tuple, list[Line]] = {}
+    for row in rows_in(folder / "pairs.jsonl"):
+        key = row["reference"], row["claim"], row.get("generator")
+        if key not in found:
+            found[key] = list(_human_lines(row))
+        found[key] += _engine_lines(row)
+    for (reference, claim, generator), lines in found.items():
+        short = reference[:1500] + " …" * (len(reference) > 1500)
+        yield Excerpt(claim, lines, generator or "", notes=[f"Reference: {short}"])
+
+
+def _human_lines(row: dict) -> Iterator[Line]:
+    words = split_words(row["claim"])
+    for place, one in enumerate(row.get("annotations") or [], 1):
+        rating = "" if one.get("rating") is None else f"rating {one['rating']:g}"
+        runs = _runs(row["claim"], one["lss"], align(one["lss"], words))
+        yield Line(f"annotator {place}", runs, note=rating)
+
+
+def _engine_lines(row: dict) -> Iterator[Line]:
+    name, star = row.get("engine") or "LSS", row.get("lss_star")
+    scores = ", ".join(f"{key} {number(value)}" for key, value in (row.get("scores") or {}).items())
+    if star is None or row.get("lss") is not None:
+        runs = _runs(row["claim"], row.get("lss"), row.get("keep"))
+        yield Line(name, runs, note=scores)
+    if star is not None:
+        yield Line(f"{name}, LSS*", [(star or "nothing", None)], note=scores)
+
+
+def _runs(claim: str, text: str | None, keep: Sequence[bool] | None) -> Runs:
+    """A text that is no subsequence of the claim stands as it was written."""
+    if keep is not None and len(keep) == len(split_words(claim)):
+        return highlighted(claim, keep)
+    return [("no answer" if text is None else text or "nothing", None)]

@@ -19,7 +19,7 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from components.sentences import split_sentences
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
-from eval.experiments.optimise.page import OptimisePage
+from eval.experiments.optimise.page import PAGE
 from eval.experiments.optimise.values import Judged, distinct, gains, of_steps, relevance, step_of
 from eval.experiments.robustness.grid import Grid, Row
 from eval.experiments.robustness.values import cells_of
@@ -57,7 +57,7 @@ class Optimise(Experiment):
     """
 
     name = "optimise"
-    page = OptimisePage()
+    page = PAGE
 
     def __init__(
         self,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval.experiments.optimise.lookup import Steps
 from eval.experiments.optimise.values import START
-from eval.experiments.optimise.words import headline, summary_of
+from eval.experiments.optimise.words import summary_of
 from eval.experiments.robustness.cells import shown
-from eval.experiments.robustness.figures import read_scores, text_scores
+from eval.experiments.robustness.figures import read_scores
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.tables import NO_DEFENCE, gain_cell
-from eval.report.comparison import TextScores
+from eval.report.declare import Cell, Page, TextTable, interval, number
 from eval.report.figures import Drawing, Line
-from eval.report.page import Page
 from eval.report.panels import Curve, curve_panels
-from eval.report.tables import Cell, TextTable, interval, number, plain_table, unit_of
+from eval.report.tables import unit_of
 from records import Result, ResultFile
 
 _GAIN = (
@@ -24,59 +23,6 @@ _GAIN = (
     "interval is above 0. Of several steps one may be above 0 by chance: with four steps and no "
     "effect about one series in ten."
 )
-
-
-class OptimisePage(Page):
-    """Does a defence hold while an adversary is trained?"""
-
-    template = "experiments/optimise/optimise.html.j2"
-    question = "Does the defence hold under optimisation?"
-
-    def tables(self, file: ResultFile, folder: Path) -> list[TextTable]:
-        """Gains, precision, claims and what is kept, the texts themselves, and one of each."""
-        own = Steps(file)
-        found = [_gains(own, START, "Gain over the start of the training", _GAIN, ["precision"])]
-        if own.honest:
-            note = f"Precision of a step’s texts minus that of {own.against} texts, by topic."
-            found.append(_gains(own, own.against, f"Gain over {own.against} texts", note))
-        found += [_precision(own), _claims(own), _kept(own), _texts(own), _read(own, folder)]
-        return found
-
-    def figures(self, file: ResultFile, folder: Path) -> dict[str, Drawing]:
-        """Curves over the steps: a plot a metric, a colour an adversary, a dash a defence."""
-        own = Steps(file)
-        found = {
-            "precision": _drawing(own, "factual_precision", "factual precision", own.defences),
-            "claims": _drawing(own, "claims", "subclaims a text", own.defences),
-            "kept": _drawing(own, "kept_share", "share that is kept", own.defences[1:]),
-            "texts": _drawing_of_texts(own),
-        }
-        return {name: drawing for name, drawing in found.items() if drawing is not None}
-
-    def context(self, file: ResultFile, folder: Path, document: str | None) -> dict:
-        """A summary, and how many texts there are."""
-        counts = file.provenance.get("texts") or []
-        return {"summary": summary_of(Steps(file)), "counts": counts}
-
-    def compared(self, folder: Path) -> Iterator[TextScores]:
-        """The precision of each text under each metric and defence."""
-        return text_scores(folder)
-
-    def told(self, file: ResultFile) -> str:
-        """The answer, and the gains of each adversary's last step."""
-        own = Steps(file)
-        head = ["metric", "adversary", "step", "defence", "gain over start", "95 %", "", "n"]
-        rows = []
-        for metric in own.metrics:
-            for adversary, steps in own.adversaries.items():
-                for defence in own.defences:
-                    row = own.gain((metric, defence), adversary, steps[-1])
-                    if row is not None:
-                        cell = gain_cell(row)
-                        n = f"n={row.n} failed={row.failed}"
-                        place = [metric, adversary, str(row.variant), defence]
-                        rows.append([*place, cell.value, cell.interval, cell.mark, n])
-        return "\n".join([headline(own), *([plain_table(head, rows)] if rows else [])])
 
 
 # Tables
@@ -251,3 +197,38 @@ def _rows(found: Sequence[Result], **place: str) -> list[dict]:
         ends = {"low": low, "high": high, "n": row.n, "failed": row.failed}
         rows.append(place | {"step": row.variant, "value": row.value} | ends)
     return rows
+
+
+def _all_tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """Gains, precision, claims and what is kept, the texts themselves, and one of each."""
+    own = Steps(file)
+    found = [_gains(own, START, "Gain over the start of the training", _GAIN)]
+    if own.honest:
+        note = f"Precision of a step’s texts minus that of {own.against} texts, by topic."
+        found.append(_gains(own, own.against, f"Gain over {own.against} texts", note))
+    found += [_precision(own), _claims(own), _kept(own), _texts(own), _read(own, folder)]
+    return found
+
+
+def _figures(file: ResultFile, folder: Path) -> list[Drawing]:
+    """Curves over the steps: a plot a metric, a colour an adversary, a dash a defence."""
+    own = Steps(file)
+    found = [
+        _drawing(own, "factual_precision", "factual precision", own.defences),
+        _drawing(own, "claims", "subclaims a text", own.defences),
+        _drawing(own, "kept_share", "share that is kept", own.defences[1:]),
+        _drawing_of_texts(own),
+    ]
+    return [drawing for drawing in found if drawing is not None]
+
+
+PAGE = Page(
+    "Does the defence hold under optimisation?",
+    "Step 0 or the least one is the start of the training. n counts topics; brackets hold 95 % "
+    "bootstrap intervals over topics; what could not be judged is counted next to a value, never "
+    "in it.",
+    [_all_tables],
+    [_figures],
+    summary=lambda file: [": ".join(filter(None, one)) for one in summary_of(Steps(file))],
+    terminal={"metric": "gain", "group": "all", "bin": "all"},
+)

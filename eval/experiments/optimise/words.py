@@ -6,7 +6,7 @@ from eval.experiments.optimise.lookup import Steps
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.lookup import above_0
 from eval.experiments.robustness.words import signed
-from eval.report.tables import number
+from eval.report.declare import number
 from records import Result
 
 Pair = tuple[str, str]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from eval.report.tables import Cell, interval, number, unit_of
+from eval.report.declare import Cell, interval, number
+from eval.report.tables import unit_of
 from records import Result
 
 

@@ -15,10 +15,9 @@ from eval.experiments.robustness.lookup import CLEAN, Lookup
 from eval.experiments.robustness.tables import NO_DEFENCE, curve_names
 from eval.experiments.robustness.values import SCORES, Cells, Text, cells_of
 from eval.metrics.document import DocumentScore
-from eval.report.comparison import TextScores
+from eval.report.declare import interval, number
 from eval.report.figures import Drawing, Line, Points, lines
 from eval.report.panels import MAX_GROUPS, Box, Curve, box_of, box_panels, curve_panels
-from eval.report.tables import interval, number
 from records import Result, UserError, first_fault, iter_rows
 
 # The dev measure that each component is selected by, in the order of search.
@@ -113,22 +112,6 @@ class ScoredText(BaseModel):
 
     document: Meta
     metrics: dict[str, Scores]
-
-
-def text_scores(folder: Path) -> Iterator[TextScores]:
-    """The precision of each text under each metric and defence."""
-    path = folder / "texts.jsonl"
-    rows = list(read_scores(path))
-    if not rows:
-        raise UserError(f"{path}: no texts to compare; run the experiment again")
-    scores: dict[str, dict] = {row.document.id: {} for row in rows}
-    for place, texts in cells_of(rows).items():
-        for text in texts:
-            scores[text.document.id][place] = text.score.precision
-    for row in rows:
-        own = row.document
-        given = (own.kind or "normal", own.generator or "given")
-        yield TextScores(own.id, own.topic, *given, own.text, scores[own.id])
 
 
 def read_scores(path: Path) -> Iterator[ScoredText]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from eval.experiments.robustness.cells import shown
 from eval.experiments.robustness.lookup import Lookup
-from eval.report.tables import Cell, TextTable
+from eval.report.declare import Cell, TextTable
 from records import Result
 
 

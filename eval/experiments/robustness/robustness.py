@@ -33,7 +33,7 @@ from eval.experiments.experiment import (
 from eval.experiments.robustness import left_out
 from eval.experiments.robustness.correlations import agreement, truth
 from eval.experiments.robustness.grid import CurveRow, Grid, Row
-from eval.experiments.robustness.page import RobustnessPage
+from eval.experiments.robustness.page import PAGE
 from eval.experiments.robustness.plan import curves_told, grid_told, texts_told
 from eval.experiments.robustness.texts import CURVES
 from eval.experiments.robustness.values import (
@@ -110,7 +110,7 @@ class Robustness(Experiment):
     """
 
     name = "robustness"
-    page = RobustnessPage()
+    page = PAGE
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ from eval.experiments.robustness.cells import note_of, shown
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.kept import kept_table
 from eval.experiments.robustness.lookup import CLEAN, UNPAIRED, WHOLE, Lookup, Stratum, above_0
-from eval.report.table_files import named_apart
-from eval.report.tables import Cell, TextTable, number, plain_table
+from eval.report.declare import Cell, TextTable, number
+from eval.report.tables import named_apart, plain_table
 from records import Result
 
 NO_DEFENCE = "No defence"

@@ -1,0 +1,364 @@
+"""What an experiment declares of its page: tables, figures and texts, each by fields of results.
+
+``eval/report/render.py`` draws them and describes how they are declared. Nothing here imports a
+library that draws, so that the modules that compute may import this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from records import Result, ResultFile, iter_rows
+
+# A field of results to its value, to a list of values, or to a function of its value.
+Where = Mapping[str, object]
+# An x (a number, or a group's name), a value, and the ends of its interval.
+Point = tuple[float | str, float, tuple[float, float] | None]
+# A part of a claim, and whether it is kept; None where nobody judged that.
+Runs = Sequence[tuple[str, bool | None]]
+
+_FORMATS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
+_DEFAULTS = {name: own.default for name, own in Result.model_fields.items()}
+
+
+# Values
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value, its interval, and what it is of; a page sets them apart.
+
+    Attributes:
+        mark: a word on the value, e.g. ``gamed``.
+        good: how a page colours the mark: good, bad, or neither.
+        link: where a page leads from the value.
+    """
+
+    value: str
+    interval: str = ""
+    note: str = ""
+    mark: str = ""
+    good: bool | None = None
+    link: str = ""
+
+    def __str__(self) -> str:
+        note = self.note and f"({self.note})"
+        return " ".join(filter(None, (self.value, self.interval, self.mark, note)))
+
+
+def number(value: float | None, unit: str = "score") -> str:
+    """A value as its unit is read; a dash for no value.
+
+    Args:
+        unit: ``score`` (three digits), ``mean`` (two), ``tenth`` (one), ``total`` (none),
+            ``share`` (per cent), or ``p`` (four digits, smaller ones with an exponent).
+    """
+    if value is None:
+        return "–"
+    if unit == "p":
+        return f"{value:.4f}" if value >= 1e-4 or value == 0 else f"{value:.1e}"
+    return f"{100 * value:.1f} %" if unit == "share" else f"{value:{_FORMATS[unit]}}"
+
+
+def interval(row: Result, unit: str = "score") -> str:
+    """The 95 % interval in brackets, in the unit of the value; nothing without one."""
+    if row.ci95 is None:
+        return ""
+    low, high = (number(end, unit).removesuffix(" %") for end in row.ci95)
+    return f"[{low}, {high}]"
+
+
+def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
+    """A result in a table; a dash for none.
+
+    Args:
+        note: what is said of it, with the fields of the result in braces.
+    """
+    if row is None:
+        return Cell("–")
+    return Cell(number(row.value, unit), interval(row, unit), note.format_map(dict(row)))
+
+
+# Tables
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table as it is written: heads, and rows of cells.
+
+    Attributes:
+        within: it belongs to the table before it and can be folded away.
+    """
+
+    title: str
+    note: str = ""
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell | str]] = field(default_factory=list)
+    figures: Sequence[str] = ()
+    within: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results: a row for each value of some fields, a column for each of others.
+
+    Rows and columns stand in the order of the results, rows with the same first field together.
+    Each row ends with its largest ``n`` and ``failed``; a cell with other ones names them. Fields
+    that have their default in all rows are left out, and so is a table without rows.
+
+    Attributes:
+        rows: the fields that name a row, with their heads.
+        columns: the fields that name a column.
+        metrics: the metrics that are shown, with their names in the heads; empty for all.
+        heads: values of ``columns`` (of several a tuple) to heads, where no others are to be
+            shown, or other names.
+        where: which results are shown.
+        unit: of the values (:func:`number`), or a metric or variant to that of its values.
+        mark: takes a result and gives a word on it, and whether that is good.
+    """
+
+    title: str
+    rows: Mapping[str, str]
+    columns: Sequence[str] = ("metric",)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+    where: Where = field(default_factory=dict)
+    heads: Mapping[object, str] = field(default_factory=dict)
+    unit: str | Mapping[str, str] = "score"
+    mark: Callable[[Result], tuple[str, bool | None]] = lambda row: ("", None)
+
+    def of(self, results: Iterable[Result]) -> TextTable:
+        """The table of some results."""
+        shown = _chosen(results, self.where, self.metrics)
+        if self.heads:
+            shown = [row for row in shown if _key(row, self.columns) in self.heads]
+        columns = list(self.heads or dict.fromkeys(_key(row, self.columns) for row in shown))
+        if self.metrics and not self.heads and self.columns[0] == "metric":
+            order = list(self.metrics)
+            columns.sort(key=lambda key: order.index(key if isinstance(key, str) else key[0]))
+        lines: dict[tuple, dict[object, Result]] = {}
+        for row in shown:
+            place = tuple(getattr(row, name) for name in self.rows)
+            lines.setdefault(place, {})[_key(row, self.columns)] = row
+        first = list(dict.fromkeys(place[0] for place in lines))
+        named = [at for at in range(len(self.rows)) if self._is_named(at, lines)]
+        columns = [key for key in columns if any(key in own for own in lines.values())]
+        rows = [
+            [*(_text(place[at]) for at in named), *self._cells(lines[place], columns)]
+            for place in sorted(lines, key=lambda place: first.index(place[0]))  # stable
+        ]
+        heads = [self.heads.get(key) or _head(self.columns, key, self.metrics) for key in columns]
+        names = list(self.rows.values())
+        head = [*(names[at] for at in named), *heads, "n", "failed"]
+        return TextTable(self.title, self.note, head, rows)
+
+    def _is_named(self, at: int, places: Iterable[tuple]) -> bool:
+        name, values = list(self.rows)[at], {place[at] for place in places}
+        return not at or (len(values) > 1 if name == "domain" else values != {_DEFAULTS[name]})
+
+    def _cells(self, own: Mapping[object, Result], columns: Sequence[object]) -> list[Cell | str]:
+        n, failed = (max(getattr(row, name) for row in own.values()) for name in ("n", "failed"))
+        return [*(self._cell(own.get(key), n, failed) for key in columns), f"{n:,}", f"{failed:,}"]
+
+    def _cell(self, row: Result | None, n: int, failed: int) -> Cell:
+        if row is None:
+            return Cell("–")
+        units = {} if isinstance(self.unit, str) else self.unit
+        unit = units.get(row.variant) or units.get(row.metric)
+        unit = unit or (self.unit if isinstance(self.unit, str) else "score")
+        other = [f"n = {row.n:,}"] * (row.n != n) + [f"{row.failed:,} failed"] * (
+            row.failed != failed
+        )
+        mark, good = self.mark(row)
+        return Cell(number(row.value, unit), interval(row, unit), ", ".join(other), mark, good)
+
+
+def _chosen(results: Iterable[Result], where: Where, metrics: Iterable[str]) -> list[Result]:
+    wanted = {"metric": list(metrics), **where} if metrics else where
+    return [r for r in results if all(_fits(getattr(r, k), v) for k, v in wanted.items())]
+
+
+def _fits(value: object, wanted: object) -> bool:
+    if callable(wanted):
+        return bool(wanted(value))
+    return value in wanted if isinstance(wanted, list | tuple | set) else value == wanted
+
+
+def _key(row: Result, fields: Sequence[str]) -> object:
+    values = tuple(getattr(row, name) for name in fields)
+    return values[0] if len(values) == 1 else values
+
+
+def _text(value: object) -> str:
+    if value is None or value == "none":
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _head(fields: Sequence[str], key: object, metrics: Mapping[str, str]) -> str:
+    values = key if isinstance(key, tuple) and len(fields) > 1 else (key,)
+    parts = []
+    for name, value in zip(fields, values, strict=True):
+        if name == "metric":
+            parts.append(metrics.get(value, value.replace("_", " ")))
+        elif value != _DEFAULTS.get(name) or len(fields) == 1:
+            parts.append(("against " if name == "against" else "") + _text(value))
+    return ", ".join(parts)
+
+
+# Figures
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What a figure draws.
+
+    Attributes:
+        series: name to its points; for ``boxes`` a point a value of the distribution.
+        x, y: labels of the axes.
+        top: the end of an axis of values that begins at 0; found from them without it.
+        square: the plot has sides of the same length.
+    """
+
+    title: str
+    kind: Literal["bars", "lines", "boxes"]
+    series: Mapping[str, Sequence[Point]]
+    x: str = ""
+    y: str = ""
+    top: float | None = None
+    square: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of results, with their intervals: bars side by side, or lines over an axis.
+
+    Attributes:
+        x: the field along the axis: names of groups of bars, or the numbers below the lines.
+        series: the fields that name a bar of a group, or a line. Of several results that fall in
+            one place the largest is drawn.
+        each: the fields of whose values each has a plot.
+        metrics, where: as of :class:`Table`.
+        label: of the values; without it the title.
+    """
+
+    title: str
+    x: str
+    series: Sequence[str]
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    where: Where = field(default_factory=dict)
+    each: Sequence[str] = ()
+    label: str = ""
+    kind: Literal["bars", "lines"] = "bars"
+
+    def of(self, results: Iterable[Result]) -> list[Plot]:
+        """The plots of some results."""
+        plots: dict[str, dict[str, dict[float | str, Result]]] = {}
+        for row in _chosen(results, self.where, self.metrics):
+            at = getattr(row, self.x)
+            if row.value is None or (self.kind == "lines" and not isinstance(at, int | float)):
+                continue
+            of = _head(self.each, _key(row, self.each), self.metrics) if self.each else ""
+            name = _head(self.series, _key(row, self.series), self.metrics)
+            points = plots.setdefault(of, {}).setdefault(name, {})
+            if at not in points or points[at].value < row.value:
+                points[at] = row
+        return [
+            Plot(
+                f"{self.title} ({of})" if of else self.title,
+                self.kind,
+                {
+                    name: [(at, row.value, row.ci95) for at, row in self._ordered(own)]
+                    for name, own in series.items()
+                },
+                "" if self.kind == "bars" else self.x,
+                self.label or self.title,
+            )
+            for of, series in plots.items()
+        ]
+
+    def _ordered(self, points: Mapping[float | str, Result]) -> list[tuple]:
+        return sorted(points.items()) if self.kind == "lines" else list(points.items())
+
+
+# Pages
+
+
+def rows_in(path: Path) -> Iterator[dict]:
+    """The rows of a file of the run folder; none where the run wrote none."""
+    if path.is_file() and path.stat().st_size:
+        yield from (row for _, row in iter_rows(path))
+
+
+class Line(NamedTuple):
+    """A line below a text: a claim, or what somebody says of one.
+
+    Attributes:
+        who: whose line it is.
+        runs: the claim with the words that are kept.
+        mark: a word on it, e.g. a verdict.
+        good: how a page colours the mark: good, bad, or neither.
+        note: what else is known.
+    """
+
+    who: str
+    runs: Runs = ()
+    mark: str = ""
+    good: bool | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A text of a run, and what was said of it.
+
+    Attributes:
+        tag: which texts it belongs to; a page shows the first ones of each tag.
+        text: in full.
+        notes: what stands below the lines, e.g. passages.
+    """
+
+    title: str
+    lines: Sequence[Line]
+    tag: str = ""
+    text: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """How the results of an experiment are shown.
+
+    Attributes:
+        question: its title.
+        about: what the experiment does, and over what n counts and intervals are taken.
+        tables: declared, or functions of the results file and the run folder that give tables.
+        figures: declared, or functions of the same that give plots.
+        summary: takes the results file and gives sentences for the top of the page and the
+            terminal.
+        texts: takes the run folder and gives texts to look into.
+        documents: whether the page shows the documents of ``scored.jsonl`` with their verdicts.
+        terminal: which results the terminal shows when the run ends; ``None`` for none.
+        template, context, script: a page of another kind: a template below ``eval`` that extends
+            ``report/base.html.j2``, what it needs (a function of the results file and the run
+            folder), and its script below ``eval``, the only one that may run in the page.
+    """
+
+    question: str
+    about: str
+    tables: Sequence[Table | Callable[[ResultFile, Path], Iterable[TextTable]]]
+    figures: Sequence[Figure | Callable[[ResultFile, Path], Iterable[Plot]]] = ()
+    summary: Callable[[ResultFile], Sequence[str]] = lambda file: ()
+    texts: Callable[[Path], Iterable[Excerpt]] = lambda folder: ()
+    documents: bool = False
+    terminal: Where | None = field(default_factory=dict)
+    template: str = "report/base.html.j2"
+    context: Callable[[ResultFile, Path], dict] = lambda file, folder: {}
+    script: str | None = None
+
+    def shown(self, results: Iterable[Result]) -> list[Result]:
+        """The results that the terminal shows."""
+        return [] if self.terminal is None else _chosen(results, self.terminal, ())

@@ -1,0 +1,240 @@
+"""A run folder as tables, figures, and one page that works offline.
+
+An experiment declares its page next to what it computes; drawing needs the declaration
+(``eval/report/declare.py``), ``results.json`` and the run folder, nothing else::
+
+    TABLES = [
+        # A row for each decomposer (and judge, if there are several), a column a generator.
+        Table(
+            "DecompScore",
+            rows={"kind": "Decomposer", "assessor": "Judge"},
+            columns=["generator"],
+            metrics={"decomp_score": "DecompScore"},
+            unit="mean",
+            note="Mean number of supported subclaims of a passage.",
+        ),
+        # A row for each engine, a column for each metric; ``where`` chooses the results.
+        Table(
+            "Human and found LSS",
+            rows={"kind": "Engine"},
+            metrics={"exact_match": "Exact", "word_f1": "Word F1"},
+            where={"variant": "lss", "group": "all"},
+        ),
+        # A column for each value of two fields: "AUROC", "AUROC, against overlap".
+        Table(
+            "Agreement",
+            rows={"kind": "Set", "assessor": "Assessor"},
+            columns=["metric", "against"],
+            metrics={"auroc": "AUROC"},
+        ),
+    ]
+    FIGURES = [
+        # Bars: a group for each generator, in it a bar for each decomposer; a plot for each judge.
+        Figure("DecompScore", x="generator", series=["kind"], each=["assessor"],
+               metrics={"decomp_score": "DecompScore"}),
+        # Lines over a number, a line for each kind of text.
+        Figure("Kept share by ε", "variant", ["kind"], {"kept_share": ""}, kind="lines"),
+    ]
+
+    class MyExperiment(Experiment):
+        page = Page("How much …?", "What is measured. n counts topics; …", TABLES, FIGURES)
+
+In place of a table or figure that cannot be declared, a function of the results file and the run
+folder gives :class:`~eval.report.declare.TextTable` or :class:`~eval.report.declare.Plot` objects
+(boxes of distributions and curves from a run's other files are such plots); ``Table.of(rows)`` and
+``Figure.of(rows)`` help with results that are to be renamed first.
+
+Texts in a page were written by language models and are escaped wherever they go. Equal run folders
+give equal bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from eval.report.declare import Cell, Excerpt, Figure, Page, Table, TextTable, interval, number
+from eval.report.documents import cut, documents_of
+from eval.report.svg import Drawing, draw, inline
+from eval.report.tables import (
+    as_csv,
+    markdown,
+    named_apart,
+    results_csv,
+    slug,
+    table_files,
+    terminal,
+    unbroken,
+)
+from eval.run.terminal import used
+from records import ResultFile, UserError, write_text
+
+_TEMPLATES = Path(__file__).parents[1]
+MAX_RESULTS = 1000  # listed one by one
+MAX_EXCERPTS = 60
+# Settings that every page names, as the configuration calls them.
+_SETTINGS = {
+    "p": "p",
+    "epsilon": "ε in nats",
+    "weighting": "weighting",
+    "bleached": "bleached claims",
+    "gamma": "γ",
+    "seed": "seed",
+}
+
+
+def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
+    """Write a run's tables, figures and page into its folder.
+
+    ``tables.md`` holds all tables, ``tables.csv`` all results; ``tables/`` each table as CSV and as
+    LaTeX, ``figures/`` each figure as SVG and the numbers in it as CSV.
+
+    Args:
+        page: what is shown of the run.
+        file: its results.
+        folder: holds what the run wrote; what is missing is left out.
+
+    Returns:
+        The page's path, ``report.html``.
+    """
+    tables = list(tables_of(page, file, folder))
+    write_text(folder / "tables.md", markdown(tables, page.about))
+    write_text(folder / "tables.csv", results_csv(file.results))
+    _write_all(folder / "tables", table_files(tables))
+    drawn = list(_drawings(page, file, folder))
+    names = named_apart(drawing.title for drawing in drawn)
+    files = {}
+    for name, drawing in zip(names, drawn, strict=True):
+        files |= {f"{name}.svg": drawing.svg, f"{name}.csv": as_csv(drawing.rows)}
+    _write_all(folder / "figures", files)
+    context = {
+        "question": page.question,
+        "note": page.about,
+        "summary": page.summary(file),
+        "sections": _sections(tables),
+        "drawings": [(drawing.title, inline(drawing.svg)) for drawing in drawn],
+        "texts": _first_texts(page, folder),
+        "script": _script(page.script),
+    }
+    context |= _origin(file) | page.context(file, folder)
+    _write(folder / "report.html", page.template, context)
+    return folder / "report.html"
+
+
+def tables_of(page: Page, file: ResultFile, folder: Path) -> Iterator[TextTable]:
+    """The tables of a run; none that has no row, but for the title of several."""
+    for table in page.tables:
+        found = [table.of(file.results)] if isinstance(table, Table) else table(file, folder)
+        yield from (own for own in found if own.rows or not isinstance(table, Table))
+
+
+def told(page: Page, file: ResultFile) -> str:
+    """What the terminal shows when a run ends."""
+    rows = terminal(page.shown(file.results))
+    return "\n".join([*page.summary(file), *filter(None, [rows])])
+
+
+def write_tables(
+    path: Path, question: str, note: str, tables: Sequence[TextTable], summary: Sequence[str] = ()
+) -> None:
+    """Write a page of tables that are of no single run."""
+    shown = {"question": question, "note": note, "summary": summary, "sections": _sections(tables)}
+    none = {"left_out": {}, "drawings": [], "texts": ([], 0), "script": None}
+    _write(path, "report/base.html.j2", shown | none | {"file": None, "domains": []})
+
+
+def _drawings(page: Page, file: ResultFile, folder: Path) -> Iterator[Drawing]:
+    for figure in page.figures:
+        found = figure.of(file.results) if isinstance(figure, Figure) else figure(file, folder)
+        yield from (own if isinstance(own, Drawing) else draw(own) for own in found)
+
+
+def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
+    """The first texts of each tag in turn, in the run's order, and the number of all."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, int, Excerpt]] = []
+    documents = documents_of(folder / "scored.jsonl") if page.documents else ()
+    for place, text in enumerate([*documents, *page.texts(folder)]):
+        if seen[text.tag] < MAX_EXCERPTS:
+            ranked.append((seen[text.tag], place, text))
+        seen[text.tag] += 1
+    first = sorted(ranked, key=lambda own: own[:2])[:MAX_EXCERPTS]
+    return [text for _, _, text in sorted(first, key=lambda own: own[1])], seen.total()
+
+
+def _write_all(folder: Path, files: Mapping[str, str]) -> None:
+    if folder.is_symlink():
+        raise UserError(f"{folder}: a link, whose files would be deleted; remove the link")
+    for old in folder.glob("*"):
+        if old.name not in files and old.suffix in {".svg", ".csv", ".tex"}:
+            old.unlink()
+    for name, text in files.items():
+        write_text(folder / name, text)
+
+
+def _sections(tables: Sequence[TextTable]) -> list[tuple[TextTable, list[TextTable]]]:
+    found: list[tuple[TextTable, list[TextTable]]] = []
+    for table in tables:
+        if table.within:
+            found[-1][1].append(table)
+        else:
+            found.append((table, []))
+    return found
+
+
+def _write(path: Path, template: str, context: Mapping[str, object]) -> None:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "interval": interval, "unbroken": unbroken}
+    environment.filters |= {"csp_hash": _csp_hash, "slug": slug, "cut": cut, "usage": used}
+    environment.tests["cell"] = lambda value: isinstance(value, Cell)
+    write_text(path, environment.get_template(template).render(context))
+
+
+def _script(name: str | None) -> Markup | None:
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8")) if name else None
+
+
+def _csp_hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _origin(file: ResultFile) -> dict:
+    config = file.provenance.get("config") or {}
+    # Those of single groups last: they may be many.
+    whole = sorted(file.results, key=lambda row: (row.group, row.bin) != ("all", "all"))
+    return {
+        "file": file,
+        "settings": {label: settings_of(config, name) for name, label in _SETTINGS.items()},
+        "config": json.dumps(config, indent=2, ensure_ascii=False),
+        "domains": sorted({row.domain for row in file.results}),
+        "hashes": sorted({row.config_hash for row in file.results}),
+        "rows": whole[:MAX_RESULTS],
+        "left_out": {k: v for k, v in (file.provenance.get("left_out") or {}).items() if v},
+    }
+
+
+def settings_of(config: object, name: str) -> list[str]:
+    """Every value that a setting has anywhere in the configuration, first the pipeline's."""
+    found: list[str] = []
+    if isinstance(config, Mapping):
+        for key, value in config.items():
+            if key == name and value is not None:
+                found.append(str(value))
+            found += settings_of(value, name)
+    elif isinstance(config, list):
+        for value in config:
+            found += settings_of(value, name)
+    return list(dict.fromkeys(found))

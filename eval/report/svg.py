@@ -1,0 +1,171 @@
+"""Plots as SVG texts.
+
+Colours are Okabe and Ito's, which the colour-blind can tell apart; hatches, line styles and markers
+differ too. Equal numbers give equal bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import cycle
+from typing import NamedTuple
+
+import matplotlib
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from cli.printable import printable
+from eval.report.declare import Plot, Point
+
+_STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A7A7A", "#222222")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
+_LINES = ("solid", "dashed", "dotted", "dashdot")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LONG = re.compile(r"(\d\.\d\d)\d+")
+_MOST_MARKERS = 40  # points of a line that have one
+
+
+class Drawing(NamedTuple):
+    """A plot as an SVG text, with the numbers that it shows, a mark each."""
+
+    title: str
+    svg: str
+    rows: Sequence[Mapping[str, object]] = ()
+
+
+def draw(plot: Plot) -> Drawing:
+    """Draw a plot."""
+    groups = list(dict.fromkeys(x for own in plot.series.values() for x, *_ in own))
+    by_group = plot.kind != "lines"
+    with matplotlib.rc_context(_STYLE):
+        width = min(24.0, 2.5 + 0.3 * len(plot.series) * len(groups)) if by_group else 6.0
+        figure = Figure(figsize=(4.4 if plot.square else width, 4))
+        axes = figure.add_subplot()
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlabel(_label(plot.x))
+        axes.set_ylabel(_label(plot.y))
+        looks = zip(cycle(_COLOURS), cycle(_HATCHES), cycle(_LINES), cycle(_MARKERS), strict=False)
+        for place, ((name, own), look) in enumerate(zip(plot.series.items(), looks, strict=False)):
+            if plot.kind == "lines":
+                _line(axes, name, own, look)
+                continue
+            at = {
+                group: number + (place - (len(plot.series) - 1) / 2) * 0.8 / len(plot.series)
+                for number, group in enumerate(groups)
+            }
+            mark = _bars if plot.kind == "bars" else _boxes
+            mark(axes, name, own, look, at, 0.74 / len(plot.series))
+        if by_group:
+            names = [_label(str(group)) for group in groups]
+            axes.set_xticks(range(len(groups)), names, rotation=20, ha="right")
+        if plot.top is not None:
+            axes.set_ylim(0, plot.top)
+        if plot.square:
+            axes.set_aspect("equal")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        out = StringIO()
+        nothing = {"Date": None, "Creator": None}
+        canvas = FigureCanvasSVG(figure)
+        canvas.print_figure(out, format="svg", bbox_inches="tight", metadata=nothing)
+    return Drawing(plot.title, out.getvalue(), list(_rows(plot)))
+
+
+def inline(svg: str) -> Markup:
+    """A drawing of ours as an element of a page: no head, no names and no style for other parts.
+
+    Places are rounded to a hundredth of a point, which halves it.
+    """
+    found = svg[svg.index("<svg") :]
+    found = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(r"\1", tag[0]), found)
+    found = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", found, flags=re.DOTALL)
+    found = re.sub(r'<g id="[^"]*">', "<g>", found)
+    joints = ' style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"'
+    return Markup(found.replace("<svg", f"<svg{joints}", 1))
+
+
+def _label(text: str) -> str:
+    """A label in one line, whose dollar signs start no formula."""
+    return " ".join(printable(text).split()).replace("$", r"\$")
+
+
+def _line(axes: Axes, name: str, points: Sequence[Point], look: Sequence[str]) -> None:
+    colour, _, style, marker = look
+    axes.plot(
+        [x for x, _, _ in points],
+        [y for _, y, _ in points],
+        label=_label(name),
+        color=colour,
+        linestyle=style,
+        marker=marker if len(points) <= _MOST_MARKERS else "",
+        markersize=4,
+    )
+    band = [(x, *ends) for x, _, ends in points if ends]
+    if band:
+        axes.fill_between(*zip(*band, strict=True), color=colour, alpha=0.18, linewidth=0)
+
+
+def _bars(
+    axes: Axes,
+    name: str,
+    points: Sequence[Point],
+    look: Sequence[str],
+    at: Mapping[float | str, float],
+    width: float,
+) -> None:
+    colour, hatch, *_ = look
+    ends = [own or (y, y) for _, y, own in points]
+    spread = [
+        [max(0.0, y - low) for (_, y, _), (low, _) in zip(points, ends, strict=True)],
+        [max(0.0, high - y) for (_, y, _), (_, high) in zip(points, ends, strict=True)],
+    ]
+    axes.bar(
+        [at[x] for x, _, _ in points],
+        [y for _, y, _ in points],
+        width,
+        label=_label(name),
+        color=colour,
+        hatch=hatch,
+        edgecolor="white",
+        yerr=spread if points else None,
+        error_kw={"elinewidth": 1, "capsize": 2},
+    )
+
+
+def _boxes(
+    axes: Axes,
+    name: str,
+    points: Sequence[Point],
+    look: Sequence[str],
+    at: Mapping[float | str, float],
+    width: float,
+) -> None:
+    """Quartiles, whiskers from 5 % to 95 %, and a cross for the mean."""
+    colour, hatch, *_ = look
+    groups = list(dict.fromkeys(x for x, _, _ in points))
+    axes.boxplot(
+        [[y for x, y, _ in points if x == group] for group in groups],
+        positions=[at[group] for group in groups],
+        widths=width,
+        whis=(5, 95),
+        showfliers=False,
+        showmeans=True,
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={"facecolor": colour, "hatch": hatch, "edgecolor": "#222222"},
+        medianprops={"color": "#222222"},
+        meanprops={"marker": "x", "markeredgecolor": "#222222", "markersize": 4},
+    )
+    axes.bar([0], [0], color=colour, hatch=hatch, label=_label(name))  # for the legend
+
+
+def _rows(plot: Plot) -> Iterator[dict[str, object]]:
+    for name, points in plot.series.items():
+        for x, y, ends in points:
+            low, high = ends or ("", "")
+            yield {"series": name, "x": x, "value": y, "low": low, "high": high}
