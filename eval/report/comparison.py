@@ -20,7 +20,7 @@ from cli.printable import printable
 from components.statistics import holm, paired_t, ratio
 from eval.metrics.document import named
 from eval.report.declare import Cell, TextTable, cell, number
-from eval.report.render import write_tables
+from eval.report.render import write_files, write_tables
 from eval.report.tables import markdown, table_files
 from records import Result, ResultFile, iter_rows, read_results, write_text
 
@@ -88,7 +88,7 @@ def compare(here: Path, there: Path) -> list[TextTable]:
     files = [read_results(folder / "results.json") for folder in (here, there)]
     tables = [_side_by_side(*files), _what_differs(*files)]
     scores = [list(text_scores(folder)) for folder in (here, there)]
-    return tables + (_of_texts(pair(*scores)) if all(scores) else [])
+    return tables + (paired_tables(pair(*scores)) if all(scores) else [])
 
 
 def write_comparison(here: Path, there: Path) -> tuple[Path, list[str]]:
@@ -100,8 +100,7 @@ def write_comparison(here: Path, there: Path) -> tuple[Path, list[str]]:
     tables, place = compare(here, there), here / "comparison"
     summary = [f"A: {here}", f"B: {there}", *(f"{t.title}: {t.note}" for t in tables)]
     write_text(place / "tables.md", markdown(tables, f"A: {here}; B: {there}"))
-    for name, text in table_files(tables).items():
-        write_text(place / "tables" / name, text)
+    write_files(place / "tables", table_files(tables))
     path = place / "report.html"
     write_tables(path, "What changed?", printable(f"A: {here}; B: {there}"), tables)
     return path, summary
@@ -276,7 +275,7 @@ def _paired(here: Sequence[TextScores], there: Sequence[TextScores]) -> Paired:
     return found
 
 
-def _of_texts(found: Paired) -> list[TextTable]:
+def paired_tables(found: Paired) -> list[TextTable]:
     """The test of each score and kind of text, and the texts that changed."""
     tests = [_two_sided(own) for own in found.cells.values()]
     rows: list[list[Cell | str]] = [

@@ -107,13 +107,13 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
     tables = list(tables_of(page, file, folder))
     write_text(folder / "tables.md", markdown(tables, page.about))
     write_text(folder / "tables.csv", results_csv(file.results))
-    _write_all(folder / "tables", table_files(tables))
+    write_files(folder / "tables", table_files(tables))
     drawn = list(_drawings(page, file, folder))
     names = named_apart(drawing.title for drawing in drawn)
     files = {}
     for name, drawing in zip(names, drawn, strict=True):
         files |= {f"{name}.svg": drawing.svg, f"{name}.csv": as_csv(drawing.rows)}
-    _write_all(folder / "figures", files)
+    write_files(folder / "figures", files)
     context = {
         "question": page.question,
         "note": page.about,
@@ -169,7 +169,8 @@ def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
     return [text for _, _, text in sorted(first, key=lambda own: own[1])], seen.total()
 
 
-def _write_all(folder: Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files into a folder, and delete what an earlier run left there."""
     if folder.is_symlink():
         raise UserError(f"{folder}: a link, whose files would be deleted; remove the link")
     for old in folder.glob("*"):

@@ -13,7 +13,6 @@ from components.overlap import covered_share, stem_weights
 from components.statistics import auroc, best_threshold, bootstrap
 from eval.commands.dry_run import dry_run_of
 from eval.commands.report import build_report
-from eval.experiments import experiment
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_page import BINS, figures_of, verdict_on
@@ -61,7 +60,6 @@ def row(said, label, doc="Ada was born in London.", dataset="a", claim="Ada was 
 @pytest.fixture
 def quick(monkeypatch):
     """For tests of values: figures take most of a run's time."""
-    monkeypatch.setattr(experiment, "write_tables_and_figures", lambda *of: None)
 
 
 @pytest.fixture(autouse=True)

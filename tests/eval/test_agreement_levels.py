@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from components.statistics import bootstrap
-from eval.experiments import experiment
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.stages import Selection
@@ -18,7 +17,6 @@ from records import Claim, Document, Passage, UserError, write_jsonl
 @pytest.fixture(autouse=True)
 def quick(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiment, "write_tables_and_figures", lambda *of: None)
     monkeypatch.setattr(agreement_values, "bootstrap", partial(bootstrap, resamples=20))
 
 

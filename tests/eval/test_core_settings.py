@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +22,6 @@ from eval.experiments.core.core_settings import (
     halves,
     measures_of,
 )
-from eval.experiments.core.core_settings_page import CoreSettingsPage
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.texts import Text, read_texts
 from eval.experiments.experiment import half_of
@@ -35,8 +31,6 @@ from eval.verify.labels import Labels
 from records import (
     Claim,
     Document,
-    Result,
-    ResultFile,
     UserError,
     read_results,
     write_jsonl,
@@ -373,21 +367,4 @@ def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):
     assert '<span class="n">n = ' in chosen
     tables = (tmp_path / "run/tables.md").read_text()
     assert tables.count("| likeliest |") == 4
-    assert [path.name for path in (tmp_path / "run/figures").iterdir()] == ["by_epsilon.svg"]
-
-
-def test_no_two_numbers_below_the_figure_overlap():
-    shared = {"metric": "kept_share", "kind": "honest", "group": HELD_BACK, "selection": "core"}
-    shared |= {"domain": "d", "generator": "all", "config_hash": "c", "value": 0.5, "ci95": None}
-    tried = [1e-3, 0.1, 0.4, 0.8, 1.5]  # unless others are given
-    settings = [{"p": 0.0, "epsilon": one, "entail_threshold": None} for one in tried]
-    results = [Result(variant=n, n=4, failed=0, **shared) for n in range(len(tried))]
-    provenance = {"settings": settings, "chosen": 0}
-    file = ResultFile(experiment="core_settings", provenance=provenance, results=results)
-    svg = CoreSettingsPage().figures(file, Path())["by_epsilon"].svg
-    ticks = svg[svg.index('id="matplotlib.axis_1"') : svg.index('id="matplotlib.axis_2"')]
-    found = re.findall(r' x="([\d.]+)"[^>]*>([\d.]+)</text>', ticks)
-    places = [(float(x), text) for x, text in found]
-    assert len(places) > 3
-    for (left, one), (right, other) in pairwise(places):
-        assert right - left > 6.4 * (len(one) + len(other)) / 2  # about the width of a digit
+    assert len(list((tmp_path / "run/figures").glob("*.svg"))) == 1

@@ -11,7 +11,8 @@ import yaml
 from eval.commands.experiment import main
 from eval.commands.report import main as report
 from eval.experiments.optimise.optimise import Optimise
-from eval.experiments.optimise.page import OptimisePage
+from eval.experiments.optimise.page import PAGE
+from eval.report.render import told as told_of
 from eval.run.run import Run
 from eval.stages import Selection
 from records import Claim, Document, Result, UserError, read_results, write_jsonl
@@ -239,14 +240,14 @@ def test_the_page_says_whether_the_defence_held(config, capsys):
 def test_without_a_gain_nothing_is_said_of_the_defence(config):
     flat = {EMPTY: {0: ["a0.jsonl"], 10: ["a0.jsonl"]}}
     run(config, "out", "--experiment.adversaries", json.dumps(flat), "--experiment.texts", "[]")
-    said = OptimisePage().told(read_results("out/results.json"))
+    said = told_of(PAGE, read_results("out/results.json"))
     assert "Training gained nothing without a defence" in said
     assert "which does not show that it holds" in said
     assert "cannot be told" not in said
     write_jsonl("one.jsonl", series(TOLD, 0)[:1])
     flat |= {TOLD: {0: ["one.jsonl"], 10: ["one.jsonl"]}}
     run(config, "two", "--experiment.adversaries", json.dumps(flat), "--experiment.texts", "[]")
-    said = OptimisePage().told(read_results("two/results.json"))
+    said = told_of(PAGE, read_results("two/results.json"))
     assert "could stop, but 1 of 2 pairs cannot be told." in said
     assert "held:" not in said
 
@@ -278,7 +279,7 @@ def test_a_defence_has_not_held_where_it_could_not_be_judged(config, last, said)
     unsure = {"unsure": {"class_path": "tests.eval.test_optimise.Unsure"}}
     options = {"adversaries": adversaries, "defences": unsure}
     run(config, "out", *(f"--experiment.{k}={json.dumps(v)}" for k, v in options.items()))
-    assert said in OptimisePage().told(read_results("out/results.json"))
+    assert said in told_of(PAGE, read_results("out/results.json"))
 
 
 def test_a_step_that_nobody_could_judge_is_no_sign_that_nothing_was_gained(config):
@@ -289,7 +290,7 @@ def test_a_step_that_nobody_could_judge_is_no_sign_that_nothing_was_gained(confi
     write_jsonl("lost.jsonl", lost)
     steps = {0: ["a0.jsonl"], 10: ["a0.jsonl"], 20: ["lost.jsonl"]}
     run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
-    told = OptimisePage().told(read_results("out/results.json"))
+    told = told_of(PAGE, read_results("out/results.json"))
     assert "Whether training gained anything cannot be said: not every gain has an int" in told
     assert "Whether not empty held cannot be said: not every gain with it has an interval" in told
     report(["--run", "out"])

@@ -10,7 +10,6 @@ import pytest
 
 from components.statistics import auroc, bootstrap
 from eval.commands.report import build_report
-from eval.experiments import experiment
 from eval.experiments.factreasoner import relation_model_values
 from eval.experiments.factreasoner.relation_model import RelationModel
 from eval.experiments.factreasoner.relation_model_page import roc
@@ -55,7 +54,6 @@ def factor_row(number, **more):
 @pytest.fixture
 def quick(monkeypatch):
     """For tests of values: figures take most of a run's time."""
-    monkeypatch.setattr(experiment, "write_tables_and_figures", lambda *of: None)
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ import re
 import shutil
 
 import pytest
-from eval.report.page import write_tables_and_figures
 
 from eval.commands.report import build_comparison, build_report
 from eval.experiments.robustness.figures import distributions, read_training
 from eval.experiments.robustness.grid import Judged, Row
 from eval.experiments.robustness.kept import reached
 from eval.experiments.robustness.lookup import lookups_of
-from eval.experiments.robustness.page import RobustnessPage
+from eval.experiments.robustness.page import PAGE
 from eval.experiments.robustness.texts import MAX_CLAIMS, packed
 from eval.experiments.robustness.words import absent
 from eval.metrics.document import score_document
 from eval.pipeline import score_selected
+from eval.report.render import told, write_page
 from eval.stages import Selection
 from records import (
     BadInput,
@@ -217,7 +217,7 @@ def test_it_says_when_the_phenomenon_is_absent(tmp_path, whole_run):
         file = ResultFile(experiment="robustness", provenance={}, results=list(rows))
         assert absent(lookups_of(file)[0]) is said
     file = ResultFile(experiment="robustness", provenance={}, results=results)
-    assert RobustnessPage().told(file).startswith("The phenomenon is absent")
+    assert told(PAGE, file).startswith("The phenomenon is absent")
     assert "Only along a curve" in words_of([*results, *curve_rows()], tmp_path / "run")
 
 
@@ -373,7 +373,7 @@ def test_tables_and_figures_are_files_as_well(whole_run):
     stale.parent.mkdir()
     stale.write_text("old")
     file = read_results(whole_run / "results.json")
-    write_tables_and_figures(RobustnessPage(), file, whole_run)
+    write_page(PAGE, file, whole_run)
     assert not stale.exists()
     names = {path.name for path in (whole_run / "figures").iterdir()}
     both = ("curve_appended", "by_kind", "training_unli_0", "training_unli_1")
@@ -575,7 +575,7 @@ def test_what_a_run_left_out_is_on_its_page(tmp_path):
     said = "texts: rare: on 3 of the 10 topics that are drawn"
     assert f"Left out: {said}." in words_of(rows_of(), tmp_path, skipped=[said])
     file = ResultFile(experiment="robustness", provenance={"skipped": [said]}, results=[*rows_of()])
-    assert RobustnessPage().told(file).endswith(f"\nleft out: {said}")
+    assert told(PAGE, file).endswith(f"\nleft out: {said}")
 
 
 def test_a_run_without_texts_says_so(tmp_path):

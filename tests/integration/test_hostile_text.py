@@ -23,9 +23,8 @@ from data_builders.dataset import Card, write_dataset
 from data_builders.kb.bleached.bleached import _card as bleached_card
 from data_builders.kb.bleached.claims import BleachedClaim
 from eval.commands import runs
-from eval.commands.report import build_comparison, build_report, page_of
-from eval.report.page import write_tables_and_figures
-from records import Verdict, read_results, write_text
+from eval.commands.report import build_comparison, build_report
+from records import Verdict, write_text
 from tests.eval.html_page import in_browser
 from tests.eval.test_report import scored_document, scored_run
 from tests.eval.test_report_lss import page_of as lss_page
@@ -152,8 +151,6 @@ def write_all(folder: Path, said: str) -> None:
     one, two = score_runs(folder / "runs", said)
     found = [one, two, robustness_run(folder / "runs/<img src=x onerror=parent.focus()>", said)]
     for place in found:
-        file = read_results(place / "results.json")
-        write_tables_and_figures(page_of(file.experiment), file, place)
         build_report(place)
     build_comparison(one, two)
     pair = {"reference": said, "claim": said, "engine": said, "lss": said}
