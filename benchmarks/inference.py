@@ -14,8 +14,7 @@ The reference is exact where the induced width allows it (``--reference_width``)
 parallel tempering with long Gibbs runs, two from different starts; what they differ by stands in
 the column ``ref``, and a network on which they differ by more than 0.01 on average is left out and
 counted. Methods: ``solve``, as the pipeline calls it; ``wmb``, the paper's weighted mini-buckets
-with i-bound 6; with ``--matching`` also ``wmb+``, the same with moment matching. Time is this
-process's own, the least of three: one thread, factors in memory.
+with i-bound 6. Time is this process's own, the least of three: one thread, factors in memory.
 
 Columns: the method that ``solve`` took; largest induced width (the width at which it was given up
 where annealed); median and largest milliseconds; over the atoms the mean and largest |ΔP|, the
@@ -40,7 +39,6 @@ from records import write_json
 
 SIZES = "31x60x0.03 31x60x0.1 31x60x0.3 60x150x0.1"
 MIXTURES = {"even": (1, 1, 1), "entailment": (3, 1, 1), "contradiction": (1, 3, 1), "planted": None}
-ROUNDS = 20
 
 
 def network_of(
@@ -147,10 +145,6 @@ def rows_of(size: tuple[int, int, float], options: argparse.Namespace) -> Iterat
                     "solve": lambda n=network: solve([n])[0],
                     "wmb": lambda n=network: solve([n], max_width=1, approximate="wmb")[0],
                 }
-                if options.matching:
-                    runs["wmb+"] = lambda n=network: solve(
-                        [n], max_width=1, approximate="wmb", rounds=ROUNDS
-                    )[0]
                 for name, run in runs.items():
                     found, taken = timed(run)
                     p, q = found.p[: size[0]], reference[: size[0]]
@@ -185,7 +179,6 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=3000, help="of the reference")
     parser.add_argument("--reference_width", type=int, default=20, help="exact up to here")
     parser.add_argument("--json", type=Path, default=None, help="also write the figures there")
-    parser.add_argument("--matching", action="store_true", help="also wmb with moment matching")
     options = parser.parse_args()
     found = []
     for text in options.sizes.split():

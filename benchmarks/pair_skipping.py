@@ -41,7 +41,7 @@ class Known(Remembered):
 def posteriors(graphs: list[Graph]) -> np.ndarray:
     """P(true) of all claims, one after the other."""
     found = solve([graph.network() for graph in graphs])
-    return np.concatenate([p.p[: len(g.claims)] for p, g in zip(found, graphs, strict=True)])
+    return np.concatenate([p.p[: len(g.plan.claims)] for p, g in zip(found, graphs, strict=True)])
 
 
 def labels(p: np.ndarray) -> np.ndarray:

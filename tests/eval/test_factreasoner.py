@@ -24,8 +24,8 @@ from eval.report.tables import number
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table
 from eval.verify.factreasoner.inference import solve
+from eval.verify.factreasoner.network import Factor, Network
 from eval.verify.factreasoner.stage import FactReasoner
-from eval.verify.factreasoner.uai import read_uai
 from eval.verify.majority import Majority
 from records import Claim, Document, Passage, UserError, Verdict
 
@@ -127,31 +127,6 @@ def test_the_number_of_example_2_by_both_numbers_of_factors():
     ]
 
 
-def test_relations_of_atoms():
-    one = document({"a": ["x"], "b": [], "c": []}, ["x"])
-    told = {
-        ("x", "a"): (E, 0.9),
-        ("a", "b"): (E, 0.8),
-        ("b", "c"): (None, 0),
-        ("c", "b"): (None, 0),
-    }
-    (found,) = judged(Told(told), [one])
-    assert [found["fr2", name].label for name in "bc"] == ["undecided"] * 2
-    model = Told(told)
-    (found,) = judged(model, [one], atom_relations=True)
-    assert ("a", "b") in model.calls[0]
-    assert found["fr1", "b"].label == "undecided", "a graph of one atom"
-    assert [found["fr2", name].label for name in "bc"] == ["supported", "undecided"]
-    first = found["fr2", "a"]
-    assert first.claim_relations == [{"from": "a", "to": "b", "relation": E, "p": 0.8}]
-    assert first.failed_claim_pairs == 1
-    # P(a) as without its atom: the factor over a, b is normalised over b but for what a says of it.
-    a = 0.9 / ((1 - 0.99) * 0.9 + 0.99 * 0.1)  # odds from the context, 0.5 before
-    weights = {(0, 0): 0.8, (0, 1): 0.8, (1, 0): 0.2 * a, (1, 1): 0.8 * a}
-    total = sum(weights.values())
-    assert found["fr2", "b"].p == pytest.approx((weights[0, 1] + weights[1, 1]) / total)
-
-
 def test_table_1():
     np.testing.assert_allclose(table(E, 0.8), [[0.8, 0.8], [0.2, 0.8]])
     np.testing.assert_allclose(table(C, 0.8), [[0.8, 0.8], [0.8, 0.2]])
@@ -217,7 +192,7 @@ def test_two_directions_make_one_relation():
         assert failed == ((there, back) == ((None, 0), (None, 0)))
 
 
-def test_priors_of_passage_source_and_default():
+def test_priors_of_passage_and_default():
     passages = [
         Passage(id="x", text="x", prior=0.7, source="blog"),
         Passage(id="y", text="y", source="blog"),
@@ -229,12 +204,11 @@ def test_priors_of_passage_source_and_default():
     def odds(prior):
         return 0.9 / ((1 - prior) * 0.9 + prior * 0.1)
 
-    for given, priors in ((True, (0.7, 0.2, 0.99)), (False, (0.2, 0.2, 0.99))):
+    for given, priors in ((True, (0.7, 0.99, 0.99)), (False, (0.99,) * 3)):
         (found,) = judged(
             model,
             [document(claims, passages)],
             versions=[1],
-            source_priors={"blog": 0.2},
             passage_priors=given,
         )
         wanted = [odds(p) / (1 + odds(p)) for p in priors]
@@ -278,13 +252,6 @@ def test_unrelated_pairs_are_skipped_unless_retrieval_brought_them_together():
     assert found["fr3", "a"].skipped_pairs == 3 + 3
     (found,) = judged(Told({}), [one], versions=[3], skip_below=0.0)
     assert not hasattr(found["fr3", "a"], "skipped_pairs")
-    # Two claims have to do with each other where one has much of the other.
-    texts = ("Ann Lee painted.", "Ann Lee painted big boats.", "Bob left Oslo.")
-    claims = [Claim(id=name, text=t, contexts=[]) for name, t in zip("abc", texts, strict=True)]
-    one = Document(id="d", topic="Ann Lee", text="It is so.", claims=claims, passages=[])
-    model = Told({})
-    judged(model, [one], versions=[2], atom_relations=True, skip_below=0.9)
-    assert set(model.calls[0]) == {texts[:2], texts[1::-1]}
 
 
 class Axes:
@@ -298,34 +265,32 @@ class Axes:
         return 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
-def test_a_gate_and_near_duplicates_by_vectors():
-    degrees = {"x": 0, "x too": 10, "y": 90, "z": 85, "a": 0, "b": 90}
-    passages = [Passage(id=p, text=p, prior=q) for p, q in (("x", 0.6), ("x too", 0.9), ("y", 0.5))]
-    passages.append(Passage(id="z", text="z", prior=0.5))
-    one = document({"a": ["x"], "b": ["x too"]}, passages)
-    model = Told({("x", "b"): (E, 0.8)})
-    options = {"encoder": Axes(degrees), "versions": [1, 3]}
-    (found,) = judged(model, [one], skip_below=0.2, collapse_from=0.95, **options)
-    # x stands for both; y and z are one, and neither has to do with a.
-    asked = set(model.calls[0])
-    assert asked == {("x", "a"), ("x too", "b"), ("x", "b"), ("y", "b")}
-    first = found["fr3", "a"]
-    assert (first.collapsed_contexts, first.skipped_pairs) == (2, 2)
-    assert set(first.context_posteriors) == {"x", "y"}
-    odds = 0.8 / (0.1 * 0.8 + 0.9 * 0.2)
-    assert found["fr3", "b"].p == pytest.approx(odds / (1 + odds)), "the largest prior of both"
-    assert not hasattr(found["fr1", "a"], "collapsed_contexts")
-    with pytest.raises(UserError, match="encoder: nothing is compared"):
-        FactReasoner(model, encoder=Axes({}))
-
-
-def test_near_duplicates_by_stems():
-    same = ["Ann Lee painted birds.", "Painted birds: Ann Lee!", "Ann Lee died in Oslo."]
-    one = document({"a": same}, same)
+def test_a_gate_by_vectors():
+    degrees = {"x": 0, "y": 90, "a": 0, "b": 90}
+    one = document({"a": ["x"], "b": ["x"]}, ["x", "y"])
     model = Told({})
-    (found,) = judged(model, [one], versions=[2], collapse_from=0.9)
-    assert [pair[0] for pair in model.calls[0]] == [same[0], same[2]]
-    assert found["fr2", "a"].collapsed_contexts == 1
+    encoder = Axes(degrees)
+    (found,) = judged(model, [one], skip_below=0.2, encoder=encoder, versions=[1, 3])
+    assert set(model.calls[0]) == {("x", "a"), ("x", "b"), ("y", "b")}
+    assert found["fr3", "a"].skipped_pairs == 2
+    assert not hasattr(found["fr1", "a"], "skipped_pairs")
+
+
+def read_uai(path):
+    """The network of a UAI file."""
+    words = iter(path.read_text().split())
+    assert next(words) == "MARKOV"
+    variables = int(next(words))
+    assert [next(words) for _ in range(variables)] == ["2"] * variables
+    scopes = [
+        tuple(int(next(words)) for _ in range(int(next(words)))) for _ in range(int(next(words)))
+    ]
+    tables = [[float(next(words)) for _ in range(int(next(words)))] for _ in scopes]
+    factors = [
+        Factor(scope, np.array(table).reshape((2,) * len(scope)))
+        for scope, table in zip(scopes, tables, strict=True)
+    ]
+    return Network(variables, factors)
 
 
 def test_graphs_are_written_for_other_solvers(tmp_path):
@@ -352,21 +317,10 @@ def test_graphs_are_written_for_other_solvers(tmp_path):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"versions": []}, "versions: "),
-        ({"versions": [2, 2]}, "versions: "),
-        ({"atom_prior": 1.5}, "atom_prior: 1.5"),
-        ({"source_priors": {"blog": -1.0}}, "source_priors.blog"),
-        ({"skip_below": 2.0}, "skip_below: 2.0"),
-        ({"collapse_from": -0.1}, "collapse_from: -0.1"),
-        ({"i_bound": 0}, "max_width, i_bound: 14, 0"),
-    ],
-)
-def test_wrong_options(options, said):
-    with pytest.raises(UserError, match=said):
-        FactReasoner(Told({}), **options)
+@pytest.mark.parametrize("versions", [[], [2, 2]])
+def test_wrong_versions(versions):
+    with pytest.raises(UserError, match="versions: "):
+        FactReasoner(Told({}), versions=versions)
 
 
 def test_measures_of_posteriors():

@@ -8,8 +8,6 @@ import numpy as np
 
 from eval.verify.factreasoner.network import Logs, interaction
 
-# The logarithm of a zero in a table: small enough to be never taken, finite so that it anneals.
-ZERO = -40.0
 # The population: as many assignments as make up so many states, but at least CHAINS (even).
 STATES, CHAINS = 48_000, 512
 # Each step in temperature keeps this share of the population effective, but is not smaller than
@@ -19,10 +17,8 @@ EFFECTIVE, SMALLEST = 0.7, 0.004
 SETTLING, COUNTED = 4, 26
 
 
-def anneal(logs: Logs, seed: int = 0) -> tuple[np.ndarray, float]:
-    """P(true) of each variable, shape (variables,), and an estimate of ln Z.
-
-    ln Z is -inf where no assignment of the population is possible.
+def anneal(logs: Logs, seed: int = 0) -> np.ndarray:
+    """P(true) of each variable, shape (variables,).
 
     Population annealing (Hukushima and Iba 2003; Machta 2010): a population of assignments starts
     uniform, at inverse temperature 0, and is taken to the network's distribution, at 1, by steps
@@ -38,43 +34,29 @@ def anneal(logs: Logs, seed: int = 0) -> tuple[np.ndarray, float]:
     with them every P, can be off by about 0.05. Seeded: the same network gives the same posteriors.
 
     Args:
-        logs: the network; pairs and single factors only.
+        logs: the network.
         seed: of the random numbers.
     """
     n = len(logs.single)
-    single, joint = np.maximum(logs.single, ZERO), np.maximum(logs.joint, ZERO)
     first, second = logs.pairs.T
     coupling = np.zeros((n, n))
-    coupling[first, second] = coupling[second, first] = interaction(joint)
-    field = single[:, 1] - single[:, 0]
-    np.add.at(field, first, joint[:, 1, 0] - joint[:, 0, 0])
-    np.add.at(field, second, joint[:, 0, 1] - joint[:, 0, 0])
-    base = logs.constant + single[:, 0].sum() + joint[:, 0, 0].sum()
+    coupling[first, second] = coupling[second, first] = interaction(logs.joint)
+    field = logs.single[:, 1] - logs.single[:, 0]
+    np.add.at(field, first, logs.joint[:, 1, 0] - logs.joint[:, 0, 0])
+    np.add.at(field, second, logs.joint[:, 0, 1] - logs.joint[:, 0, 0])
     sets = _independent(coupling != 0)
     order = np.concatenate(sets)
     chains = _Chains(field[order], coupling[np.ix_(order, order)], list(map(len, sets)), seed)
-    log_z = n * np.log(2.0) + chains.cool()
+    chains.cool()
     for _ in range(SETTLING):
         chains.sweep(1.0)
     total = np.zeros(n)
     for _ in range(COUNTED):
         chains.sweep(1.0)
         total += chains.conditional()
-    p, state = np.empty(n), np.empty(chains.state.shape, int)
-    p[order], state[order] = total / COUNTED, chains.state
-    possible = _possible(logs, state).any()
-    return p, float(base + log_z) if possible else -np.inf
-
-
-def _possible(logs: Logs, state: np.ndarray) -> np.ndarray:
-    """Which assignments, shape (variables, chains), no table gives a zero: shape (chains,)."""
-    found = np.ones(state.shape[1], bool)
-    for v in np.flatnonzero((logs.single == -np.inf).any(axis=1)):
-        found &= logs.single[v, state[v]] > -np.inf
-    for row in np.flatnonzero((logs.joint == -np.inf).any(axis=(1, 2))):
-        u, v = logs.pairs[row]
-        found &= logs.joint[row, state[u], state[v]] > -np.inf
-    return found
+    p = np.empty(n)
+    p[order] = total / COUNTED
+    return p
 
 
 def _independent(edges: np.ndarray) -> list[np.ndarray]:
@@ -128,23 +110,19 @@ class _Chains:
         odds += np.float32(1)
         return np.reciprocal(odds, out=odds) @ self.share
 
-    def cool(self) -> float:
-        beta, log_z = 0.0, 0.0
+    def cool(self) -> None:
+        beta = 0.0
         while beta < 1:
             energy = np.matmul(self.coupling, self.state)
             energy *= np.float32(0.5)
             energy += self.field
             exponent = np.einsum("vc,vc->c", energy, self.state).astype(float)
-            top = exponent.max()
-            exponent -= top
+            exponent -= exponent.max()
             left = 1 - beta
             step = min(left, max(SMALLEST, _largest(exponent, left)))
-            weight = np.exp(step * exponent)
-            log_z += step * top + np.log(weight.mean())
-            self._resample(weight)
+            self._resample(np.exp(step * exponent))
             beta = 1.0 if step == left else beta + step
             self.sweep(beta)
-        return log_z
 
     def _resample(self, weight: np.ndarray) -> None:
         places = (np.arange(self.count) + self.random.random()) / self.count

@@ -1,6 +1,9 @@
-"""Exact marginals by bucket elimination: one variable after another, and back."""
+"""Marginals by bucket elimination: exact, or by FactReasoner's weighted mini-buckets."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -9,13 +12,6 @@ from eval.verify.factreasoner.network import Logs
 
 # How much wider an order by smallest degree may be and min-fill still be worth a try.
 SLACK = 4
-
-
-def scopes_and_tables(logs: Logs) -> list[tuple[tuple[int, ...], np.ndarray]]:
-    """Every factor of a network, its single ones first."""
-    found = [((v,), table) for v, table in enumerate(logs.single)]
-    found += [(tuple(map(int, pair)), own) for pair, own in zip(*logs[2:4], strict=True)]
-    return found + logs.larger
 
 
 def min_fill(logs: Logs, max_width: int | None = None) -> tuple[list[int], int]:
@@ -28,11 +24,9 @@ def min_fill(logs: Logs, max_width: int | None = None) -> tuple[list[int], int]:
     """
     n = len(logs.single)
     near = [0] * n  # neighbours as the bits of an integer
-    scopes = [*logs.pairs.tolist(), *(scope for scope, _ in logs.larger)]
-    for scope in scopes:
-        bits = sum(1 << v for v in scope)
-        for v in scope:
-            near[v] |= bits ^ (1 << v)
+    for u, v in logs.pairs.tolist():
+        near[u] |= 1 << v
+        near[v] |= 1 << u
     if max_width is not None and (lowest := _min_degree(near)) > max_width + SLACK:
         return [], lowest
     cost = [(_fill(near, v), near[v].bit_count(), v) for v in range(n)]
@@ -45,9 +39,9 @@ def min_fill(logs: Logs, max_width: int | None = None) -> tuple[list[int], int]:
             return order, width
         order.append(best)
         left.remove(best)
+        _join(near, best)
         changed = own
         for v in _bits(own):
-            near[v] = (near[v] | own) & ~((1 << v) | (1 << best))
             changed |= near[v]
         for v in _bits(changed):
             cost[v] = (_fill(near, v), near[v].bit_count(), v)
@@ -59,21 +53,24 @@ def _min_degree(near: list[int]) -> int:
     left, width = set(range(len(near))), 0
     while len(left) > width:  # what is left cannot be wider
         best = min(left, key=lambda v: (near[v].bit_count(), v))
-        own = near[best]
-        width = max(width, own.bit_count())
+        width = max(width, near[best].bit_count())
         left.remove(best)
-        for v in _bits(own):
-            near[v] = (near[v] | own) & ~((1 << v) | (1 << best))
+        _join(near, best)
     return width
 
 
-def _bits(number: int) -> list[int]:
-    found = []
+def _join(near: list[int], variable: int) -> None:
+    """Connect the neighbours of a variable that is eliminated."""
+    own = near[variable]
+    for v in _bits(own):
+        near[v] = (near[v] | own) & ~((1 << v) | (1 << variable))
+
+
+def _bits(number: int) -> Iterator[int]:
     while number:
         low = number & -number
-        found.append(low.bit_length() - 1)
+        yield low.bit_length() - 1
         number ^= low
-    return found
 
 
 def _fill(near: list[int], variable: int) -> int:
@@ -81,55 +78,103 @@ def _fill(near: list[int], variable: int) -> int:
     return sum((own & ~near[v]).bit_count() - 1 for v in _bits(own))
 
 
-def eliminate(logs: Logs, order: list[int]) -> tuple[np.ndarray, float]:
-    """P(true) of each variable, shape (variables,), and ln Z, by a bucket tree in two passes.
+@dataclass
+class _Mini:
+    """One mini-bucket.
 
-    Upwards, each variable's bucket (the factors and messages in which it is the first of the
-    order) is added up in logarithms and the variable summed out. Downwards, the bucket's joint
-    distribution is its parent's marginal times the variable's conditional; these are probabilities,
-    so that nothing can overflow. Where Z = 0, ln Z is -inf and P means nothing.
+    Attributes:
+        scope: its variables in the order of elimination; the first is summed out.
+        weight: its share of the variable; those of one bucket add up to 1.
+        true: P(first variable is true | the rest), shape (2,) * (len(scope) - 1).
+        parent: the one that takes its message, if any.
+        joint: its distribution over the scope.
+    """
+
+    scope: tuple[int, ...]
+    weight: float
+    true: np.ndarray
+    parent: _Mini | None = None
+    joint: np.ndarray | None = None
+
+
+# A scope in the order of elimination, its table, and the mini-bucket whose message it is.
+_Item = tuple[tuple[int, ...], np.ndarray, _Mini | None]
+
+
+def eliminate(logs: Logs, order: Sequence[int], i_bound: int) -> np.ndarray:
+    """P(true) of each variable, shape (variables,), by weighted mini-buckets.
+
+    Weighted mini-bucket elimination (Liu and Ihler, ICML 2011, Section 3): a bucket that holds
+    more than ``i_bound + 1`` variables is split into parts that fit, and each sums its variable
+    out with a power sum of weight w_r, sum_r w_r = 1, which bounds the bucket's sum from above
+    (Hoelder); the weights are equal. Marginals are those of the bound's gradient: downwards, a
+    part's distribution is its parent's marginal times the part's conditional, and a variable's P is
+    the weighted mean over its parts. Where no bucket is split, as with an ``i_bound`` of the
+    order's width, this is exact bucket elimination.
+
+    Upwards tables are added up in logarithms; downwards all are probabilities, so that nothing can
+    overflow.
 
     Args:
         logs: the network.
         order: all its variables, in the order of elimination.
+        i_bound: a part has at most one variable more.
     """
     place = {v: k for k, v in enumerate(order)}
-    buckets: list[list] = [[] for _ in order]
-    for scope, table in scopes_and_tables(logs):
-        axes = sorted(range(len(scope)), key=lambda k: place[scope[k]])
-        scope = tuple(scope[k] for k in axes)
-        buckets[place[scope[0]]].append((scope, np.transpose(table, axes)))
-    log_z = logs.constant
-    parents: list = []
-    for k, v in enumerate(order):
-        inside = {u for scope, _ in buckets[k] for u in scope} | {v}
-        scope = tuple(sorted(inside, key=place.__getitem__))
-        belief = np.zeros((2,) * len(scope))
-        for own, table in buckets[k]:
-            belief += table.reshape([2 if u in own else 1 for u in scope])
-        message = np.logaddexp(belief[0], belief[1])
-        with np.errstate(invalid="ignore"):
-            # Both impossible: any conditional will do, since the parent gives them no mass.
-            true = expit(np.nan_to_num(belief[1] - belief[0], nan=0.0, posinf=1e3, neginf=-1e3))
-        parents.append((scope, true))
-        buckets[k] = []
-        if len(scope) > 1:
-            buckets[place[scope[1]]].append((scope[1:], message))
-        else:
-            log_z += float(message)
-    return _downwards(order, place, parents), log_z
+    buckets: list[list[_Item]] = [[] for _ in order]
+    for v, table in enumerate(logs.single):
+        buckets[place[v]].append(((v,), table, None))
+    for (u, v), table in zip(logs.pairs.tolist(), logs.joint, strict=True):
+        scope, table = ((u, v), table) if place[u] < place[v] else ((v, u), table.T)
+        buckets[place[scope[0]]].append((scope, table, None))
+    minis: list[_Mini] = []
+    for bucket in buckets:
+        parts = _parts(bucket, place, i_bound + 1)
+        for part in parts:
+            scope = tuple(sorted({u for own, _, _ in part for u in own}, key=place.__getitem__))
+            total = np.zeros((2,) * len(scope))
+            for own, table, _ in part:
+                total += table.reshape([2 if u in own else 1 for u in scope])
+            total *= len(parts)  # divided by the weight
+            mini = _Mini(scope, 1 / len(parts), expit(total[1] - total[0]))
+            for _, _, child in part:
+                if child is not None:
+                    child.parent = mini
+            if len(scope) > 1:
+                message = mini.weight * np.logaddexp(total[0], total[1])
+                buckets[place[scope[1]]].append((scope[1:], message, mini))
+            minis.append(mini)
+    return _downwards(minis, len(order))
 
 
-def _downwards(order: list[int], place: dict[int, int], conditionals: list) -> np.ndarray:
-    p = np.zeros(len(order))
-    joints: list = [None] * len(order)
-    for k in reversed(range(len(order))):
-        scope, true = conditionals[k]
+def _parts(bucket: list[_Item], place: dict[int, int], size: int) -> list[list[_Item]]:
+    if len({u for scope, _, _ in bucket for u in scope}) <= size:
+        return [bucket]
+    parts: list[tuple[set[int], list[_Item]]] = []
+    # The largest first, each to the part that it makes the least larger.
+    for item in sorted(bucket, key=lambda i: (-len(i[0]), [place[u] for u in i[0]])):
+        growth = [(len(inside | set(item[0])), len(inside)) for inside, _ in parts]
+        fit = [
+            (new - old, number)
+            for number, (new, old) in enumerate(growth)
+            if new <= size or new == old
+        ]
+        inside, content = parts[min(fit)[1]] if fit else (set(), [])
+        if not fit:
+            parts.append((inside, content))
+        inside.update(item[0])
+        content.append(item)
+    return [content for _, content in parts]
+
+
+def _downwards(minis: Sequence[_Mini], variables: int) -> np.ndarray:
+    p = np.zeros(variables)
+    for mini in reversed(minis):
         rest: np.ndarray = np.float64(1.0)
-        if len(scope) > 1:
-            above, joint = joints[place[scope[1]]]
-            rest = joint.sum(axis=tuple(i for i, u in enumerate(above) if u not in scope))
-        on = rest * true
-        p[order[k]] = on.sum()
-        joints[k] = scope, np.stack([rest * (1.0 - true), on])
+        if mini.parent is not None:
+            above = mini.parent
+            lost = tuple(i for i, u in enumerate(above.scope) if u not in mini.scope)
+            rest = above.joint.sum(axis=lost)
+        mini.joint = np.stack([rest * (1 - mini.true), rest * mini.true])
+        p[mini.scope[0]] += mini.weight * mini.joint[1].sum()
     return p

@@ -27,8 +27,8 @@ Ck) for j, k = 1..m, j ≠ k).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -37,13 +37,11 @@ from components.encoding import Pair
 from eval.verify.factreasoner.network import Factor, Network
 from eval.verify.factreasoner.relations import (
     Answer,
-    Context,
     Plan,
     RelationName,
     both_directions,
     each_direction,
 )
-from records import Claim
 
 ContextFactors = Literal["pair", "direction"]
 
@@ -65,45 +63,34 @@ class Graph:
     """One graph: its variables are the claims, then the contexts.
 
     Attributes:
-        document: place of the document in the batch.
-        version: 1, 2 or 3 (FR1, FR2, FR3).
-        claims: the atoms.
-        contexts: with their priors.
-        atom_prior: of every atom.
+        plan: its claims and contexts, and which pairs were asked.
+        atom_prior: of every claim.
         to_claims: relations from contexts to claims, neutral ones left out.
         between: relations between contexts, neutral ones left out.
-        among: relations between claims, neutral ones left out.
         asked, failed: numbers of pairs of each claim; ``failed`` ones have no answer.
         failed_between: pairs of contexts without an answer in either direction.
-        failed_among: pairs of claims without an answer in either direction.
-        skipped: pairs that were not asked.
-        collapsed: contexts that another one stands for.
     """
 
-    document: int
-    version: int
-    claims: list[Claim]
-    contexts: list[Context]
+    plan: Plan
     atom_prior: float
-    to_claims: list[Edge] = field(default_factory=list)
-    between: list[Edge] = field(default_factory=list)
-    among: list[Edge] = field(default_factory=list)
-    asked: list[int] = field(default_factory=list)
-    failed: list[int] = field(default_factory=list)
+    to_claims: list[Edge]
+    between: list[Edge]
+    asked: list[int]
+    failed: list[int]
     failed_between: int = 0
-    failed_among: int = 0
-    skipped: int = 0
-    collapsed: int = 0
 
     def names(self) -> list[str]:
         """Ids of the variables: the claims, then the contexts."""
-        return [claim.id for claim in self.claims] + [context.id for context in self.contexts]
+        return [one.id for one in (*self.plan.claims, *self.plan.contexts)]
 
     def network(self) -> Network:
         """The Markov network; variable i is claim i, or context i - len(claims)."""
-        priors = [self.atom_prior] * len(self.claims) + [c.prior for c in self.contexts]
-        factors = [Factor((number,), _prior(p)) for number, p in enumerate(priors)]
-        for edge in [*self.to_claims, *self.between, *self.among]:
+        priors = [self.atom_prior] * len(self.plan.claims)
+        priors += [context.prior for context in self.plan.contexts]
+        factors = [
+            Factor((number,), np.array([1 - p, p])) for number, p in enumerate(map(_inside, priors))
+        ]
+        for edge in [*self.to_claims, *self.between]:
             factors.append(Factor((edge.source, edge.target), table(edge.relation, edge.p)))
         return Network(len(priors), factors)
 
@@ -123,11 +110,6 @@ def table(relation: RelationName, p: float) -> np.ndarray:
     return np.array(rows[relation])
 
 
-def _prior(p: float) -> np.ndarray:
-    p = _inside(p)
-    return np.array([1 - p, p])
-
-
 def _inside(p: float) -> float:
     return min(max(p, _EPSILON), 1 - _EPSILON)
 
@@ -138,56 +120,29 @@ def build(
     atom_prior: float,
     context_factors: ContextFactors = "pair",
 ) -> Graph:
-    """The graph of a plan whose pairs were answered."""
+    """The graph of a plan whose pairs were answered.
+
+    Args:
+        plan: its pairs.
+        answers: to all of them; ``None`` where the model failed.
+        atom_prior: of every claim.
+        context_factors: one relation of both directions between contexts, or one of each.
+    """
     own = len(plan.claims)
-    graph = Graph(
-        plan.document,
-        plan.version,
-        plan.claims,
-        plan.contexts,
-        atom_prior,
-        asked=[0] * own,
-        failed=[0] * own,
-        skipped=plan.skipped,
-        collapsed=plan.collapsed,
-    )
+    graph = Graph(plan, atom_prior, [], [], [0] * own, [0] * own)
     for context, claim in plan.to_claims:
         answer = answers[plan.claim_pair(context, claim)]
         graph.asked[claim] += 1
         graph.failed[claim] += answer is None
         if answer is not None and answer.relation != "neutral":
             graph.to_claims.append(Edge(own + context, claim, *answer))
-    between, graph.failed_between = _edges(
-        plan.between, plan.context_pair, answers, context_factors
-    )
-    graph.between = [Edge(own + e.source, own + e.target, e.relation, e.p) for e in between]
-    graph.among, graph.failed_among = _edges(plan.among, plan.atom_pair, answers, "pair")
-    return graph
-
-
-def _edges(
-    places: Sequence[tuple[int, int]],
-    pair: Callable[[int, int], Pair],
-    answers: Mapping[Pair, Answer | None],
-    factors: ContextFactors,
-) -> tuple[list[Edge], int]:
-    """The relations of pairs of contexts, or of claims, and how many pairs have no answer.
-
-    Args:
-        places: unordered pairs.
-        pair: premise and hypothesis of two places.
-        answers: by pair.
-        factors: one relation of both directions, or one of each.
-    """
-    edges, failed = [], 0
-    for one, other in places:
-        there, back = answers[pair(one, other)], answers[pair(other, one)]
-        if there is None and back is None:
-            failed += 1
-            continue
-        join = both_directions if factors == "pair" else each_direction
+    join = both_directions if context_factors == "pair" else each_direction
+    for one, other in plan.between:
+        there = answers[plan.context_pair(one, other)]
+        back = answers[plan.context_pair(other, one)]
+        graph.failed_between += there is None and back is None
         for answer, direction in join(there, back):
             if answer.relation != "neutral":
                 ends = (one, other) if direction == "there" else (other, one)
-                edges.append(Edge(*ends, *answer))
-    return edges, failed
+                graph.between.append(Edge(own + ends[0], own + ends[1], *answer))
+    return graph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -42,25 +42,21 @@ class Plan:
 
     Attributes:
         document: place of the document in the batch.
-        version: 1, 2 or 3.
+        version: 1, 2 or 3 (FR1, FR2, FR3).
         claims: the atoms.
         contexts: the contexts.
         to_claims: (context, claim), places in the two lists; asked from context to claim only.
         between: unordered pairs of contexts, the smaller place first; asked in both directions.
-        among: the same of claims.
         skipped: pairs that a cheap score called unrelated.
-        collapsed: contexts that another one, nearly the same, stands for.
     """
 
     document: int
     version: int
-    claims: list[Claim]
-    contexts: list[Context]
+    claims: Sequence[Claim]
+    contexts: Sequence[Context]
     to_claims: list[tuple[int, int]]
     between: list[tuple[int, int]]
-    among: list[tuple[int, int]] = field(default_factory=list)
     skipped: int = 0
-    collapsed: int = 0
 
     def claim_pair(self, context: int, claim: int) -> Pair:
         """Premise and hypothesis of a context and a claim."""
@@ -70,10 +66,6 @@ class Plan:
         """Premise and hypothesis of two contexts."""
         return self.contexts[premise].text, self.contexts[hypothesis].text
 
-    def atom_pair(self, premise: int, hypothesis: int) -> Pair:
-        """Premise and hypothesis of two claims."""
-        return self.claims[premise].text, self.claims[hypothesis].text
-
     def pairs(self) -> Iterable[Pair]:
         """All premises and hypotheses that the plan asks about."""
         for pair in self.to_claims:
@@ -81,9 +73,6 @@ class Plan:
         for one, other in self.between:
             yield self.context_pair(one, other)
             yield self.context_pair(other, one)
-        for one, other in self.among:
-            yield self.atom_pair(one, other)
-            yield self.atom_pair(other, one)
 
 
 def plan(
@@ -91,8 +80,8 @@ def plan(
     version: int,
     claims: Sequence[Claim],
     contexts: Sequence[tuple[Context, set[str]]],
-    prune: Pruning,
-    atom_relations: bool = False,
+    skip_below: float | None = None,
+    encoder: SentenceEncoder | None = None,
 ) -> Plan:
     """The pairs of one graph (section 3.1).
 
@@ -105,115 +94,32 @@ def plan(
         version: 1, 2 or 3.
         claims: the atoms.
         contexts: each with the ids of the claims that it was retrieved for.
-        prune: what is not asked.
-        atom_relations: ask about each two claims as well.
+        skip_below: pairs of a smaller score (:func:`eval.retrieve.dense.relatedness`) are not
+            asked: how much of the claim the context has, or of two contexts one of the other, the
+            larger; ``None`` asks all.
+        encoder: scores are cosines of its vectors; without it, shares of stems.
     """
-    texts = [claim.text for claim in claims], [c.text for c, _ in contexts]
-    score = prune.score(*texts) if version > 1 and prune.asks else None
-    kept = list(range(len(contexts)))
-    if score is not None and prune.collapse_from is not None:
-        contexts, kept = _collapsed(contexts, score, prune.collapse_from)
+    texts = [context for context, _ in contexts]
     owners = [own for _, own in contexts]
     to_claims = [(c, a) for a in range(len(claims)) for c in range(len(contexts))]
     if version == 1:
         to_claims = [(c, a) for c, a in to_claims if claims[a].id in owners[c]]
     between = list(combinations(range(len(contexts)), 2)) if version == 3 else []
-    among = list(combinations(range(len(claims)), 2)) if atom_relations else []
-    every = len(to_claims) + len(between) + len(among)
-    if score is not None and prune.skip_below is not None:
-        least = prune.skip_below
+    every = len(to_claims) + len(between)
+    if version > 1 and skip_below is not None:
+        scores = relatedness([one.text for one in (*claims, *texts)], encoder)
+        behind = scores[len(claims) :]  # rows of the contexts
+        of_contexts = behind[:, len(claims) :]
         to_claims = [
-            (c, a)
-            for c, a in to_claims
-            if claims[a].id in owners[c] or score.of_claim(kept[c], a) >= least
+            (c, a) for c, a in to_claims if claims[a].id in owners[c] or behind[c, a] >= skip_below
         ]
         between = [
             (c, d)
             for c, d in between
-            if owners[c] & owners[d] or score.of_contexts(kept[c], kept[d]) >= least
+            if owners[c] & owners[d] or max(of_contexts[c, d], of_contexts[d, c]) >= skip_below
         ]
-        among = [(a, b) for a, b in among if score.of_claims(a, b) >= least]
-    skipped = every - len(to_claims) - len(between) - len(among)
-    collapsed = len(texts[1]) - len(contexts)
-    own = [context for context, _ in contexts]
-    return Plan(document, version, list(claims), own, to_claims, between, among, skipped, collapsed)
-
-
-def _collapsed(
-    contexts: Sequence[tuple[Context, set[str]]], score: Score, collapse_from: float
-) -> tuple[list[tuple[Context, set[str]]], list[int]]:
-    """Contexts without those that are nearly one before them, and the places of those that stay.
-
-    The first stays, for the claims of all of them and with the largest prior.
-    """
-    found: dict[int, tuple[Context, set[str]]] = {}
-    for place, (context, claims) in enumerate(contexts):
-        same = (one for one in found if score.alike(one, place) >= collapse_from)
-        first = next(same, None)
-        if first is None:
-            found[place] = (context, claims)
-        else:
-            kept, own = found[first]
-            prior = max(kept.prior, context.prior)
-            found[first] = (kept._replace(prior=prior), own | claims)
-    return list(found.values()), list(found)
-
-
-class Score:
-    """How much two texts of a document have to do with each other, by their places.
-
-    Args:
-        scores: shares of stems or cosines (:func:`eval.retrieve.dense.relatedness`) of the claims
-            and the contexts behind them, shape (claims + contexts, the same).
-        claims: how many claims there are.
-    """
-
-    def __init__(self, scores: np.ndarray, claims: int):
-        self._scores = scores
-        self._first = claims
-
-    def of_claim(self, context: int, claim: int) -> float:
-        """Of a context and a claim: how much of the claim the context has."""
-        return float(self._scores[self._first + context, claim])
-
-    def of_contexts(self, one: int, other: int) -> float:
-        """Of two contexts: how much one has of the other, the larger."""
-        return max(self._both(self._first + one, self._first + other))
-
-    def of_claims(self, one: int, other: int) -> float:
-        """Of two claims: how much one has of the other, the larger."""
-        return max(self._both(one, other))
-
-    def alike(self, one: int, other: int) -> float:
-        """Whether two contexts are one: how much one has of the other, the smaller."""
-        return min(self._both(self._first + one, self._first + other))
-
-    def _both(self, one: int, other: int) -> tuple[float, float]:
-        return float(self._scores[one, other]), float(self._scores[other, one])
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """What FactReasoner 2 and 3 do not ask a relation model about.
-
-    Args:
-        skip_below: pairs of a smaller score are not asked; ``None`` asks all.
-        collapse_from: contexts that are at least so alike are one; ``None`` keeps all.
-        encoder: scores are cosines of its vectors; without it, shares of stems.
-    """
-
-    skip_below: float | None = None
-    collapse_from: float | None = None
-    encoder: SentenceEncoder | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Whether anything depends on the scores."""
-        return self.skip_below is not None or self.collapse_from is not None
-
-    def score(self, claims: Sequence[str], contexts: Sequence[str]) -> Score:
-        """The scores of one document's texts."""
-        return Score(relatedness([*claims, *contexts], self.encoder), len(claims))
+    skipped = every - len(to_claims) - len(between)
+    return Plan(document, version, claims, texts, to_claims, between, skipped)
 
 
 def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer | None]:

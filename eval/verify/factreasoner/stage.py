@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from eval.retrieve.dense import SentenceEncoder
 from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
-from eval.verify.factreasoner.graph import ContextFactors, Edge, Graph, build
+from eval.verify.factreasoner.graph import ContextFactors, Graph, build
 from eval.verify.factreasoner.inference import Posterior, solve
-from eval.verify.factreasoner.relations import Context, Pruning, ask, plan
+from eval.verify.factreasoner.relations import Context, ask, plan
 from eval.verify.factreasoner.uai import write_graph
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
@@ -22,6 +25,7 @@ _TOLERANCE = 1e-9
 _DIGITS = 6
 
 
+@dataclass(eq=False)
 class FactReasoner:
     """Judge all claims of a document together, by a graphical model over claims and contexts.
 
@@ -45,32 +49,27 @@ class FactReasoner:
     Verdicts carry what a graph is drawn from: ``relations`` ([{context, relation, p}]), ``pairs``
     and, where there are any, ``failed_pairs``. The first verdict of a graph carries
     ``context_posteriors`` ({id: p}) and, where there are any, ``context_relations`` ([{from, to,
-    relation, p}]), ``failed_context_pairs``, ``claim_relations``, ``failed_claim_pairs``,
-    ``skipped_pairs``, ``collapsed_contexts`` and, if not exact, ``inference``. ``evidence`` are the
-    contexts with a relation to the claim, strongest first.
+    relation, p}]), ``failed_context_pairs``, ``skipped_pairs`` and, if not exact, ``inference``.
+    ``evidence`` are the contexts with a relation to the claim, strongest first.
 
-    Not of the paper but of its code since (version 0.8) are the gate of pairs and near duplicates
-    by an ``encoder``; there thresholds are 0.2 and 0.92 of a MiniLM's cosines. What is not asked
-    counts as neutral: two assessors in one experiment, with and without, tell what that loses.
+    ``skip_below`` is not of the paper but of its code since (version 0.8), there 0.2 of a MiniLM's
+    cosines. What is not asked counts as neutral: two assessors in one experiment, with and without,
+    tell what that loses.
 
     Args:
         entailment: the relation model. Its probabilities decide the factors, so that it should be
             calibrated; give it a cache where Core runs, which asks the same pairs again.
-        versions: which of 1, 2 and 3; all where not given.
+        versions: which of 1, 2 and 3.
         atom_prior: P(claim is true) before anything is known.
-        context_prior: P(context is true) where neither the passage nor its source has one.
-        source_priors: the same for kinds of sources, by the passages' ``source``.
-        passage_priors: take the passages' own ``prior`` where they have one, before the others.
+        context_prior: P(context is true) where the passage has none.
+        passage_priors: take the passages' own ``prior`` where they have one.
         title_in_premise: put a passage's title before its text.
         context_factors: one factor a ``pair`` of contexts, from the answers to both directions, or
             one a ``direction`` (``graph.py`` says who has which). Of ``fr3``.
-        atom_relations: relations between claims as well, one factor a pair. Of ``fr2`` and ``fr3``.
         skip_below: do not ask about pairs that share less than this share of the hypothesis' stems,
             weighted by rarity within the document, and that retrieval did not bring together; such
             pairs count as neutral. Not given, all pairs are asked.
-        collapse_from: contexts are one where each has this share of the other's stems: the first,
-            with the largest prior of them. Not given, only contexts of equal text are one.
-        encoder: ``skip_below`` and ``collapse_from`` are of cosines of its vectors, not of stems.
+        encoder: ``skip_below`` is of cosines of its vectors, not of stems.
         uai: a folder into which each graph is written as a UAI file for other solvers
             (:func:`eval.verify.factreasoner.uai.write_graph`).
         max_width: largest induced width for exact inference.
@@ -79,57 +78,25 @@ class FactReasoner:
         seed: of the annealing.
     """
 
-    def __init__(
-        self,
-        entailment: EntailmentModel,
-        versions: list[Literal[1, 2, 3]] | None = None,
-        atom_prior: float = 0.5,
-        context_prior: float = 0.99,
-        source_priors: dict[str, float] | None = None,
-        passage_priors: bool = True,
-        title_in_premise: bool = False,
-        context_factors: ContextFactors = "pair",
-        atom_relations: bool = False,
-        skip_below: float | None = None,
-        collapse_from: float | None = None,
-        encoder: SentenceEncoder | None = None,
-        uai: str | None = None,
-        max_width: int = 14,
-        approximate: Literal["annealed", "wmb"] = "annealed",
-        i_bound: int = 6,
-        seed: int = 0,
-    ):
-        versions = [1, 2, 3] if versions is None else versions
-        if not versions or not set(versions) <= {1, 2, 3} or len(set(versions)) < len(versions):
-            raise UserError(f"versions: {versions}; give one or more of 1, 2 and 3, each once")
-        priors = {"atom_prior": atom_prior, "context_prior": context_prior}
-        priors |= {f"source_priors.{name}": p for name, p in (source_priors or {}).items()}
-        for name, p in priors.items():
-            if not 0 <= p <= 1:
-                raise UserError(f"{name}: {p}; give a probability")
-        for name, least in (("skip_below", skip_below), ("collapse_from", collapse_from)):
-            if least is not None and not 0 <= least <= 1:
-                raise UserError(f"{name}: {least}; give a share between 0 and 1")
-        if encoder is not None and skip_below is None and collapse_from is None:
-            raise UserError("encoder: nothing is compared; give skip_below or collapse_from")
-        if min(max_width, i_bound) < 1:
-            raise UserError(f"max_width, i_bound: {max_width}, {i_bound}; give at least 1")
-        self.entailment = entailment
-        self.versions = versions
-        self.atom_prior = atom_prior
-        self.context_prior = context_prior
-        self.source_priors = source_priors or {}
-        self.passage_priors = passage_priors
-        self.title_in_premise = title_in_premise
-        self.context_factors = context_factors
-        self.atom_relations = atom_relations
-        self.prune = Pruning(skip_below, collapse_from, encoder)
-        self.uai = uai
-        self.max_width = max_width
-        self.approximate = approximate
-        self.i_bound = i_bound
-        self.seed = seed
-        self.judges_sets = versions != [1]
+    entailment: EntailmentModel
+    versions: list[Literal[1, 2, 3]] = field(default_factory=lambda: [1, 2, 3])
+    atom_prior: ClosedUnitInterval = 0.5
+    context_prior: ClosedUnitInterval = 0.99
+    passage_priors: bool = True
+    title_in_premise: bool = False
+    context_factors: ContextFactors = "pair"
+    skip_below: ClosedUnitInterval | None = None
+    encoder: SentenceEncoder | None = None
+    uai: str | None = None
+    max_width: PositiveInt = 14
+    approximate: Literal["annealed", "wmb"] = "annealed"
+    i_bound: PositiveInt = 6
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.versions or len(set(self.versions)) < len(self.versions):
+            raise UserError(f"versions: {self.versions}; give 1, 2 and 3, or some, each once")
+        self.judges_sets = self.versions != [1]
 
     def __call__(
         self,
@@ -140,7 +107,7 @@ class FactReasoner:
         graphs = self.graphs(claims, passages)
         if self.uai is not None:
             for graph in graphs:
-                write_graph(Path(self.uai), documents[graph.document].id, graph)
+                write_graph(Path(self.uai), documents[graph.plan.document].id, graph)
         posteriors = solve(
             [graph.network() for graph in graphs],
             i_bound=self.i_bound,
@@ -151,7 +118,7 @@ class FactReasoner:
         found = {}
         for graph, posterior in zip(graphs, posteriors, strict=True):
             for verdict in _verdicts(graph, posterior):
-                found[graph.document, verdict.name, verdict.claim] = verdict
+                found[graph.plan.document, verdict.name, verdict.claim] = verdict
         return [
             [
                 found.get((row, f"fr{version}", claim.id))
@@ -178,18 +145,16 @@ class FactReasoner:
                 if version == 1:
                     for claim in usable:
                         its = [both for both in contexts if claim.id in both[1]]
-                        plans.append(plan(row, version, [claim], its, self.prune))
+                        plans.append(plan(row, version, [claim], its))
                 elif usable:
                     once = _without_copies(contexts)
-                    among = self.atom_relations
-                    plans.append(plan(row, version, usable, once, self.prune, among))
+                    plans.append(plan(row, version, usable, once, self.skip_below, self.encoder))
         answers = ask(self.entailment, plans)
         return [build(own, answers, self.atom_prior, self.context_factors) for own in plans]
 
     def _context(self, passage: Passage) -> Context:
         prior = passage.prior if self.passage_priors else None
-        if prior is None:
-            prior = self.source_priors.get(passage.source or "", self.context_prior)
+        prior = self.context_prior if prior is None else prior
         return Context(passage.id, premise(passage, self.title_in_premise), prior)
 
 
@@ -210,69 +175,53 @@ def _without_copies(
 
 
 def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
-    of_graph = _of_graph(graph, posterior)
-    for number, claim in enumerate(graph.claims):
+    names, version = graph.names(), graph.plan.version
+    of_graph = _of_graph(graph, posterior, names)
+    for number, claim in enumerate(graph.plan.claims):
         asked, failed = graph.asked[number], graph.failed[number]
         edges = sorted((e for e in graph.to_claims if e.target == number), key=lambda e: -e.p)
         more = {"pairs": asked} | ({"failed_pairs": failed} if failed else {}) | of_graph
         of_graph = {}
         if asked and failed == asked:
-            reason = "no relation to a context could be judged"
-            yield _failed(claim, graph.version, reason, more)
+            yield _failed(claim, version, "no relation to a context could be judged", more)
             continue
-        p = float(min(max(posterior.p[number], 0.0), 1.0))
+        p = float(posterior.p[number])
+        label: VerdictLabel = "supported" if p > 0.5 else "contradicted"
         yield Verdict(
             claim=claim.id,
             assessor=_ASSESSOR,
-            name=f"fr{graph.version}",
-            label=_label(p),
+            name=f"fr{version}",
+            label="undecided" if abs(p - 0.5) <= _TOLERANCE else label,
             p=p,
-            evidence=[_name(graph, edge.source) for edge in edges],
+            evidence=[names[edge.source] for edge in edges],
             relations=[
-                {"context": _name(graph, e.source), "relation": e.relation, "p": _short(e.p)}
+                {"context": names[e.source], "relation": e.relation, "p": _short(e.p)}
                 for e in edges
             ],
             **more,
         )
 
 
-def _of_graph(graph: Graph, posterior: Posterior) -> dict:
-    own = len(graph.claims)
-    more: dict = {
-        "context_posteriors": {
-            context.id: _short(posterior.p[own + number])
-            for number, context in enumerate(graph.contexts)
-        }
-    }
+def _of_graph(graph: Graph, posterior: Posterior, names: Sequence[str]) -> dict:
+    own = len(graph.plan.claims)
+    posteriors = zip(names[own:], posterior.p[own:], strict=True)
+    more: dict = {"context_posteriors": {name: _short(p) for name, p in posteriors}}
     if graph.between:
-        more["context_relations"] = [_between(graph, edge) for edge in graph.between]
-    if graph.among:
-        more["claim_relations"] = [_between(graph, edge) for edge in graph.among]
+        more["context_relations"] = [
+            {
+                "from": names[edge.source],
+                "to": names[edge.target],
+                "relation": edge.relation,
+                "p": _short(edge.p),
+            }
+            for edge in graph.between
+        ]
     counts = {
         "failed_context_pairs": graph.failed_between,
-        "failed_claim_pairs": graph.failed_among,
-        "skipped_pairs": graph.skipped,
-        "collapsed_contexts": graph.collapsed,
+        "skipped_pairs": graph.plan.skipped,
     }
     more |= {name: count for name, count in counts.items() if count}
-    if posterior.method != "exact":
-        more["inference"] = posterior.method
-    return more
-
-
-def _between(graph: Graph, edge: Edge) -> dict:
-    ends = {"from": _name(graph, edge.source), "to": _name(graph, edge.target)}
-    return ends | {"relation": edge.relation, "p": _short(edge.p)}
-
-
-def _name(graph: Graph, variable: int) -> str:
-    return graph.names()[variable]
-
-
-def _label(p: float) -> VerdictLabel:
-    if abs(p - 0.5) <= _TOLERANCE:
-        return "undecided"
-    return "supported" if p > 0.5 else "contradicted"
+    return more if posterior.method == "exact" else more | {"inference": posterior.method}
 
 
 def _short(p: float) -> float:
