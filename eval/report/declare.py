@@ -147,7 +147,7 @@ class Table:
         named = [at for at in range(len(self.rows)) if self._is_named(at, lines)]
         columns = [key for key in columns if any(key in own for own in lines.values())]
         rows = [
-            [*(_text(place[at]) for at in named), *self._cells(lines[place], columns)]
+            [*self._names(place, named), *self._cells(lines[place], columns)]
             for place in sorted(lines, key=lambda place: first.index(place[0]))  # stable
         ]
         heads = [self.heads.get(key) or _head(self.columns, key, self.metrics) for key in columns]
@@ -158,6 +158,13 @@ class Table:
     def _is_named(self, at: int, places: Iterable[tuple]) -> bool:
         name, values = list(self.rows)[at], {place[at] for place in places}
         return not at or (len(values) > 1 if name == "domain" else values != {_DEFAULTS[name]})
+
+    def _names(self, place: tuple, named: Sequence[int]) -> list[str]:
+        fields = list(self.rows)
+        return [
+            self.metrics.get(place[at], place[at]) if fields[at] == "metric" else _text(place[at])
+            for at in named
+        ]
 
     def _cells(self, own: Mapping[object, Result], columns: Sequence[object]) -> list[Cell | str]:
         n, failed = (max(getattr(row, name) for row in own.values()) for name in ("n", "failed"))

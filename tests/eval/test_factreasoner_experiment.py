@@ -14,6 +14,7 @@ from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.experiments.factreasoner import factreasoner, factreasoner_values
 from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
+from eval.report.render import told
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.stage import FactReasoner
@@ -140,17 +141,14 @@ def test_the_tables_by_hand(sets):
     assert value_of(file, "B", "precision", against="A", variant="p_holm")[0] == 0
     assert value_of(file, "A", "precision", against="B", variant="p_holm")[0] == 1
     assert value_of(file, "A", "balanced_accuracy", against="B") == (0.5, 2, 2)
-    # What the terminal shows and the files say the same.
-    text = Experiment.page.told(file)
-    assert "| A | 1.3 ± 0.6 [" in text
-    assert "## Scores, bios" in text
-    assert "A > B" in text
+    assert "precision bios A 0.500" in " ".join(told(Experiment.page, file).split())
+    build_report("run")
     # Of B's three documents two have these values; A has all in all three.
-    (scores,) = (table for table in Experiment.page.tables(file, Path("run")) if "#S" in table.head)
-    notes = {row[0]: dict(zip(scores.head, row, strict=True)) for row in scores.rows}
-    assert (notes["B"]["Pr"].note, notes["B"]["n"]) == ("n = 2", "3")
-    assert (notes["A"]["Pr"].note, notes["A"]["n"]) == ("", "3")
-    assert "A &gt; B" in Path("run/tables.md").read_text()
+    (scores,) = (t for t in Experiment.page.tables if t.title == "Scores")
+    table = scores.of(file.results)
+    notes = {(row[1], row[2]): dict(zip(table.head, row, strict=True)) for row in table.rows}
+    assert (notes["B", ""]["Pr"].note, notes["B", ""]["n"]) == ("n = 2", "3")
+    assert (notes["A", ""]["Pr"].note, notes["A", ""]["n"]) == ("", "3")
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(file.results)
 
 

@@ -157,8 +157,8 @@ def test_the_page_answers_its_own_question(tmp_path):
     assert "gamed" not in page
     assert "<h1>Do likelihoods order claims by whom they hold for?</h1>" in page
     text = " ".join(re.sub(r"<[^>]*>", " ", page).replace("\N{NO-BREAK SPACE}", " ").split())
-    assert "Classes trained components untrained control difference topics" in text
-    row = "1.000 [1.000, 1.000] 0.500 [0.500, 0.500] 0.500 [0.500, 0.500] 3"
+    assert "Classes trained untrained trained, against untrained n failed" in text
+    row = "1.000 [1.000, 1.000] 0.500 [0.500, 0.500] 0.500 [0.500, 0.500] 3 0"
     assert f"bleached &gt; specific {row}" in text
     assert text.count(row) >= 4, "AUROC and pairs in order, of every two classes"
     assert "specific 0.100 [0.100, 0.100] 0.500 [0.500, 0.500] -0.400" in text.replace("−", "-")
@@ -171,8 +171,7 @@ def test_the_page_answers_its_own_question(tmp_path):
 
 def test_the_page_of_one_model_has_no_difference(tmp_path):
     page = shown(tmp_path, control=False)
-    assert "No untrained control" in page
-    assert "difference</th>" not in page
+    assert "against untrained</th>" not in page
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from components.statistics import auroc, bootstrap
 from eval.commands.report import build_report
 from eval.experiments.factreasoner import relation_model_values
 from eval.experiments.factreasoner.relation_model import RelationModel
-from eval.experiments.factreasoner.relation_model_page import roc
+from eval.experiments.factreasoner.relation_model_values import roc
+from eval.report.render import told
 from records import UserError, read_results, write_jsonl
 
 ATTACK = "<img src=x onerror=alert(1)> $|$"
@@ -52,11 +53,6 @@ def factor_row(number, **more):
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """For tests of values: figures take most of a run's time."""
-
-
-@pytest.fixture
 def factor(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(relation_model_values, "bootstrap", partial(bootstrap, resamples=5))
@@ -79,7 +75,7 @@ def value_of(file, metric, kind, model, domain="news", against=None, variant=Non
     return row.value, row.n, row.failed
 
 
-def test_factor_by_hand(factor, quick):
+def test_factor_by_hand(factor):
     copies = Copies()
     run = RelationModel(factor, {"copies": copies, "same": Same()}, thresholds=[0.5])
     file = run.run(Path("run"), {})
@@ -100,9 +96,9 @@ def test_factor_by_hand(factor, quick):
     rows = [json.loads(row) for row in Path("run/pairs.jsonl").read_text().splitlines()]
     assert len(rows) == 2 * (5 * 4 + 2 * 4)
     assert rows[0]["p"] == [0.8, 0.1, 0.1]
-    told = run.page.told(file).splitlines()
-    assert re.match(r"auroc +news +entailment > all +copies +1\.000", told[1])
-    assert not any("rate" in line for line in told)
+    lines = told(run.page, file).splitlines()
+    assert re.match(r"auroc +news +entailment > all +copies +1\.000", lines[1])
+    assert not any("rate" in line for line in lines)
 
 
 def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs(factor):
@@ -110,7 +106,7 @@ def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs(factor):
     run.run(Path("run"), {})
     page = build_report("run").read_text(encoding="utf-8")
     assert "<img src=x" not in page
-    assert page.count("<svg ") == len(list(Path("run/figures").iterdir())) == 4
+    assert page.count("<svg ") == len(list(Path("run/figures").glob("*.svg"))) == 4
     tables = Path("run/tables.md").read_text()
     assert "<img" not in tables
     assert "1.000 [1.000, 1.000]" in tables
@@ -118,7 +114,7 @@ def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs(factor):
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(results)
 
 
-def test_what_a_model_cannot_judge_is_left_out_for_all_and_counted(factor, quick):
+def test_what_a_model_cannot_judge_is_left_out_for_all_and_counted(factor):
     rows = [factor_row(i) for i in range(4)]
     write_jsonl("silent.jsonl", [*rows, factor_row(9, contradiction_0="Ann9 was silent.")])
     one = {"copies": Copies(), "same": Same()}
@@ -129,7 +125,7 @@ def test_what_a_model_cannot_judge_is_left_out_for_all_and_counted(factor, quick
     assert [(r["model"], r["label"]) for r in failed] == [("copies", "contradiction")]
 
 
-def test_premises_and_draws_are_options(factor, quick):
+def test_premises_and_draws_are_options(factor):
     copies = Copies()
     one = {"relations": {"copies": copies}, "premise": "completion", "documents": 3, "seed": 2}
     RelationModel({"news": "news.jsonl"}, **one).run(Path("run"), {})

@@ -108,7 +108,8 @@ def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
     documents = [scored_document(n, f"{ATTACK}{n}", kind, ATTACK) for n, kind in enumerate(kinds)]
     many = [Claim(id=f"x{n}", text=f"Claim {n}.") for n in range(100)]
     documents[0] = documents[0].model_copy(update={"claims": many})
-    usage = [{"model": {"model": ATTACK}, "answers": 1}]
+    counts = dict.fromkeys(("answers", "failed", "prompt_tokens", "completion_tokens"), 1)
+    usage = [{"model": {"model": ATTACK}, **counts}]
     more = {"usage": usage, "models": [{"model": ATTACK}], "prompts": {ATTACK: ATTACK}}
     path = build_report(scored_run(tmp_path, documents, **more))
     html = path.read_text(encoding="utf-8")

@@ -16,20 +16,27 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import numpy as np
 from pydantic import BaseModel
 
+from components.calibration import reliability_bins
 from components.overlap import covered_share, stem_weights
 from eval import stages
 from eval.decompose.given import Given
-from eval.experiments.agreement.agreement_page import AgreementPage
 from eval.experiments.agreement.agreement_values import (
     ALL,
     ALWAYS,
+    BUT_ONE,
+    EQUAL,
+    HALF,
     MACRO,
     OVERLAP,
     PERSON,
+    SOURCES,
+    WRONG,
     JudgedClaim,
     Said,
     judges_of,
@@ -49,10 +56,110 @@ from eval.experiments.agreement.sets import (
 from eval.experiments.experiment import Experiment, Found, Plan, at_least_one, drawn, natural
 from eval.experiments.named import Named
 from eval.pipeline import Pipeline, check_names
+from eval.report.declare import Page, Plot, Table, rows_in
 from eval.retrieve.given import Given as GivenPassages
 from eval.run.run import Run
 from eval.stages import Retriever, Verifier
-from records import Claim, Document, Passage, UserError, Verdict
+from records import Claim, Document, Passage, Result, ResultFile, UserError, Verdict
+
+_MEASURES = {
+    ("auroc", None): "AUROC",
+    ("auroc", EQUAL): "AUROC at equal overlap",
+    ("balanced_accuracy", None): "balanced accuracy, own verdicts",
+    ("balanced_accuracy", HALF): "by the other half's threshold",
+    ("balanced_accuracy", SOURCES): "by the other sources' threshold",
+    ("balanced_accuracy", WRONG): "failures count as wrong",
+    ("balanced_accuracy", BUT_ONE): "by all people but one",
+    ("f1_unsupported", None): "F1 of not supported",
+    ("f1_unsupported", WRONG): "F1, failures count as wrong",
+    ("ece", None): "ECE",
+    ("brier", None): "Brier score",
+    ("pearson_votes", None): "Pearson with people's votes",
+    ("coverage", None): "coverage",
+}
+_ROWS = {"kind": "Set", "assessor": "Assessor"}
+
+
+def _above_overlap(row: Result) -> tuple[str, bool | None]:
+    if row.ci95 is None or row.ci95[0] <= 0 <= row.ci95[1]:
+        return "not told apart", None
+    return ("above overlap", True) if row.ci95[0] > 0 else ("below overlap", False)
+
+
+TABLES = [
+    Table(
+        "Against people's labels",
+        _ROWS,
+        columns=["metric", "variant"],
+        heads=_MEASURES,
+        where={"group": ALL, "against": None},
+        note="An AUROC of an assessor without probabilities is that of its verdicts. Overlap has "
+        "no verdicts of its own: they are by the other half's threshold. By all people but one: "
+        f"what the majority of the others said is the label, and that one, “{PERSON}”, is an "
+        "assessor.",
+    ),
+    Table(
+        "Beyond word overlap",
+        {**_ROWS, "group": "Source"},
+        columns=["metric", "variant"],
+        heads=_MEASURES,
+        where={"group": (ALL, MACRO), "against": OVERLAP},
+        mark=_above_overlap,
+        note="The assessor minus overlap, on the claims that both judged.",
+    ),
+    *(
+        Table(
+            f"{title} by source",
+            {**_ROWS, "variant": "Threshold"},
+            columns=["group"],
+            metrics={metric: title},
+            where={"group": lambda name: name != ALL, "against": None},
+            note=f"{MACRO}: the mean over sources.",
+        )
+        for metric, title in (("auroc", "AUROC"), ("balanced_accuracy", "Balanced accuracy"))
+    ),
+    Table(
+        "Share called supported, by people's own words",
+        _ROWS,
+        columns=["variant"],
+        metrics={"called_supported": "share"},
+        where={"assessor": lambda name: name != ALWAYS},
+        unit="share",
+    ),
+    Table(
+        "AUROC of supported against people's own words",
+        _ROWS,
+        columns=["variant"],
+        metrics={"auroc": "AUROC"},
+        where={
+            "assessor": lambda name: name != ALWAYS,
+            "variant": lambda name: str(name).startswith("against "),
+        },
+    ),
+]
+_BINS = 10
+
+
+def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
+    """A plot a set, of assessors with probabilities: bins of equally many claims."""
+    known: dict[str, dict[str, list[tuple[float, bool]]]] = {}
+    for row in rows_in(folder / "claims.jsonl"):
+        claim = JudgedClaim.model_validate(row)
+        for name, said in claim.verdicts.items() if claim.label in ("S", "NS") else ():
+            if said.p is not None and said.label not in ("failed", "irrelevant"):
+                own = known.setdefault(claim.set, {}).setdefault(name, [])
+                own.append((said.p, claim.label == "S"))
+    for kind, assessors in known.items():
+        series = {
+            name: [(p, share, None) for p, share, _ in reliability_bins(*columns, _BINS).tolist()]
+            for name, own in assessors.items()
+            if len(own) >= _BINS
+            for columns in [np.asarray(own, dtype=float).T]
+        }
+        if series:
+            series["as it should be"] = [(0.0, 0.0, None), (1.0, 1.0, None)]
+            labels = ("probability that it is supported", "share that people call supported")
+            yield Plot(f"Calibration, {kind}", "lines", series, *labels, top=1.02, square=True)
 
 
 class Judged(BaseModel):
@@ -83,7 +190,21 @@ class Agreement(Experiment):
     """
 
     name = "agreement"
-    page = AgreementPage
+    page = Page(
+        "Do the verdicts agree with people, and more than word overlap does?",
+        "Verdicts against the labels of people. Balanced accuracy by source and its mean are "
+        "LLM-AggreFact's measures (arXiv 2404.10774). overlap is the share of a claim's "
+        "IDF-weighted word stems that its evidence has, and reads nothing else; always supported "
+        "calls everything so. No threshold is judged on the claims that it was fitted on. n counts "
+        "units (articles, questions, topics); brackets hold 95 % bootstrap intervals over units.",
+        TABLES,
+        [_calibration],
+        terminal={
+            "metric": ("auroc", "balanced_accuracy", "coverage"),
+            "group": (ALL, MACRO),
+            "variant": None,
+        },
+    )
     domain = "people's labels"
 
     def __init__(

@@ -18,13 +18,13 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel
 
 from components.statistics import bootstrap, mean_known
-from eval.experiments.core.core_settings_page import HALVES, CoreSettingsPage
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.texts import Text, read_texts
 from eval.experiments.experiment import (
@@ -36,14 +36,16 @@ from eval.experiments.experiment import (
     natural,
 )
 from eval.metrics.document import score_document
+from eval.report.declare import Figure, Page, Plot, Table, TextTable, cell
 from eval.run.run import Run
 from eval.select.core import Core, Relevance
 from eval.select.judgements import Remembered
 from eval.select.weights import BleachedClaims
 from eval.stages import EntailmentModel, UnliModel
-from records import Document, UserError
+from records import Document, Result, ResultFile, UserError
 
-TUNING, HELD_BACK = HALVES
+# The halves of the topics, as results name them: the one that chooses first.
+TUNING, HELD_BACK = HALVES = ("tuning", "held back")
 # A text of many claims asks for many pairs, which stay in memory until its chunk is done.
 CHUNK = 32
 
@@ -54,6 +56,51 @@ class Setting(BaseModel):
     p: float
     epsilon: float
     entail_threshold: float | None
+
+
+def _told(setting: dict) -> str:
+    threshold = setting["entail_threshold"]
+    said = "likeliest" if threshold is None else f"{threshold:g}"
+    return f"p = {setting['p']:g}, ε = {setting['epsilon']:g}, entailment: {said}"
+
+
+def _summary(file: ResultFile) -> list[str]:
+    """The chosen setting, with what it keeps of the texts that did not choose it."""
+    number = file.provenance["chosen"]
+    own = [row for row in file.results if (row.variant, row.group) == (number, HELD_BACK)]
+    told = [f"{row.metric} of {row.kind}: {cell(row, note='n = {n}')}" for row in own]
+    chosen = _told(file.provenance["settings"][number])
+    return [f"chosen by {file.provenance['choose_by']}: {chosen}; on the topics held back:", *told]
+
+
+def _tables(file: ResultFile, folder: Path) -> list[TextTable]:
+    """The chosen setting on both halves, and the margins of all settings."""
+    chosen = Table("The chosen setting", {"kind": "Texts"}, ["metric", "selection", "group"])
+    every = Table("All settings", {"variant": "Setting"}, ["metric", "kind", "group"])
+    settings, number = file.provenance["settings"], file.provenance["chosen"]
+    named = [
+        row.model_copy(update={"variant": _told(settings[row.variant])})
+        for row in file.results
+        if row.variant is not None
+    ]
+    return [
+        chosen.of(row for row in file.results if row.variant in (None, number)),
+        every.of(named),
+    ]
+
+
+def _by_epsilon(file: ResultFile, folder: Path) -> list[Plot]:
+    """Kept share by ε, at the chosen p and threshold, where several ε were tried."""
+    settings, number = file.provenance["settings"], file.provenance["chosen"]
+    alike = {**settings[number], "epsilon": None}
+    rows: list[Result] = [
+        row.model_copy(update={"variant": settings[row.variant]["epsilon"]})
+        for row in file.results
+        if row.variant is not None and {**settings[row.variant], "epsilon": None} == alike
+    ]
+    title, where = "Kept share by ε in nats, at the chosen p and threshold", {"group": HELD_BACK}
+    figure = Figure(title, "variant", ["kind"], {"kept_share": ""}, where, kind="lines")
+    return figure.of(rows) if len({row.variant for row in rows}) > 1 else []
 
 
 class Selected(BaseModel):
@@ -97,7 +144,17 @@ class CoreSettings(Experiment):
     """
 
     name = "core_settings"
-    page = CoreSettingsPage
+    page = Page(
+        "Which setting of Core lets honest texts pass and stops the others?",
+        "On Core (arXiv 2407.03572, sections 3 to 5). The margin is the honest texts’ value less "
+        "the largest other one; the setting with the largest margin on the tuning half is chosen, "
+        "and the other half took no part in choosing. n counts topics; brackets hold 95 % "
+        "bootstrap intervals over topics.",
+        [_tables],
+        [_by_epsilon],
+        summary=_summary,
+        terminal=None,
+    )
 
     def __init__(
         self,

@@ -17,13 +17,33 @@ from pydantic import BaseModel, ConfigDict
 
 from components.sentences import split_sentences
 from components.statistics import auroc, bootstrap
-from eval.experiments.core.page import InformativenessPage
 from eval.experiments.experiment import Experiment, Found, natural
+from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
 from eval.select.judgements import likelihoods
 from eval.select.weights import about, load_bleached
 from eval.stages import UnliModel
 from records import Claim, Document, UserError, read_records
+
+TABLES = [
+    Table(title, {"kind": "Classes"}, ["variant", "against"], {metric: title}, note)
+    for metric, title, note in (
+        (
+            "auroc",
+            "AUROC",
+            "Probability that a claim of the left class is called likelier than one of the right; "
+            "0.5 is chance. Classes are compared over all topics.",
+        ),
+        (
+            "in_order",
+            "Pairs in order",
+            "Share of the pairs of claims of one topic, one of each class, whose likelihoods are "
+            "in the expected order; ties are half.",
+        ),
+        ("likelihood", "Likelihood", "Mean likelihood of a class's claims."),
+    )
+]
+FIGURES = [Figure("AUROC by classes", "kind", ["variant"], {"auroc": ""}, {"against": None})]
 
 
 class Source(BaseModel):
@@ -68,7 +88,15 @@ class Informativeness(Experiment):
     """
 
     name = "informativeness"
-    page = InformativenessPage
+    page = Page(
+        "Do likelihoods order claims by whom they hold for?",
+        "After section 3 of Core (arXiv 2407.03572): a claim’s likelihood is the largest one given "
+        "any bleached claim about its topic. Classes stand with the likeliest first. n counts "
+        "topics; brackets hold 95 % bootstrap intervals over topics. The difference to the "
+        "untrained control is paired.",
+        TABLES,
+        FIGURES,
+    )
 
     def __init__(
         self,

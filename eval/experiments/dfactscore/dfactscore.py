@@ -15,13 +15,21 @@ those with it are in the results as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 from pydantic import BaseModel
 
 from eval.experiments.dfactscore.files import Files, read_texts, reported
-from eval.experiments.dfactscore.page import DFActScorePage
-from eval.experiments.dfactscore.texts import JudgedText, from_file, from_pipeline
+from eval.experiments.dfactscore.texts import (
+    TYPES,
+    JudgedText,
+    factual_precision,
+    from_file,
+    from_pipeline,
+    output_type,
+    people_of,
+)
 from eval.experiments.dfactscore.values import values_of
 from eval.experiments.dfactscore.views import Views
 from eval.experiments.experiment import (
@@ -34,10 +42,152 @@ from eval.experiments.experiment import (
 from eval.metrics.citations import Citations, CitedSentence
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
+from eval.report.declare import Excerpt, Figure, Line, Page, Table, TextTable, number, rows_in
 from eval.run.run import Run
 from eval.stages import Decomposer, Retriever, Reviser, Verifier
-from records import Document, UserError, read_records
+from records import Document, ResultFile, UserError, read_records
 from records.abstention import responds
+
+_ROWS = {"generator": "Generator", "kind": "Source"}
+_AGAINST = {**_ROWS, "against": "Against"}
+_SOURCES = ("file", "people")
+_VALUES = {
+    ("factual_precision", "independent"): "FActScore",
+    ("factual_precision", "grouped"): "D-FActScore",
+    ("gap", None): "difference",
+    ("biographies", None): "biographies",
+    ("entities", None): "entities",
+    ("linked_people", None): "linked people",
+    ("respond_ratio", None): "respond ratio",
+    ("citation_recall", None): "citation recall",
+    ("citation_precision", None): "citation precision",
+}
+_VIEWS = {
+    ("most_viewed", None): "tells most of the most-viewed person",
+    ("most_viewed_by_chance", None): "by chance",
+    ("views_of_the_person", None): "log10(1 + views)",
+    ("spearman_of_factual_precision", "grouped"): "views and D-FActScore",
+    ("spearman_of_gap", None): "views and difference",
+}
+
+
+def _reported(file: ResultFile, folder: Path) -> list[TextTable]:
+    """What the files say of themselves, over all the texts that their authors had."""
+    heads = file.provenance.get("reported") or {}
+    columns = list(dict.fromkeys(name for own in heads.values() for name in own))
+    rows = [[who, *(number(own.get(name)) for name in columns)] for who, own in heads.items()]
+    note = "The values that stand in the files, by their authors’ codes; not computed here."
+    return [TextTable("As the files report", note, ["Generator", *columns], rows)] if rows else []
+
+
+TABLES = [
+    Table(
+        "FActScore, D-FActScore, people and citations",
+        _ROWS,
+        ["metric", "variant"],
+        heads=_VALUES,
+        where={"against": None},
+        note="Tables 3, 4 and 6 of the paper. automatic: this run’s verifier. file: the verdicts "
+        "that the texts came with. Biographies: groups of claims. Entities: distinct pages where "
+        "each claim is linked by itself. Linked people: distinct pages of the groups, the least "
+        "number of biographies where the groups are not told (released verdicts).",
+    ),
+    Table(
+        "Types of output",
+        _ROWS,
+        ["variant"],
+        {"output_type": "Share"},
+        heads={name: name for name in TYPES},
+        note="Shares of the texts that respond (section 2.4). Merged: one biography whose claims "
+        "only several people’s pages support. Kept apart: several biographies, several people. "
+        "Split: several biographies of one person. Nobody: no claim is supported.",
+    ),
+    Table(
+        "Automatic verdicts against others",
+        _AGAINST,
+        ["metric", "variant"],
+        {
+            "balanced_accuracy": "balanced accuracy",
+            "linked_alike": "title alike",
+            "citation_auroc": "citations, AUROC",
+            "citation_accuracy": "citations, accuracy",
+        },
+        where={"against": _SOURCES},
+        note="Title alike: share of the claims that are supported there whose page is the same "
+        "here. AUROC and accuracy are of the citations’ entailment.",
+    ),
+    *(
+        Table(
+            f"{name.capitalize()} correlation with others, text by text",
+            _AGAINST,
+            ["metric", "variant"],
+            {f"{name}_of_{metric}": metric.replace("_", " ") for metric, _ in _VALUES},
+            where={"against": _SOURCES},
+            note="Of the values of the texts.",
+        )
+        for name in ("pearson", "spearman")
+    ),
+    Table(
+        "Page views",
+        _ROWS,
+        ["metric", "variant"],
+        heads=_VIEWS,
+        where={"against": (None, "views")},
+        note="Section 5.3. The first two columns: of texts with one biography where several people "
+        "of the name were retrieved; the others: of all whose person’s page has views. The last "
+        "two columns are Spearman correlations.",
+    ),
+    _reported,
+]
+FIGURES = [
+    Figure(
+        "FActScore and D-FActScore by generator",
+        "generator",
+        ["variant", "kind"],
+        {"factual_precision": ""},
+        {"against": None},
+        label="supported claims",
+    ),
+    Figure(
+        "Types of output by generator",
+        "variant",
+        ["generator"],
+        {"output_type": ""},
+        {"kind": "automatic"},
+        label="share of the texts",
+    ),
+]
+_MARKS = {True: "✓", False: "✗", None: "?"}
+
+
+def _losers(folder: Path) -> list[Excerpt]:
+    """The texts that lose most between FActScore and D-FActScore, with their people."""
+    texts = [JudgedText.model_validate(row) for row in rows_in(folder / "texts.jsonl")]
+    judged = {text.source for text in texts}
+    source = next((name for name in ("automatic", *_SOURCES) if name in judged), None)
+    ranked = []
+    for text in texts:
+        pair = [factual_precision(text, name) for name in ("independent", "grouped")]
+        if text.source == source and None not in pair and pair[0] > pair[1]:
+            ranked.append((pair[1] - pair[0], text.id, pair, text))
+    return [
+        Excerpt(
+            f"{text.topic}: {before:.2f} → {after:.2f} {output_type(text) or ''}",
+            [
+                Line(
+                    f"{group}: {title or 'nobody'}",
+                    [(claim.text, None)],
+                    _MARKS[claim.grouped],
+                    claim.grouped,
+                    f"alone: {claim.alone}" if claim.alone not in (None, title) else "",
+                )
+                for group, title, claims in people_of(text)
+                for claim in claims
+            ],
+            tag=text.generator,
+        )
+        for _, _, (before, after), text in sorted(ranked, key=lambda own: own[:2])
+    ]
 
 
 class Judged(BaseModel):
@@ -70,7 +220,18 @@ class DFActScore(Experiment):
     """
 
     name = "dfactscore"
-    page = DFActScorePage
+    page = Page(
+        "Whose facts are these?",
+        "Biographies of names that several people share (arXiv 2402.05629). FActScore asks of each "
+        "claim whether anyone’s page supports it, D-FActScore whether the page of the person does "
+        "whom the claims around it are about. n counts names; brackets hold 95 % bootstrap "
+        "intervals over names. What could not be judged is counted next to a value and is never "
+        "inside it. There is no length penalty in the tables.",
+        TABLES,
+        FIGURES,
+        texts=_losers,
+        terminal={"metric": lambda name: not name.startswith("pearson_of_")},
+    )
 
     def __init__(
         self,

@@ -20,19 +20,107 @@ from copy import copy
 from functools import partial
 
 from eval.experiments.experiment import Experiment, Found, at_least_one
-from eval.experiments.factreasoner.factreasoner_page import GIVEN, FactReasonerPage
 from eval.experiments.factreasoner.factreasoner_values import values_of
 from eval.experiments.named import Named, NoEvidence
 from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
+from eval.report.declare import Page, Table
 from eval.retrieve.links import unread
 from eval.run.run import Run, check_ids
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
-from records import Document, UserError, read_records
+from records import Document, ResultFile, UserError, read_records
 
 # Pairs of a document are many: a kill loses little.
 CHUNK = 16
+
+
+# The evidence of documents that bring their passages.
+GIVEN = "given"
+_ROWS = {"domain": "Set", "group": "Evidence"}
+_SCORES = {
+    "supported": "#S",
+    "not_supported": "#NS",
+    "contradicted": "#C",
+    "undecided": "#U",
+    "precision": "Pr",
+    "recall_at_k": "R@K",
+    "f1_at_k": "F1@K",
+    "f1_at_k_responding": "F1@K, responding",
+    "e_measure": "E",
+}
+_AGAINST_LABELS = {
+    "f1": "F1",
+    "f1_micro": "F1, micro",
+    "accuracy": "accuracy",
+    "accuracy_micro": "accuracy, micro",
+    "balanced_accuracy": "balanced accuracy",
+    "precision_mae": "MAE of Pr",
+}
+_PROBABILITIES = {
+    "graded_precision": "graded Pr",
+    "e_measure": "E",
+    "binary_entropy": "entropy, bits",
+    "negative_log_p": "−ln P, nats",
+    "brier_of_texts": "Brier of texts",
+    "brier": "Brier",
+    "ece": "ECE",
+}
+TABLES = [
+    *(
+        Table(
+            title,
+            {**_ROWS, "assessor": "Assessor", "variant": ""},
+            metrics=metrics,
+            where={"against": None, "variant": (None, "sd")},
+            unit=dict.fromkeys(list(_SCORES)[:4], "tenth"),
+            note=note,
+        )
+        for title, metrics, note in (
+            (
+                "Scores",
+                _SCORES,
+                "#S, #NS, #C and #U are the numbers of claims of a document that are supported, "
+                "not supported, contradicted and undecided. E is Eq. 1 with the logarithm of base "
+                "10 (0.1505 where all P = 0.5). A document that does not respond has 0 in R@K and "
+                "F1@K, and is left out of F1@K, responding.",
+            ),
+            (
+                "Against labels",
+                _AGAINST_LABELS,
+                "Against the claims’ labels, positive is supported: means over documents, or over "
+                "the claims of all documents (micro, balanced accuracy). Where all claims are "
+                "true, accuracy is the share that is called supported.",
+            ),
+            (
+                "Probabilities",
+                _PROBABILITIES,
+                "Of assessors that give probabilities: means over documents; Brier and ECE against "
+                "the claims’ labels, over the claims of all documents, Brier of texts over those "
+                "of a document. Graded Pr is the mean P. E is as low where all P = 0 as where all "
+                "are 1; −ln P tells them apart.",
+            ),
+        )
+    ),
+    Table(
+        "Tests",
+        {"metric": "Metric", **_ROWS, "assessor": "A", "against": "B"},
+        columns=["variant"],
+        metrics=_SCORES | _AGAINST_LABELS | _PROBABILITIES,
+        heads={None: "A − B", "p": "p", "p_holm": "Holm’s p"},
+        where={"against": lambda name: name is not None},
+        unit={"p": "p", "p_holm": "p"},
+        note="p is that of the one-sided paired t-test over documents that A is better than B, "
+        "Holm’s the one corrected over all lines of a metric, set and source of evidence; of "
+        "balanced accuracy and Brier, over the claims that both judged, there is an interval only. "
+        "failed counts documents of which one of the two has no value (it could judge no claim; "
+        "F1: none is true or called supported), or claims that one of them could not judge.",
+    ),
+]
+
+
+def _k(file: ResultFile) -> list[str]:
+    return [f"K of {place}: {k}" for place, k in (file.provenance.get("k") or {}).items()]
 
 
 class FactReasoner(Experiment):
@@ -67,7 +155,17 @@ class FactReasoner(Experiment):
     """
 
     name = "factreasoner"
-    page = FactReasonerPage
+    page = Page(
+        "FactReasoner and other assessors",
+        "The same claims, judged by several assessors on the same evidence (arXiv 2502.18573). n "
+        "counts documents; brackets hold 95 % bootstrap intervals over topics; sd: the standard "
+        "deviation over documents. failed counts claims that could not be judged; they are in no "
+        "value. There is no length penalty.",
+        TABLES,
+        summary=_k,
+        documents=True,
+        terminal={"variant": (None, "p"), "metric": tuple(_SCORES)},
+    )
 
     def __init__(
         self,

@@ -18,18 +18,75 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
-from eval.experiments.factreasoner.relation_model_page import RelationModelPage
-from eval.experiments.factreasoner.relation_model_values import JudgedPair, Pair, measures_of
+from eval.experiments.factreasoner.relation_model_values import (
+    JudgedPair,
+    Pair,
+    curves_of,
+    measures_of,
+)
+from eval.report.declare import Page, Plot, Table, rows_in
 from eval.run.run import Run
 from eval.stages import EntailmentModel
-from records import UserError, read_records
+from records import ResultFile, UserError, read_records
 from records.types import Record
+
+_ROWS = {"domain": "File", "assessor": "Model"}
+TABLES = [
+    Table(
+        "AUROC",
+        _ROWS,
+        ["kind"],
+        {"auroc": "AUROC"},
+        where={"against": None},
+        note="Area under the ROC curve, 0.5 is chance. A curve against the opposite kind alone has "
+        "pairs that differ in a few words of the hypothesis.",
+    ),
+    Table(
+        "Differences of AUROC",
+        {**_ROWS, "against": "less that of"},
+        ["kind"],
+        {"auroc": "AUROC"},
+        where={"against": lambda name: name is not None},
+        note="Of two models on the same pairs.",
+    ),
+    Table(
+        "Likeliest relation",
+        _ROWS,
+        ["kind"],
+        {"called_so": "share"},
+        note="Share of the pairs of a kind whose likeliest relation it is.",
+    ),
+    Table(
+        "Thresholds",
+        {**_ROWS, "kind": "Curve", "variant": "Probability"},
+        metrics={
+            "true_positive_rate": "true positives",
+            "false_positive_rate": "false positives",
+        },
+        note="Share of the positives, and of the negatives, at or above a probability.",
+    ),
+]
+MAX_CORNERS = 400  # of a curve in a drawing
+
+
+def _roc_curves(file: ResultFile, folder: Path) -> Iterator[Plot]:
+    pairs = [JudgedPair.model_validate(row) for row in rows_in(folder / "pairs.jsonl")]
+    for (name, curve), lines in curves_of(pairs).items():
+        series = {"chance": [(0.0, 0.0, None), (1.0, 1.0, None)]}
+        for model, (false, true) in lines.items():
+            points = list(zip(false.tolist(), true.tolist(), strict=True))
+            step = max(1, len(points) // MAX_CORNERS)
+            series[model] = [(x, y, None) for x, y in [*points[:-1:step], points[-1]]]
+        title = f"ROC of {curve.relation} against {curve.negatives}, {name}"
+        labels = ("false positive rate", "true positive rate")
+        yield Plot(title, "lines", series, *labels, top=1.02, square=True)
 
 
 class FactorRow(Record):
@@ -68,7 +125,17 @@ class RelationModel(Experiment):
     """
 
     name = "relation_model"
-    page = RelationModelPage
+    page = Page(
+        "Which relations does the model see?",
+        "Relation models on FACTOR (Figures 6–10 of arXiv 2502.18573). Entailment: a passage and "
+        "its own true sentence. Contradiction: the same passage and a sentence that was made false "
+        "by a small change. Neutral: the passage of another document. n counts documents; brackets "
+        "hold 95 % bootstrap intervals over documents. A pair that a model failed on is left out "
+        "for all models and counted.",
+        TABLES,
+        [_roc_curves],
+        terminal={"variant": None},
+    )
     in_chunks = False
 
     def __init__(

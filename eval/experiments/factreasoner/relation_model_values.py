@@ -141,3 +141,47 @@ def _of_model(
 
 def _share(said: np.ndarray) -> float:
     return said.mean() if len(said) else math.nan
+
+
+# ROC curves
+
+
+def roc(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """False and true positive rates, from (0, 0) to (1, 1), a corner a distinct score.
+
+    Args:
+        scores: shape (n,), larger for positives.
+        positive: bools of shape (n,), some of them true and some false.
+    """
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # of equal scores
+    hits = np.cumsum(positive[order])[last]
+    misses = last + 1 - hits
+    true, false = hits / hits[-1], misses / misses[-1]
+    return np.append(0.0, false), np.append(0.0, true)
+
+
+def curves_of(pairs: Sequence[JudgedPair]) -> dict[tuple[str, Curve], dict[str, tuple]]:
+    """File and curve to each model's false and true positive rates.
+
+    Pairs that a model failed on are left out for all models, as in the results.
+    """
+    found: dict[tuple[str, Curve], dict[str, tuple]] = {}
+    for file in dict.fromkeys(pair.file for pair in pairs):
+        by_model: dict[str, list[JudgedPair]] = {}
+        for pair in pairs:
+            if pair.file == file:
+                by_model.setdefault(pair.model, []).append(pair)
+        every = list(zip(*by_model.values(), strict=True))
+        whole = [row for row in every if all(pair.p is not None for pair in row)]
+        kinds = np.asarray([row[0].label for row in whole])
+        for curve in CURVES:
+            chosen = np.isin(kinds, (curve.relation, *curve.others))
+            positive = kinds[chosen] == curve.relation
+            if not positive.any() or positive.all():
+                continue
+            place = RELATIONS.index(curve.relation)
+            for column, model in enumerate(by_model):
+                score = np.asarray([row[column].p[place] for row in whole])[chosen]
+                found.setdefault((file, curve), {})[model] = roc(score, positive)
+    return found
