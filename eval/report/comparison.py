@@ -214,7 +214,7 @@ def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | 
             return
         metrics = row.get("metrics") or {"": row}
         scores = [
-            (metric, _label(score, metric), score["selection"], score["precision"])
+            (metric, _label(score, metric), score["selection"], score.get("precision"))
             for metric, own in metrics.items()
             for score in own["scores"]
         ]
@@ -224,7 +224,7 @@ def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | 
 
 
 def _label(score: dict, metric: str) -> str:
-    if not score["assessor"]:
+    if not score.get("assessor"):
         return ""
     return score["name"] if metric else named(score["assessor"], score["name"])
 

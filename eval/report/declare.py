@@ -212,8 +212,8 @@ def _head(fields: Sequence[str], key: object, metrics: Mapping[str, str]) -> str
         if name == "metric":
             parts.append(metrics.get(value, value.replace("_", " ")))
         elif value != _DEFAULTS.get(name) or len(fields) == 1:
-            parts.append(("against " if name == "against" else "") + _text(value))
-    return ", ".join(parts)
+            parts.append(f"against {value}" if name == "against" and value else _text(value))
+    return ", ".join(filter(None, parts))
 
 
 # Figures

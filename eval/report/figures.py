@@ -38,14 +38,6 @@ Value = tuple[float | None, tuple[float, float] | None]
 Points = Sequence[tuple[float, float]]
 
 
-class Drawing(NamedTuple):
-    """A figure of a run, with the numbers that it shows, a mark each."""
-
-    title: str
-    svg: str
-    rows: Sequence[Mapping[str, object]] = ()
-
-
 class Line(NamedTuple):
     """A line of a drawing.
 

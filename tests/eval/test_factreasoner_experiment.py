@@ -146,7 +146,7 @@ def test_the_tables_by_hand(sets):
     # Of B's three documents two have these values; A has all in all three.
     (scores,) = (t for t in Experiment.page.tables if t.title == "Scores")
     table = scores.of(file.results)
-    notes = {(row[1], row[2]): dict(zip(table.head, row, strict=True)) for row in table.rows}
+    notes = {(row[2], row[3]): dict(zip(table.head, row, strict=True)) for row in table.rows}
     assert (notes["B", ""]["Pr"].note, notes["B", ""]["n"]) == ("n = 2", "3")
     assert (notes["A", ""]["Pr"].note, notes["A", ""]["n"]) == ("", "3")
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(file.results)

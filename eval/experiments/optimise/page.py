@@ -13,8 +13,9 @@ from eval.experiments.robustness.figures import read_scores
 from eval.experiments.robustness.grid import NONE
 from eval.experiments.robustness.tables import NO_DEFENCE, gain_cell
 from eval.report.declare import Cell, Page, TextTable, interval, number
-from eval.report.figures import Drawing, Line
+from eval.report.figures import Line
 from eval.report.panels import Curve, curve_panels
+from eval.report.svg import Drawing
 from eval.report.tables import unit_of
 from records import Result, ResultFile
 

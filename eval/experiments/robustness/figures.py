@@ -16,8 +16,9 @@ from eval.experiments.robustness.tables import NO_DEFENCE, curve_names
 from eval.experiments.robustness.values import SCORES, Cells, Text, cells_of
 from eval.metrics.document import DocumentScore
 from eval.report.declare import interval, number
-from eval.report.figures import Drawing, Line, Points, lines
+from eval.report.figures import Line, Points, lines
 from eval.report.panels import MAX_GROUPS, Box, Curve, box_of, box_panels, curve_panels
+from eval.report.svg import Drawing
 from records import Result, UserError, first_fault, iter_rows
 
 # The dev measure that each component is selected by, in the order of search.

@@ -14,7 +14,7 @@ from eval.experiments.robustness.tables import tables_of
 from eval.experiments.robustness.texts import packed
 from eval.experiments.robustness.words import summary_of
 from eval.report.declare import Page, TextTable
-from eval.report.figures import Drawing
+from eval.report.svg import Drawing
 from records import ResultFile
 
 
