@@ -74,7 +74,7 @@ def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path,
 
 
 def main(argv: list[str]) -> int:
-    """``python -m eval report --run FOLDER``; returns the exit code."""
+    """Run the command; returns the exit code."""
     parser = ArgumentParser(
         prog="python -m eval report",
         description="Write a folder of `score` or of an experiment as one page, report.html.",
