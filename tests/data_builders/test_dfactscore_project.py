@@ -17,7 +17,7 @@ from data_builders.annotated.dfactscore.labelstudio import (
     read_answers,
     to_result,
 )
-from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, factual_precision
+from eval.experiments.dfactscore.judged_texts import JudgedClaim, JudgedText, factual_precision
 from records import BadInput, UserError, read_records
 
 PAINTER, MP = "Ann Lee (painter)", "Ann Lee (politician)"

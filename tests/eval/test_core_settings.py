@@ -23,7 +23,7 @@ from eval.experiments.core.core_settings import (
     measures_of,
 )
 from eval.experiments.core.informativeness import Source
-from eval.experiments.core.texts import Text, read_texts
+from eval.experiments.core.labelled_texts import Text, read_texts
 from eval.experiments.experiment import half_of
 from eval.pipeline import Pipeline
 from eval.select.core import Core

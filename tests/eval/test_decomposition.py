@@ -18,7 +18,7 @@ from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.prompted import Prompted
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
-from eval.experiments.decomposition import values as decomposition_values
+from eval.experiments.decomposition import decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
 from eval.experiments.decomposition.people import alone
 from eval.metrics.claim_matches import ByCosine, ByEntailment, Matches

@@ -13,11 +13,11 @@ import pytest
 from components.statistics import bootstrap
 from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.experiments.dfactscore import values as dfactscore_values
+from eval.experiments.dfactscore import dfactscore_values
 from eval.experiments.dfactscore.dfactscore import DFActScore
-from eval.experiments.dfactscore.files import read_texts, reported
-from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText, output_type
-from eval.experiments.dfactscore.views import Views
+from eval.experiments.dfactscore.dfactscore_files import read_texts, reported
+from eval.experiments.dfactscore.judged_texts import JudgedClaim, JudgedText, output_type
+from eval.experiments.dfactscore.page_views import Views
 from eval.formats import write_formats
 from eval.metrics.citations import Citations
 from eval.pipeline import Pipeline

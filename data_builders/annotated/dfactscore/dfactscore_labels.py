@@ -11,7 +11,7 @@ from data_builders.annotated.dfactscore.agreement import agreement, as_markdown,
 from data_builders.annotated.dfactscore.labelstudio import Answer, latest, read_answers
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
-from eval.experiments.dfactscore.texts import JudgedClaim, JudgedText
+from eval.experiments.dfactscore.judged_texts import JudgedClaim, JudgedText
 from records import UserError
 
 

@@ -45,7 +45,7 @@ class DFActScoreProject(Builder):
 
     def make(self, work: Work) -> Made:
         """The project of the texts that have claims."""
-        from eval.experiments.dfactscore.files import read_texts  # brings PyTorch
+        from eval.experiments.dfactscore.dfactscore_files import read_texts  # brings PyTorch
 
         every = read_texts(self.documents)
         names = list(dict.fromkeys(document.topic for document in every))[: self.limit]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from data_builders.annotated.labelstudio import read_tasks
-from eval.experiments.dfactscore.texts import JudgedClaim
+from eval.experiments.dfactscore.judged_texts import JudgedClaim
 from eval.verify.dfactscore.grouping import in_order
 from records import BadInput, Claim, Document, Passage, UserError
 

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from components.statistics import bootstrap, mean_known
 from eval.experiments.core.informativeness import Source
-from eval.experiments.core.texts import Text, read_texts
+from eval.experiments.core.labelled_texts import Text, read_texts
 from eval.experiments.experiment import (
     Experiment,
     Found,

@@ -29,8 +29,7 @@ from pydantic import BaseModel
 
 from eval import stages
 from eval.decompose.given import Given
-from eval.experiments.decomposition.people import alone, texts_of
-from eval.experiments.decomposition.values import (
+from eval.experiments.decomposition.decomposition_values import (
     ALL,
     MACRO,
     SUPPORTED,
@@ -38,6 +37,7 @@ from eval.experiments.decomposition.values import (
     check_reported,
     values_of,
 )
+from eval.experiments.decomposition.people import alone, texts_of
 from eval.experiments.experiment import (
     Experiment,
     Found,

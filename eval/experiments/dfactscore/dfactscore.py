@@ -20,8 +20,9 @@ from random import Random
 
 from pydantic import BaseModel
 
-from eval.experiments.dfactscore.files import Files, read_texts, reported
-from eval.experiments.dfactscore.texts import (
+from eval.experiments.dfactscore.dfactscore_files import Files, read_texts, reported
+from eval.experiments.dfactscore.dfactscore_values import values_of
+from eval.experiments.dfactscore.judged_texts import (
     TYPES,
     JudgedText,
     factual_precision,
@@ -30,8 +31,7 @@ from eval.experiments.dfactscore.texts import (
     output_type,
     people_of,
 )
-from eval.experiments.dfactscore.values import values_of
-from eval.experiments.dfactscore.views import Views
+from eval.experiments.dfactscore.page_views import Views
 from eval.experiments.experiment import (
     Experiment,
     Found,

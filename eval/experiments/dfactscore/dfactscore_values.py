@@ -21,7 +21,7 @@ from components.statistics import (
     pearson,
     spearman,
 )
-from eval.experiments.dfactscore.texts import (
+from eval.experiments.dfactscore.judged_texts import (
     TYPES,
     JudgedText,
     Name,
@@ -40,7 +40,7 @@ from eval.experiments.dfactscore.texts import (
     penalised,
     ungrouped,
 )
-from eval.experiments.dfactscore.views import Views
+from eval.experiments.dfactscore.page_views import Views
 
 ALL = "all"
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from eval.experiments.dfactscore.texts import atoms_fault
-from eval.experiments.dfactscore.values import ALL
+from eval.experiments.dfactscore.dfactscore_values import ALL
+from eval.experiments.dfactscore.judged_texts import atoms_fault
 from eval.metrics.citations import citations_fault, given_citations, without_numbers
 from records import BadInput, Document, UserError, read_records
 
