@@ -56,121 +56,87 @@ from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifi
 from records import Claim, Document, UserError, Verdict, read_records
 from records.abstention import responds
 
-# Metric to its table: title, note, and unit.
-TITLES = {
-    "subclaims": ("Subclaims a passage", "Mean number of subclaims.", "mean"),
-    "subclaims_distinct": (
-        "Distinct subclaims a passage",
-        "Mean number of subclaims, those that entail each other counted once.",
-        "mean",
-    ),
-    "decomp_score": (
-        "DecompScore",
-        "Mean number of subclaims a passage that their source sentence supports (section 3.2).",
-        "mean",
-    ),
-    "decomp_score_distinct": (
-        "DecompScore without duplicates",
-        "DecompScore with one of each set of subclaims that entail each other.",
-        "mean",
-    ),
-    "coherence": (
-        "Coherence, pooled",
-        "Share of all passages’ subclaims together that their source sentence supports.",
-        "share",
-    ),
-    "coherence_per_passage": (
-        "Coherence, mean over passages",
-        "Mean of the passages’ own shares, each passage counting the same (as in Table 6).",
-        "share",
-    ),
-    "claim_recall": (
-        "People’s claims that are found",
-        "Share of people’s claims that a subclaim of its own says, matched by meaning.",
-        "share",
-    ),
-    "claim_precision": (
-        "Subclaims that are people’s",
-        "Share of the subclaims that say a claim of people’s, each claim matched once.",
-        "share",
-    ),
-    "claim_f1": ("F1 of both", "Of all texts together.", "share"),
-    "element_coverage": (
-        "Coverage of people’s claims",
-        "Share of people’s claims that some subclaim entails (after 2502.10855, section 4.2).",
-        "share",
-    ),
-    "context_changes": (
-        "Decisions that the added context changes",
-        "Share of the subclaims that the sentence in its form that stands alone supports and the "
-        "sentence as it stood does not, or the other way round.",
-        "share",
-    ),
-    "factual_precision": (
-        "Factual precision",
-        "Mean share of a passage’s subclaims that the evidence supports, without length penalty.",
-        "score",
-    ),
-    "factual_precision_supported_only": (
-        "Factual precision of supported subclaims",
-        "The same over those subclaims only that their source sentence supports. Passages without "
-        "such are left out.",
-        "score",
-    ),
-    "factscore": (
-        "FActScore",
-        "Mean over passages of factual precision times FActScore’s length penalty, exp(1 − γ/n) "
-        "where a passage has n < γ subclaims.",
-        "score",
-    ),
-    "factscore_supported_only": (
-        "FActScore of supported subclaims",
-        "The same over those subclaims only that their source sentence supports, of which n is the "
-        "number. Passages without such are left out.",
-        "score",
-    ),
-    "pearson_with_reported": (
-        "Pearson correlation with what another setup reported",
-        "Over the generators that were reported (as in Table 7).",
-        "score",
-    ),
-    "agreement": (
-        "Agreement of two judges",
-        "Share of the subclaims that both judges decide alike.",
-        "share",
-    ),
-    "kappa": ("Cohen’s kappa of two judges", "The same, corrected for chance.", "score"),
-    "pearson": (
-        "Pearson correlation of two judges",
-        "Of the numbers of supported subclaims of the passages.",
-        "score",
-    ),
-    "spearman": (
-        "Spearman correlation of two judges",
-        "Of the numbers of supported subclaims of the passages.",
-        "score",
-    ),
-    "pearson_of_means": (
-        "Pearson correlation of two judges’ DecompScores",
-        "Over the cells of decomposer and generator.",
-        "score",
-    ),
-}
 _ROWS = {
+    "metric": "Value",
     "kind": "Decomposer",
     "assessor": "Judge",
     "against": "Other judge",
     "variant": "Supported by",
     "selection": "Selection",
 }
-_SPLITS = ["assessor", "against", "variant", "selection"]
 TABLES = [
-    Table(title, _ROWS, ["generator"], {metric: title}, note, unit=unit)
-    for metric, (title, note, unit) in TITLES.items()
+    Table(
+        "Subclaims and DecompScore",
+        _ROWS,
+        ["generator"],
+        {
+            "subclaims": "subclaims",
+            "subclaims_distinct": "distinct subclaims",
+            "decomp_score": "DecompScore",
+            "decomp_score_distinct": "DecompScore without duplicates",
+        },
+        "Means over passages, of all subclaims and (DecompScore, section 3.2) of those that their "
+        "source sentence supports. Distinct: subclaims that entail each other count once.",
+        unit="mean",
+    ),
+    Table(
+        "Coherence",
+        _ROWS,
+        ["generator"],
+        {"coherence": "pooled", "coherence_per_passage": "mean over passages (Table 6)"},
+        "Share of the subclaims that their source sentence supports.",
+        unit="share",
+    ),
+    Table(
+        "People’s claims",
+        _ROWS,
+        ["generator"],
+        {
+            "claim_recall": "recall",
+            "claim_precision": "precision",
+            "claim_f1": "F1",
+            "element_coverage": "coverage",
+            "context_changes": "context changes",
+        },
+        "Recall: share of people’s claims that a subclaim says, matched one to one by meaning; "
+        "coverage: that some subclaim entails (after 2502.10855, section 4.2). Context changes: "
+        "share of the subclaims that only one of the sentence’s two forms supports, alone or as "
+        "it stood.",
+        unit="share",
+    ),
+    Table(
+        "Factual precision and FActScore",
+        _ROWS,
+        ["generator"],
+        {
+            "factual_precision": "precision",
+            "factual_precision_supported_only": "precision of supported subclaims",
+            "factscore": "FActScore",
+            "factscore_supported_only": "FActScore of supported subclaims",
+            "pearson_with_reported": "Pearson with reported values (Table 7)",
+        },
+        "Means over passages. FActScore is precision times exp(1 − γ/n) where a passage has n < γ "
+        "subclaims. Passages without supported subclaims are left out of those values.",
+    ),
+    Table(
+        "Agreement of two judges",
+        _ROWS,
+        ["generator"],
+        {
+            "agreement": "subclaims decided alike",
+            "kappa": "Cohen’s kappa",
+            "pearson": "Pearson of passages",
+            "spearman": "Spearman of passages",
+            "pearson_of_means": "Pearson of DecompScores",
+        },
+        "Correlations are of the numbers of supported subclaims of the passages, and of the "
+        "DecompScores of decomposers and generators.",
+        unit={"agreement": "share"},
+    ),
 ]
+_SPLITS = ["metric", "assessor", "variant", "selection"]
 FIGURES = [
-    Figure(title, "generator", ["kind"], {metric: title}, each=_SPLITS)
-    for metric, (title, _, _) in TITLES.items()
+    Figure(table.title, "generator", ["kind"], table.metrics, each=_SPLITS) for table in TABLES[:4]
 ]
 
 
