@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,7 @@ class Judged(BaseModel):
     verdicts: list[Verdict]
 
 
+@dataclass(eq=False)
 class Agreement(Experiment):
     """The experiment.
 
@@ -207,26 +209,19 @@ class Agreement(Experiment):
     )
     domain = "people's labels"
 
-    def __init__(
-        self,
-        sets: dict[str, str | list[str]],
-        assessors: dict[str, Verifier] = {},  # noqa: B006 (jsonargparse shows it in --help)
-        retrieve: Retriever | None = None,
-        levels: list[Level] = list(LEVELS),  # noqa: B006
-        units: int = 0,
-        seed: int = 0,
-    ):
-        at_least_one(sets=sets, levels=levels)
-        natural(units=units)
-        taken = {OVERLAP, ALWAYS, PERSON} & set(assessors)
+    sets: dict[str, str | list[str]]
+    assessors: dict[str, Verifier] = field(default_factory=dict)
+    retrieve: Retriever | None = None
+    levels: list[Level] = field(default_factory=lambda: list(LEVELS))
+    units: int = 0
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(sets=self.sets, levels=self.levels)
+        natural(units=self.units)
+        taken = {OVERLAP, ALWAYS, PERSON} & set(self.assessors)
         if taken:
             raise UserError(f"assessors: {min(taken)!r} is a control's name; give another")
-        self.sets = sets
-        self.assessors = assessors
-        self.retrieve = retrieve
-        self.levels = levels
-        self.units = units
-        self.seed = seed
 
     def measure(self, run: Run) -> Found:
         """Judge every set; beside the results ``claims.jsonl``, every claim with its verdicts."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -119,6 +120,7 @@ class Selected(BaseModel):
     failed: int
 
 
+@dataclass(eq=False)
 class CoreSettings(Experiment):
     """The experiment.
 
@@ -156,46 +158,36 @@ class CoreSettings(Experiment):
         terminal=None,
     )
 
-    def __init__(
-        self,
-        texts: dict[str, Source],
-        entailment: EntailmentModel,
-        unli: UnliModel,
-        bleached: BleachedClaims,
-        honest: str = "honest",
-        p: tuple[float, ...] = (0.0, 0.5, 0.8, 1.0),
-        epsilon: tuple[float, ...] = (1e-3, 0.1, 0.4, 0.8, 1.5),
-        entail_threshold: tuple[float | None, ...] = (None, 0.6, 0.7, 0.8),
-        floor: float = 1e-6,
-        cap: EntailmentModel | None = None,
-        relevance: Relevance | None = None,
-        choose_by: Literal["kept_share", "precision"] = "kept_share",
-        assessor: str | None = None,
-        topics: int = 0,
-        per_topic: int = 0,
-        domain: str = "biographies",
-        seed: int = 0,
-    ):
-        at_least_one(p=p, epsilon=epsilon, entail_threshold=entail_threshold)
-        natural(topics=topics, per_topic=per_topic)
-        if len(texts) < 2 or honest not in texts:
-            raise UserError(f"texts: give {honest!r} and at least one kind that is to be stopped")
-        self.texts = texts
-        self.entailment, self.unli, self.cap, self.relevance = entailment, unli, cap, relevance
-        self.bleached = bleached
-        self.honest = honest
+    texts: dict[str, Source]
+    entailment: EntailmentModel
+    unli: UnliModel
+    bleached: BleachedClaims
+    honest: str = "honest"
+    p: tuple[float, ...] = (0.0, 0.5, 0.8, 1.0)
+    epsilon: tuple[float, ...] = (1e-3, 0.1, 0.4, 0.8, 1.5)
+    entail_threshold: tuple[float | None, ...] = (None, 0.6, 0.7, 0.8)
+    floor: float = 1e-6
+    cap: EntailmentModel | None = None
+    relevance: Relevance | None = None
+    choose_by: Literal["kept_share", "precision"] = "kept_share"
+    assessor: str | None = None
+    topics: int = 0
+    per_topic: int = 0
+    domain: str = "biographies"
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(p=self.p, epsilon=self.epsilon, entail_threshold=self.entail_threshold)
+        natural(topics=self.topics, per_topic=self.per_topic)
+        if len(self.texts) < 2 or self.honest not in self.texts:
+            raise UserError(
+                f"texts: give {self.honest!r} and at least one kind that is to be stopped"
+            )
         self.settings = [
             Setting(p=one, epsilon=nats, entail_threshold=threshold)
-            for one, nats, threshold in product(p, epsilon, entail_threshold)
+            for one, nats, threshold in product(self.p, self.epsilon, self.entail_threshold)
         ]
-        self.floor = floor
-        self.choose_by = choose_by
-        self.assessor = assessor
-        self.topics, self.per_topic = topics, per_topic
-        self.domain = domain
-        self.seed = seed
-        # A value out of range ends the run before any model is asked.
-        self._cores(entailment, unli, cap, relevance)
+        self._cores(self.entailment, self.unli, self.cap, self.relevance)
 
     def measure(self, run: Run) -> Found:
         """Select under every setting, choose on one half of the topics, judge on the other.

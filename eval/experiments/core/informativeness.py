@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -73,6 +74,7 @@ class JudgedTopic(BaseModel):
     likelihoods: dict[str, list[float]]
 
 
+@dataclass(eq=False)
 class Informativeness(Experiment):
     """The experiment.
 
@@ -98,25 +100,20 @@ class Informativeness(Experiment):
         FIGURES,
     )
 
-    def __init__(
-        self,
-        claims: dict[str, Source],
-        unli: UnliModel,
-        bleached: list[str] | str,
-        control: UnliModel | None = None,
-        per_topic: int = 0,
-        domain: str = "biographies",
-        seed: int = 0,
-    ):
-        if len(claims) < 2:
+    claims: dict[str, Source]
+    unli: UnliModel
+    bleached: list[str] | str
+    control: UnliModel | None = None
+    per_topic: int = 0
+    domain: str = "biographies"
+    seed: int = 0
+
+    def __post_init__(self):
+        if len(self.claims) < 2:
             raise UserError("claims: give at least two classes, each with its file")
-        natural(per_topic=per_topic)
-        self.claims = claims
-        self.models = {"trained": unli} | ({"untrained": control} if control else {})
-        self.bleached = load_bleached(bleached)
-        self.per_topic = per_topic
-        self.domain = domain
-        self.seed = seed
+        natural(per_topic=self.per_topic)
+        self.models = {"trained": self.unli} | ({"untrained": self.control} if self.control else {})
+        self.bleached = load_bleached(self.bleached)
 
     def measure(self, run: Run) -> Found:
         """Judge all claims, topic by topic."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -176,6 +177,7 @@ class Judged(BaseModel):
     written: dict[str, list[Verdict]] = {}
 
 
+@dataclass(eq=False)
 class Decomposition(Experiment):
     """The experiment.
 
@@ -223,53 +225,39 @@ class Decomposition(Experiment):
         terminal={"generator": (MACRO, ALL)},
     )
 
-    def __init__(
-        self,
-        documents: dict[str, str] | list[str],
-        decomposers: dict[str, Decomposer],
-        judges: dict[str, Verifier],
-        entailment: EntailmentModel | None = None,
-        entail_threshold: float | None = None,
-        verify: list[Verifier] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        retrieve: Retriever | None = None,
-        select: Selector | None = None,
-        sentences: str | None = None,
-        topics: int = 0,
-        domain: str = "biographies",
-        seed: int = 0,
-        abstentions: Literal["leave_out", "keep"] = "leave_out",
-        gamma: float = 0,
-        reported: dict[str, dict[str, float]] | None = None,
-        match: ClaimMatcher | None = None,
-        texts: Literal["whole", "sentences"] = "whole",
-    ):
-        at_least_one(documents=documents, decomposers=decomposers)
-        natural(topics=topics)
-        if not judges:
+    documents: dict[str, str] | list[str]
+    decomposers: dict[str, Decomposer]
+    judges: dict[str, Verifier]
+    entailment: EntailmentModel | None = None
+    entail_threshold: float | None = None
+    verify: list[Verifier] = field(default_factory=list)
+    retrieve: Retriever | None = None
+    select: Selector | None = None
+    sentences: str | None = None
+    topics: int = 0
+    domain: str = "biographies"
+    seed: int = 0
+    abstentions: Literal["leave_out", "keep"] = "leave_out"
+    gamma: float = 0
+    reported: dict[str, dict[str, float]] | None = None
+    match: ClaimMatcher | None = None
+    texts: Literal["whole", "sentences"] = "whole"
+
+    def __post_init__(self):
+        at_least_one(documents=self.documents, decomposers=self.decomposers)
+        natural(topics=self.topics)
+        if not self.judges:
             raise UserError("judges: none; give one, e.g. {nli: {class_path: eval.verify.nli.NLI}}")
-        if entail_threshold is not None and not 0 < entail_threshold <= 1:
-            raise UserError(f"entail_threshold: {entail_threshold}; give a probability in (0, 1]")
-        if gamma < 0 or (gamma and not verify):
+        if self.entail_threshold is not None and not 0 < self.entail_threshold <= 1:
             raise UserError(
-                f"gamma: {gamma:g}; give 0 for no length penalty, or a number above it and `verify`"
+                f"entail_threshold: {self.entail_threshold}; give a probability in (0, 1]"
             )
-        self.documents = documents
-        self.decomposers = decomposers
-        self.verify = verify
-        self.retrieve = retrieve
-        self.select = select
-        self.judges = judges
-        self.entailment = entailment
-        self.entail_threshold = entail_threshold
-        self.sentences = sentences
-        self.topics = topics
-        self.domain = domain
-        self.seed = seed
-        self.abstentions = abstentions
-        self.gamma = gamma
-        self.reported = reported or {}
-        self.match = match
-        self.texts = texts
+        if self.gamma < 0 or (self.gamma and not self.verify):
+            raise UserError(
+                f"gamma: {self.gamma:g}; give 0 for no length penalty, or a number above it and "
+                "`verify`"
+            )
+        self.reported = self.reported or {}
 
     def measure(self, run: Run) -> Found:
         """Judge every passage by every decomposer.

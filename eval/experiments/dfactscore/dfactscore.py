@@ -15,6 +15,7 @@ those with it are in the results as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -197,6 +198,7 @@ class Judged(BaseModel):
     citations: list[CitedSentence] | None
 
 
+@dataclass(eq=False)
 class DFActScore(Experiment):
     """The experiment.
 
@@ -233,41 +235,33 @@ class DFActScore(Experiment):
         terminal={"metric": lambda name: not name.startswith("pearson_of_")},
     )
 
-    def __init__(
-        self,
-        documents: Files,
-        decompose: Decomposer | None = None,
-        verify: Verifier | None = None,
-        retrieve: Retriever | None = None,
-        revise: Reviser | None = None,
-        citations: Citations | None = None,
-        people: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        views: str | None = None,
-        names: int = 0,
-        domain: str = "biographies",
-        seed: int = 0,
-    ):
-        at_least_one(documents=documents)
-        natural(names=names)
-        if (decompose is None) != (verify is None):
+    documents: Files
+    decompose: Decomposer | None = None
+    verify: Verifier | None = None
+    retrieve: Retriever | None = None
+    revise: Reviser | None = None
+    citations: Citations | None = None
+    people: list[str] = field(default_factory=list)
+    views: str | None = None
+    names: int = 0
+    domain: str = "biographies"
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(documents=self.documents)
+        natural(names=self.names)
+        if (self.decompose is None) != (self.verify is None):
             raise UserError("decompose, verify: give both, or neither for the files' own verdicts")
-        if verify is None and (retrieve or revise or citations or views):
+        if self.verify is None and (self.retrieve or self.revise or self.citations or self.views):
             raise UserError(
                 "retrieve, revise, citations, views: need a verifier; give decompose and verify "
                 "as well"
             )
-        self.documents = documents
         self.pipeline = (
-            Pipeline(decompose, [verify], retrieve, revise=revise, gamma=0)
-            if decompose is not None and verify is not None
+            Pipeline(self.decompose, [self.verify], self.retrieve, revise=self.revise, gamma=0)
+            if self.decompose is not None and self.verify is not None
             else None
         )
-        self.citations = citations
-        self.people = people
-        self.views = views
-        self.names = names
-        self.domain = domain
-        self.seed = seed
 
     def measure(self, run: Run) -> Found:
         """Judge every text; beside the results ``texts.jsonl``, every text by every source."""

@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
 
 from eval.experiments.experiment import Experiment, Found, at_least_one
@@ -123,6 +124,7 @@ def _k(file: ResultFile) -> list[str]:
     return [f"K of {place}: {k}" for place, k in (file.provenance.get("k") or {}).items()]
 
 
+@dataclass(eq=False)
 class FactReasoner(Experiment):
     """The experiment.
 
@@ -167,35 +169,26 @@ class FactReasoner(Experiment):
         terminal={"variant": (None, "p"), "metric": tuple(_SCORES)},
     )
 
-    def __init__(
-        self,
-        documents: dict[str, str],
-        assessors: dict[str, Verifier],
-        decompose: Decomposer,
-        revise: Reviser | None = None,
-        retrieve: dict[str, Retriever] = {},  # noqa: B006 (jsonargparse shows it in --help)
-        relations: dict[str, EntailmentModel] = {},  # noqa: B006
-        no_evidence: NoEvidence | None = None,
-        challengers: list[str] = [],  # noqa: B006
-        k: int | None = None,
-        seed: int = 0,
-    ):
-        at_least_one(documents=documents, assessors=assessors)
-        for name in challengers:
-            if name not in assessors:
-                raise UserError(f"challengers: {name!r} is no assessor ({', '.join(assessors)})")
-        if k is not None and k < 1:
-            raise UserError(f"k: {k}; give at least 1")
-        self.documents = documents
-        self.assessors = assessors
-        self.decompose = decompose
-        self.revise = revise
-        self.retrieve = retrieve
-        self.relations = relations
-        self.no_evidence = no_evidence
-        self.challengers = challengers
-        self.k = k
-        self.seed = seed
+    documents: dict[str, str]
+    assessors: dict[str, Verifier]
+    decompose: Decomposer
+    revise: Reviser | None = None
+    retrieve: dict[str, Retriever] = field(default_factory=dict)
+    relations: dict[str, EntailmentModel] = field(default_factory=dict)
+    no_evidence: NoEvidence | None = None
+    challengers: list[str] = field(default_factory=list)
+    k: int | None = None
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(documents=self.documents, assessors=self.assessors)
+        for name in self.challengers:
+            if name not in self.assessors:
+                raise UserError(
+                    f"challengers: {name!r} is no assessor ({', '.join(self.assessors)})"
+                )
+        if self.k is not None and self.k < 1:
+            raise UserError(f"k: {self.k}; give at least 1")
 
     def measure(self, run: Run) -> Found:
         """Judge every set by every source of evidence.

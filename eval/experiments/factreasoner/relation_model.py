@@ -19,6 +19,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -111,6 +112,7 @@ class FactorRow(Record):
         return [text.strip() for text in every if text.strip()]
 
 
+@dataclass(eq=False)
 class RelationModel(Experiment):
     """The experiment.
 
@@ -138,25 +140,18 @@ class RelationModel(Experiment):
     )
     in_chunks = False
 
-    def __init__(
-        self,
-        factor: dict[str, str],
-        relations: dict[str, EntailmentModel],
-        premise: Literal["passage", "completion"] = "passage",
-        thresholds: list[float] = [0.1, 0.3, 0.5, 0.7, 0.9],  # noqa: B006
-        documents: int = 0,
-        seed: int = 0,
-    ):
-        at_least_one(factor=factor, relations=relations)
-        natural(documents=documents)
-        if not all(0 < threshold < 1 for threshold in thresholds):
-            raise UserError(f"thresholds: {thresholds}; give probabilities between 0 and 1")
-        self.factor = factor
-        self.relations = relations
-        self.premise = premise
-        self.thresholds = thresholds
-        self.documents = documents
-        self.seed = seed
+    factor: dict[str, str]
+    relations: dict[str, EntailmentModel]
+    premise: Literal["passage", "completion"] = "passage"
+    thresholds: list[float] = field(default_factory=lambda: [0.1, 0.3, 0.5, 0.7, 0.9])
+    documents: int = 0
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(factor=self.factor, relations=self.relations)
+        natural(documents=self.documents)
+        if not all(0 < threshold < 1 for threshold in self.thresholds):
+            raise UserError(f"thresholds: {self.thresholds}; give probabilities between 0 and 1")
 
     def measure(self, run: Run) -> Found:
         """Judge all pairs; beside the results ``pairs.jsonl``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.statistics import Measures
 from eval.experiments.experiment import Experiment, Found, at_least_one, given, natural
@@ -127,6 +127,7 @@ class _Found:
     claims: dict[str, list[Subsequence | None]]
 
 
+@dataclass(eq=False)
 class LssGeneration(Experiment):
     """The experiment.
 
@@ -147,34 +148,28 @@ class LssGeneration(Experiment):
     page = Page(QUESTION, ABOUT, TABLES, FIGURES, texts=excerpts, terminal={"group": "all"})
     in_chunks = False
 
-    def __init__(
-        self,
-        engines: dict[str, LssModel | None],
-        annotations: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        star_engines: dict[str, LssModel | None] = {},  # noqa: B006
-        claims: dict[str, str] = {},  # noqa: B006
-        judge: str = "",
-        rows: int = 0,
-        domain: str = "wafer",
-        seed: int = 0,
-    ):
-        engines, star_engines = given(engines), given(star_engines)
-        at_least_one(engines=engines)
-        natural(rows=rows)
-        if not annotations and not claims:
+    engines: dict[str, LssModel | None]
+    annotations: list[str] = field(default_factory=list)
+    star_engines: dict[str, LssModel | None] = field(default_factory=dict)
+    claims: dict[str, str] = field(default_factory=dict)
+    judge: str = ""
+    rows: int = 0
+    domain: str = "wafer"
+    seed: int = 0
+
+    def __post_init__(self):
+        self.engines, self.star_engines = given(self.engines), given(self.star_engines)
+        at_least_one(engines=self.engines)
+        natural(rows=self.rows)
+        if not self.annotations and not self.claims:
             raise UserError("annotations, claims: nothing to find LSS of; give files")
-        if star_engines and not annotations:
+        if self.star_engines and not self.annotations:
             raise UserError("star_engines: LSS* are compared with human ones; give annotations")
-        if judge and judge not in engines:
-            raise UserError(f"judge: no engine {judge!r}; give one of {', '.join(engines)}")
-        self.engines = engines
-        self.annotations = annotations
-        self.star_engines = star_engines
-        self.claims = claims
-        self.judge = judge or next(iter(engines))
-        self.rows = rows
-        self.domain = domain
-        self.seed = seed
+        if self.judge and self.judge not in self.engines:
+            raise UserError(
+                f"judge: no engine {self.judge!r}; give one of {', '.join(self.engines)}"
+            )
+        self.judge = self.judge or next(iter(self.engines))
 
     def measure(self, run: Run) -> Found:
         """Find all LSS; beside the results ``pairs.jsonl``."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ FIGURES = [
 ]
 
 
+@dataclass(eq=False)
 class LssLengths(Experiment):
     """The experiment.
 
@@ -84,24 +86,18 @@ class LssLengths(Experiment):
     page = Page(QUESTION, ABOUT, TABLES, FIGURES, terminal={"group": "all"})
     in_chunks = False
 
-    def __init__(
-        self,
-        files: dict[str, str],
-        drop: dict[str, int] = {},  # noqa: B006 (jsonargparse shows it in --help)
-        repeat: list[str] = [],  # noqa: B006
-        domain: str = "wafer",
-        seed: int = 0,
-    ):
-        at_least_one(files=files)
-        for name in sorted({*drop, *repeat} - set(files)):
-            raise UserError(f"drop, repeat: no file {name!r}; give one of {', '.join(files)}")
-        if min(drop.values(), default=0) < 0:
+    files: dict[str, str]
+    drop: dict[str, int] = field(default_factory=dict)
+    repeat: list[str] = field(default_factory=list)
+    domain: str = "wafer"
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(files=self.files)
+        for name in sorted({*self.drop, *self.repeat} - set(self.files)):
+            raise UserError(f"drop, repeat: no file {name!r}; give one of {', '.join(self.files)}")
+        if min(self.drop.values(), default=0) < 0:
             raise UserError("drop: numbers from 0 on")
-        self.files = files
-        self.drop = drop
-        self.repeat = repeat
-        self.domain = domain
-        self.seed = seed
 
     def measure(self, run: Run) -> Found:
         """The shares of each class of length."""

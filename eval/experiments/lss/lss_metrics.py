@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -86,6 +87,7 @@ FIGURES = [
 ]
 
 
+@dataclass(eq=False)
 class LssMetrics(Experiment):
     """The experiment.
 
@@ -120,32 +122,23 @@ class LssMetrics(Experiment):
         terminal={"metric": "pearson", "generator": ALL},
     )
 
-    def __init__(
-        self,
-        pairs: dict[str, str] | list[str],
-        metrics: dict[str, Measure | None],
-        lss: dict[str, LssModel | None] = {},  # noqa: B006 (jsonargparse shows it in --help)
-        lss_star: dict[str, LssModel | None] = {},  # noqa: B006
-        target: Literal["rating", "factual", "kept_words"] = "rating",
-        control: bool = True,
-        references: int = 0,
-        domain: str = "wafer",
-        seed: int = 0,
-    ):
-        metrics, lss, lss_star = given(metrics), given(lss), given(lss_star)
-        at_least_one(pairs=pairs, metrics=metrics)
-        natural(references=references)
-        for name in sorted({*lss, *lss_star} & {NO_LSS, HUMAN, SHARED}):
+    pairs: dict[str, str] | list[str]
+    metrics: dict[str, Measure | None]
+    lss: dict[str, LssModel | None] = field(default_factory=dict)
+    lss_star: dict[str, LssModel | None] = field(default_factory=dict)
+    target: Literal["rating", "factual", "kept_words"] = "rating"
+    control: bool = True
+    references: int = 0
+    domain: str = "wafer"
+    seed: int = 0
+
+    def __post_init__(self):
+        for name in ("metrics", "lss", "lss_star"):
+            setattr(self, name, given(getattr(self, name)))
+        at_least_one(pairs=self.pairs, metrics=self.metrics)
+        natural(references=self.references)
+        for name in sorted({*self.lss, *self.lss_star} & {NO_LSS, HUMAN, SHARED}):
             raise UserError(f"lss: {name!r} is a name of the experiment's own; take another")
-        self.pairs = pairs
-        self.metrics = metrics
-        self.lss = lss
-        self.lss_star = lss_star
-        self.target = target
-        self.control = control
-        self.references = references
-        self.domain = domain
-        self.seed = seed
 
     def measure(self, run: Run) -> Found:
         """Find all LSS and take all metrics; ``pairs.jsonl`` has a row a pair and engine."""
