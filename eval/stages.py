@@ -7,15 +7,16 @@ batched across documents, deduplicated and cached.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from components.encoding import Pair
 from records import Claim, Document, Passage, UserError, Verdict, first_fault
-from records.given import class_of, kind_of, one_each
+from records.given import class_of, one_each
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -173,15 +174,15 @@ class Verifier(Protocol):
     ) -> list[list[Verdict]]: ...
 
 
-# What a stage gave, held against its contract: one that leaves a document out, or judges claims
-# that nobody made, ends the run in a line that names it, and never becomes a score.
+# Stage outputs, validated once, where they leave the stage: one that skips a document, or judges
+# claims that nobody made, ends the run in a line that names it, and never becomes a score.
 
 
 def decomposed(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
     """The claims of each document."""
-    rows = _rows(stage, _given_by(stage, documents), documents, Claim)
-    for document, own in zip(documents, rows, strict=True):
-        _check_once(stage, document, (claim.id for claim in own), "claims of one id")
+    rows = _rows(stage, _output(stage, documents), documents, Claim)
+    for document, claims in zip(documents, rows, strict=True):
+        _check_once(stage, document, [claim.id for claim in claims], "claims of one id")
     return rows
 
 
@@ -189,22 +190,19 @@ def revised(
     stage: Reviser, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
     """The claims in their new form."""
-    rows = _rows(stage, _given_by(stage, documents, claims), documents, Claim)
-    _check_claims(stage, documents, claims, rows)
-    return rows
+    return _same_claims(stage, _output(stage, documents, claims), documents, claims)
 
 
 def selected(
     stage: Selector, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Selection]]:
     """The selections of each document."""
-    rows = _rows(stage, _given_by(stage, documents, claims), documents, Selection)
-    for document, own, found in zip(documents, claims, rows, strict=True):
-        if [claim.id for claim in own] != [one.claim for one in found]:
-            raise UserError(
-                f"{class_of(stage)}: document {document.id!r}: gave selections of the claims "
-                f"{_ids(one.claim for one in found)} where it was given "
-                f"{_ids(claim.id for claim in own)}; give one a claim, in their order"
+    rows = _rows(stage, _output(stage, documents, claims), documents, Selection)
+    for document, row, selections in zip(documents, claims, rows, strict=True):
+        expected, ids = [claim.id for claim in row], [s.claim for s in selections]
+        if ids != expected:
+            raise _breach(
+                stage, document, f"selections of {_list(ids)} for the claims {_list(expected)}"
             )
     return rows
 
@@ -213,18 +211,17 @@ def retrieved(
     stage: Retriever, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
     """The claims with their contexts, and the passages of each document."""
-    given = _given_by(stage, documents, claims)
-    if not isinstance(given, tuple | list) or len(given) != 2:
+    output = _output(stage, documents, claims)
+    if not isinstance(output, tuple | list) or len(output) != 2:
         raise UserError(
-            f"{class_of(stage)}: gave {kind_of(given)}; give two lists, the claims and the "
-            "passages of each document"
+            f"{class_of(stage)}: returned a {type(output).__name__}; return two lists, the claims "
+            "and the passages of each document"
         )
-    rows = _rows(stage, given[0], documents, Claim)
-    _check_claims(stage, documents, claims, rows)
-    passages = _rows(stage, given[1], documents, Passage)
-    for document, own in zip(documents, passages, strict=True):
-        texts = {(passage.id, passage.text) for passage in own}
-        _check_once(stage, document, (name for name, _ in texts), "passages of one id")
+    rows = _same_claims(stage, output[0], documents, claims)
+    passages = _rows(stage, output[1], documents, Passage)
+    for document, row in zip(documents, passages, strict=True):
+        texts = {(passage.id, passage.text) for passage in row}
+        _check_once(stage, document, [name for name, _ in texts], "passages of one id")
     return rows, passages
 
 
@@ -235,16 +232,14 @@ def judged(
     passages: Sequence[Sequence[Passage]],
 ) -> list[list[Verdict]]:
     """The verdicts on the claims of each document; a claim without one counts as failed."""
-    rows = _rows(stage, _given_by(stage, documents, claims, passages), documents, Verdict)
-    for document, own, found in zip(documents, claims, rows, strict=True):
-        known = {claim.id for claim in own}
-        for verdict in found:
-            if verdict.claim not in known:
-                raise UserError(
-                    f"{class_of(stage)}: document {document.id!r}: gave a verdict on the claim "
-                    f"{verdict.claim!r}, where it was given {_ids(known)}"
-                )
-        names = (f"{v.claim}: {v.assessor}.{v.name}" for v in found)
+    rows = _rows(stage, _output(stage, documents, claims, passages), documents, Verdict)
+    for document, row, verdicts in zip(documents, claims, rows, strict=True):
+        expected = [claim.id for claim in row]
+        if strange := {v.claim for v in verdicts} - {*expected}:
+            raise _breach(
+                stage, document, f"verdicts on {_list(strange)} for the claims {_list(expected)}"
+            )
+        names = [f"{v.claim}: {v.assessor}.{v.name}" for v in verdicts]
         _check_once(stage, document, names, "verdicts of one name on a claim")
     return rows
 
@@ -271,7 +266,7 @@ def probabilities(
     return answers
 
 
-def _given_by(stage: Callable, *given: Sequence) -> object:
+def _output(stage: Callable, *given: Sequence) -> object:
     try:
         return stage(*given)
     except Exception as error:
@@ -279,53 +274,49 @@ def _given_by(stage: Callable, *given: Sequence) -> object:
         raise
 
 
+@cache
+def _adapter(record: type[R]) -> TypeAdapter[list[R]]:
+    # As a dict, since ``model_copy(update=…)`` validates nothing.
+    as_dict = BeforeValidator(lambda row: dict(row) if isinstance(row, BaseModel) else row)
+    return TypeAdapter(list[Annotated[record, as_dict]])
+
+
 def _rows(
-    stage: object, given: object, documents: Sequence[Document], record: type[R]
+    stage: object, output: object, documents: Sequence[Document], record: type[R]
 ) -> list[list[R]]:
-    rows = []
-    found = one_each(class_of(stage), given, documents, "document")
-    for document, row in zip(documents, found, strict=True):
-        who = f"{class_of(stage)}: document {document.id!r}"
-        if not isinstance(row, Iterable) or isinstance(row, BaseModel | str | bytes | Mapping):
-            raise UserError(f"{who}: gave {kind_of(row)}; give a list of {record.__name__}")
-        rows.append(list(row))
-        for one in rows[-1]:
-            _check_record(who, one, record)
+    rows = one_each(class_of(stage), output, documents, "document")
+    validated = []
+    for document, row in zip(documents, rows, strict=True):
+        try:
+            validated.append(_adapter(record).validate_python(row))
+        except ValidationError as error:
+            where = f"{class_of(stage)}: document {document.id!r}: {record.__name__}"
+            raise first_fault(where, error) from None
+    return validated
+
+
+def _same_claims(
+    stage: object,
+    output: object,
+    documents: Sequence[Document],
+    claims: Sequence[Sequence[Claim]],
+) -> list[list[Claim]]:
+    rows = _rows(stage, output, documents, Claim)
+    for document, row, changed in zip(documents, claims, rows, strict=True):
+        expected, ids = (sorted(claim.id for claim in some) for some in (row, changed))
+        if ids != expected:
+            raise _breach(stage, document, f"the claims {_list(ids)} for {_list(expected)}")
     return rows
 
 
-def _check_record(who: str, one: object, record: type[BaseModel]) -> None:
-    if not isinstance(one, record):
-        raise UserError(f"{who}: gave {kind_of(one)} in place of a {record.__name__}")
-    try:
-        record.model_validate(dict(one))
-    except ValidationError as error:
-        raise first_fault(f"{who}: {record.__name__}", error) from None
+def _check_once(stage: object, document: Document, names: Sequence[str], what: str) -> None:
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise _breach(stage, document, f"several {what} ({twice[0]})")
 
 
-def _check_claims(
-    stage: object,
-    documents: Sequence[Document],
-    claims: Sequence[Sequence[Claim]],
-    rows: Sequence[Sequence[Claim]],
-) -> None:
-    for document, own, found in zip(documents, claims, rows, strict=True):
-        if sorted(claim.id for claim in own) != sorted(claim.id for claim in found):
-            raise UserError(
-                f"{class_of(stage)}: document {document.id!r}: gave the claims "
-                f"{_ids(claim.id for claim in found)} for {_ids(claim.id for claim in own)}; give "
-                "each back under its id"
-            )
+def _breach(stage: object, document: Document, what: str) -> UserError:
+    return UserError(f"{class_of(stage)}: document {document.id!r}: returned {what}")
 
 
-def _check_once(stage: object, document: Document, names: Iterable[str], what: str) -> None:
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise UserError(
-            f"{class_of(stage)}: document {document.id!r}: gave several {what} ({twice[0]})"
-        )
-
-
-def _ids(names: Iterable[str]) -> str:
-    found = sorted(names)
-    return ", ".join(found[:3]) + ", …" * (len(found) > 3) or "none"
+def _list(ids: Iterable[str]) -> str:
+    return ", ".join(sorted(ids)[:3]) or "none"

@@ -17,7 +17,7 @@ def one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
         what: one of them, in words.
     """
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise UserError(f"{who}: gave {kind_of(given)}; give a list, one entry a {what}")
+        raise UserError(f"{who}: gave a {type(given).__name__}; give a list, one entry a {what}")
     found = list(given)
     if len(found) != len(of):
         raise UserError(f"{who}: gave {len(found)} entries for {len(of)}; give one a {what}")
@@ -28,8 +28,3 @@ def class_of(stage: object) -> str:
     """The path of a stage's class, or of a function."""
     kind = stage if hasattr(stage, "__qualname__") else type(stage)
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def kind_of(given: object) -> str:
-    """The type of a value, as a line names it."""
-    return "None" if given is None else f"a {type(given).__name__}"

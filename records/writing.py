@@ -1,7 +1,7 @@
 """Atomic and resumable writing.
 
 A file that is there is whole: everything is written beside its place and renamed into it. The one
-file that grows in place is a :class:`JsonlAppender`'s, which repairs a torn last line when opened.
+file that grows in place is a :class:`LineAppender`'s, which repairs a torn last line when opened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, Self, TextIO
 
 from pydantic import BaseModel
 
@@ -188,22 +188,18 @@ def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-class JsonlAppender:
-    """A JSONL file that a killed run can go on with.
+class LineAppender:
+    """A file that a killed run can go on with.
 
-    Each ``append`` writes whole lines and flushes them to disk. On opening, a torn last line
-    (killed in the middle of a write) is cut off, and ``done`` holds the rows that are safe. Until
-    it is closed, the file is nobody else's.
+    Each ``append_lines`` writes whole lines and flushes them to disk. On opening, a torn end
+    (killed in the middle of a write) is cut off. Until it is closed, the file is nobody else's.
 
     Args:
         path: the file; made with its folder when absent.
-        key: the field that identifies a row; ``done`` is keyed by it.
     """
 
-    def __init__(self, path: str | Path, key: str):
+    def __init__(self, path: str | Path):
         self.path = Path(path)
-        self.key = key
-        self.done: dict[object, dict] = {}
         with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self.path, "ab")  # noqa: SIM115 (kept open until close)
@@ -227,28 +223,13 @@ class JsonlAppender:
             pass
 
     def _read(self) -> int:
-        whole = 0
-        with open(self.path, "rb") as file:
-            for raw in file:
-                if not raw.endswith(b"\n"):
-                    break
-                try:
-                    row = json.loads(raw)
-                except ValueError:
-                    break
-                self.done[row[self.key]] = row
-                whole += len(raw)
-        return whole
+        """Take up what is there; returns the bytes that are kept of the file."""
+        raise NotImplementedError
 
-    def append(self, rows: Iterable[BaseModel | dict]) -> None:
-        """Write rows and make them durable before returning."""
-        for row in rows:
-            line = json_line(row)
-            with writing(self.path):
-                self._file.write(line.encode("utf-8") + b"\n")
-            row = json.loads(line)
-            self.done[row[self.key]] = row
+    def append_lines(self, lines: Iterable[str]) -> None:
+        """Write lines and make them durable before returning."""
         with writing(self.path):
+            self._file.writelines(f"{line}\n".encode() for line in lines)
             self._file.flush()
             os.fsync(self._file.fileno())
 
@@ -257,8 +238,49 @@ class JsonlAppender:
         with writing(self.path):  # what a full disk did not take is tried again
             self._file.close()
 
-    def __enter__(self) -> JsonlAppender:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def whole_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
+    """The rows of a JSONL file up to a torn one, each with the offset of its end in bytes."""
+    end = 0
+    with open(path, "rb") as file:
+        for raw in file:
+            if not raw.endswith(b"\n"):
+                return
+            try:
+                row = json.loads(raw)
+            except ValueError:
+                return
+            end += len(raw)
+            yield end, row
+
+
+class JsonlAppender(LineAppender):
+    """Rows of a :class:`LineAppender`; ``done`` holds those that are safe.
+
+    Args:
+        path: the file; made with its folder when absent.
+        key: the field that identifies a row; ``done`` is keyed by it.
+    """
+
+    def __init__(self, path: str | Path, key: str):
+        self.key = key
+        self.done: dict[object, dict] = {}
+        super().__init__(path)
+
+    def _read(self) -> int:
+        end = 0
+        for end, row in whole_rows(self.path):  # noqa: B007 (the last one is the answer)
+            self.done[row[self.key]] = row
+        return end
+
+    def append(self, rows: Iterable[BaseModel | dict]) -> None:
+        """Write rows and make them durable before returning."""
+        lines = [json_line(row) for row in rows]
+        self.append_lines(lines)
+        self.done.update((row[self.key], row) for row in map(json.loads, lines))

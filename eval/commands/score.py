@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
@@ -23,7 +22,7 @@ from eval.pipeline import Pipeline, Scored
 from eval.run import terminal
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run, check_ids
-from records import Document, Result, ResultFile, UserError, read_records, write_jsonl
+from records import Document, Result, ResultFile, UserError, read_records
 
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet): ours, with topic and text, or as "
@@ -101,16 +100,19 @@ def main(argv: list[str]) -> int:
 
         print(dry_run(pipeline, documents))
         return 0
+    scored = run.output / "scored.jsonl"
     with run:
-        file = run.finished("scored.jsonl") or _score(run, pipeline, documents, arguments)
+        if file := run.finished(scored.name):
+            with open(scored, encoding="utf-8") as lines:
+                rows = [Scored.model_validate_json(line) for line in lines]
+        else:
+            file, rows = _score(run, pipeline, documents, arguments)
     print(_HEAD)
     for row in file.results:
         if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
             print(printable(_line(row)))
     for row in file.provenance["usage"]:
         print(terminal.used(row))
-    scored = run.output / "scored.jsonl"
-    rows = _read_scored(scored)
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
@@ -125,17 +127,12 @@ def main(argv: list[str]) -> int:
 
 def _score(
     run: Run, pipeline: Pipeline, documents: list[Document], arguments: Namespace
-) -> ResultFile:
-    scored = run.documents("scored", pipeline.score, documents, Scored, arguments.chunk)
+) -> tuple[ResultFile, list[Scored]]:
+    work, chunk = pipeline.score, arguments.chunk
+    scored = run.documents("scored", work, documents, Scored, chunk, file="scored.jsonl")
     k = arguments.k or expected_claims(scored)
-    write_jsonl(run.output / "scored.jsonl", scored)
     found = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
-    return run.finish(found, k=k)
-
-
-def _read_scored(path: Path) -> list[Scored]:
-    with open(path, encoding="utf-8") as file:
-        return [Scored.model_validate_json(line) for line in file]
+    return run.finish(found, k=k), scored
 
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"

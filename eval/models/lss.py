@@ -13,7 +13,7 @@ from components.overlap import new_words
 from components.windows import chunks_of
 from components.words import join_words, project, split_words
 from records import UserError
-from records.given import class_of, kind_of, one_each
+from records.given import class_of, one_each
 
 
 class Subsequence(NamedTuple):
@@ -40,7 +40,7 @@ def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence
     for (claim, _), one in zip(pairs, found, strict=True):
         if one is not None and not isinstance(one, Subsequence):
             raise UserError(
-                f"{who}: gave {kind_of(one)} for the claim {claim!r:.60}; give a Subsequence, or "
+                f"{who}: gave {one!r:.60} for the claim {claim!r:.60}; give a Subsequence, or "
                 "None where there is none"
             )
         if one is not None and one.keep is not None and len(one.keep) != len(split_words(claim)):

@@ -23,10 +23,10 @@ from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
 from eval.run.held import held, identities, keep_answers, prompts, writers
+from eval.run.journal import Chunk, Journal, chunks_of
 from eval.run.on_ray import OnRay
 from eval.run.provenance import config_hash, differing, inputs, provenance
 from records import (
-    JsonlAppender,
     Result,
     ResultFile,
     UserError,
@@ -42,8 +42,6 @@ R = TypeVar("R", bound=BaseModel)
 # Documents that are done and kept together: what a kill loses.
 CHUNK = 128
 _NAMED = 3  # options and files in which another configuration differs that a message names
-_USAGE = "usage of the documents from "
-_LAST_ROW = b'"usage": '  # in the last row of a chunk, and in few others
 
 
 class Run:
@@ -118,7 +116,7 @@ class Run:
     def done(self, part: str) -> set[str]:
         """Ids of what a killed run had done of a part; reads its journal and changes nothing."""
         path = self._journal(part)
-        return {i for own, _ in _chunks(path) for i in own} if path.is_file() else set()
+        return {i for ids, _ in chunks_of(path) for i in ids} if path.is_file() else set()
 
     def documents(
         self,
@@ -127,6 +125,7 @@ class Run:
         documents: Sequence[Any],
         record: type[R],
         chunk: int = CHUNK,
+        file: str | None = None,
     ) -> list[R]:
         """Do documents chunk by chunk; what a killed run had done is not done again.
 
@@ -142,6 +141,8 @@ class Run:
             documents: or whatever other records have an ``id``.
             record: the class of the records.
             chunk: documents a chunk.
+            file: of the run's folder, to which the journal's rows are copied in the order of the
+                documents; rows are then without absent optional fields.
 
         Returns:
             The records, one a document, in order.
@@ -149,30 +150,36 @@ class Run:
         twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
         if times > 1:
             raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
-        with JsonlAppender(self._journal(part), key="id") as done:
-            whole = {i for row in done.done.values() for i in row.get("documents", [])}
-            todo = [document for document in documents if document.id not in whole]
+        with Journal(self._journal(part), record) as journal:
+            todo = [document for document in documents if document.id not in journal.records]
             there = len(documents) - len(todo)
             bar = tqdm(total=len(documents), initial=there, unit="document", disable=None)
-            for rows in self._each(work, [todo[s : s + chunk] for s in range(0, len(todo), chunk)]):
-                done.append(rows)
-                bar.update(len(rows) - 1)
+            parts = [todo[start : start + chunk] for start in range(0, len(todo), chunk)]
+            for done in self._each(work, parts, file is not None):
+                journal.append(done)
+                bar.update(len(done.ids))
             bar.close()
-            # Popped: a row and its record take a few times the file's size each.
-            return [record.model_validate(done.done.pop(d.id)["done"]) for d in documents]
+            ids = [document.id for document in documents]
+            if file is not None:
+                journal.copy_rows(ids, self.output / file)
+            return [journal.records.pop(name) for name in ids]
 
     def _each(
-        self, work: Callable[[Sequence[Any]], Sequence[BaseModel]], chunks: Sequence[Sequence[Any]]
-    ) -> Iterator[list[dict]]:
+        self,
+        work: Callable[[Sequence[Any]], Sequence[BaseModel]],
+        chunks: Sequence[Sequence[Any]],
+        compact: bool,
+    ) -> Iterator[Chunk]:
         if self.ray.workers is None or not chunks:
             # No ``map``: a stage's StopIteration would end it, as if there were no more chunks.
-            return (journal_rows(self._parts, work, some) for some in chunks)
+            return (work_on(self._parts, work, some, compact) for some in chunks)
         method, given = (work.func, work.args) if isinstance(work, partial) else (work, ())
         if getattr(method, "__self__", None) is not self.root:
             raise TypeError(f"{self.name}: {method} is no method of what the run holds")
-        of_worker = partial(_made_rows, method.__name__, given, type(chunks[0][0]))
+        of_worker = partial(_of_worker, method.__name__, given, type(chunks[0][0]), compact)
         described = [[one.model_dump(mode="json") for one in chunk] for chunk in chunks]
-        return self.ray.rows(type(self.root), self._described, self.output, of_worker, described)
+        rows = self.ray.rows(type(self.root), self._described, self.output, of_worker, described)
+        return (Chunk(*row) for row in rows)
 
     def finish(self, results: Sequence[Result], **more: object) -> ResultFile:
         """Write ``results.json``, then delete the journals; other files are to be there before.
@@ -203,7 +210,7 @@ class Run:
         """
         chunks = []
         for journal in self._journals():
-            chunks += [used for _, used in _chunks(journal)]
+            chunks += [used for _, used in chunks_of(journal)]
         rows: dict[str, dict] = {}
         for place, model in enumerate(writers(self._parts)):
             used: Counter[str] = Counter()
@@ -271,49 +278,47 @@ def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
             )
 
 
-def _chunks(journal: Path) -> list[tuple[list[str], list[dict]]]:
-    found = {}
-    # As bytes: the line that a kill tore may end within a character.
-    with open(journal, "rb") as lines:
-        for line in lines:
-            if _LAST_ROW in line and line.endswith(b"\n") and "usage" in (row := json.loads(line)):
-                found[row["id"]] = row["documents"], row["usage"]
-    return list(found.values())
-
-
-def journal_rows(
-    root: object, work: Callable[[Sequence[Any]], Sequence[BaseModel]], some: Sequence[Any]
-) -> list[dict]:
-    """Do a chunk of documents: a row each, and a last one with their ids and what it took.
+def work_on(
+    root: object,
+    work: Callable[[Sequence[Any]], Sequence[BaseModel]],
+    some: Sequence[Any],
+    compact: bool = False,
+) -> Chunk:
+    """Do a chunk of documents.
 
     Args:
         root: what holds the language models that the work asks.
         work: takes the documents and gives one record each.
         some: the documents of the chunk.
+        compact: leave absent optional fields out of the rows.
     """
     models = writers(root)
     before = [copy(model.usage) for model in models]
-    rows = [
-        {"id": document.id, "done": _in_json(document.id, one)}
-        for document, one in zip(some, work(some), strict=True)
-    ]
+    records = work(some)
+    rows = [_in_json(d.id, row, compact) for d, row in zip(some, records, strict=True)]
     used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
-    ids = [document.id for document in some]
-    return [*rows, {"id": f"{_USAGE}{ids[0]}", "documents": ids, "usage": used}]
+    return Chunk([document.id for document in some], rows, used, records)
 
 
-def _in_json(name: str, one: BaseModel) -> dict:
+def _in_json(name: str, record: BaseModel, compact: bool) -> str:
     try:
-        return one.model_dump(mode="json")
+        row = record.model_dump(mode="json", exclude_none=compact)
     except PydanticSerializationError as error:
         raise UserError(
             f"document {name!r}: cannot be kept: {first_line(error)}; a stage put it into a claim, "
             "passage or verdict: let it give Python's own numbers, texts and lists"
         ) from None
+    return json.dumps(row, ensure_ascii=False)
 
 
-def _made_rows(
-    method: str, given: Sequence[Any], record: type[BaseModel], root: object, some: Sequence[dict]
-) -> list[dict]:
+def _of_worker(
+    method: str,
+    given: Sequence[Any],
+    record: type[BaseModel],
+    compact: bool,
+    root: object,
+    some: Sequence[dict],
+) -> list:
     work = partial(getattr(root, method), *given)
-    return journal_rows(root, work, [record.model_validate(one) for one in some])
+    done = work_on(root, work, [record.model_validate(one) for one in some], compact)
+    return [done.ids, done.rows, done.usage]

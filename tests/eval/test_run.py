@@ -7,6 +7,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
@@ -16,7 +17,7 @@ from eval.run import terminal
 from eval.run.provenance import inputs, missing
 from eval.run.run import Run
 from eval.verify.labels import Labels
-from records import Claim, Document, Result, UserError
+from records import Claim, Document, Result, UserError, Verdict
 from tests.model_server import ModelServer
 
 DOCUMENTS = [
@@ -66,9 +67,9 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     (journal,) = (tmp_path / "a").iterdir()
     assert journal.name == f".scored.{run.key[:16]}.partial.jsonl"
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert [row["id"] for row in rows] == ["0", "1", "usage of the documents from 0"]
+    assert [row.get("documents") or row["document"]["id"] for row in rows] == ["0", "1", ["0", "1"]]
     # As if it had been killed in the middle of writing its second chunk.
-    torn = json.dumps(rows[0] | {"id": "2"}) + '\n{"id": "3", "done": "é'
+    torn = json.dumps(rows[0]) + '\n{"document": "é'
     with open(journal, "ab") as file:
         file.write(torn.encode()[:-1])
     assert Run("score", broken, {}, tmp_path / "a").done("scored") == {"0", "1"}
@@ -80,6 +81,36 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     assert files(tmp_path / "a") == files(tmp_path / "calm") == ["results.json"]
     calm_bytes = (tmp_path / "calm/results.json").read_bytes()
     assert (tmp_path / "a/results.json").read_bytes() == calm_bytes
+
+
+def test_each_verdict_is_validated_once_in_a_process_and_once_on_resume(tmp_path, monkeypatch):
+    validated = []
+    of_stage, of_row = TypeAdapter.validate_python, Scored.model_validate
+
+    def stage(self, rows, **options):
+        rows = of_stage(self, rows, **options)
+        validated.extend(row.claim for row in rows if isinstance(row, Verdict))
+        return rows
+
+    def row(value):
+        record = of_row(value)
+        validated.extend(verdict.claim for verdict in record.verdicts)
+        return record
+
+    monkeypatch.setattr(TypeAdapter, "validate_python", stage)
+    monkeypatch.setattr(Scored, "model_validate", row)
+    monkeypatch.setattr(Scored, "model_validate_json", lambda line: row(json.loads(line)))
+    pipeline = Pipeline(Given(), [Labels()])
+    with Run("score", pipeline, {}, tmp_path) as run:
+        first = run.documents("scored", pipeline.score, DOCUMENTS, Scored, 2, file="scored.jsonl")
+    rows = (tmp_path / "scored.jsonl").read_text().splitlines()
+    assert validated == ["a"] * len(DOCUMENTS) == ["a"] * len(rows)
+    (journal,) = tmp_path.glob(".scored.*.partial.jsonl")
+    assert [r for r in journal.read_text().splitlines() if '"usage"' not in r] == rows
+    validated.clear()
+    with Run("score", pipeline, {}, tmp_path) as run:
+        assert run.documents("scored", pipeline.score, DOCUMENTS, Scored, 2) == first
+    assert validated == ["a"] * len(DOCUMENTS)
 
 
 class Ends(Labels):

@@ -90,42 +90,25 @@ def of_passages(change):
 @pytest.mark.parametrize(
     ("stage", "change", "said"),
     [
-        *((name, lambda found: None, "gave None; give") for name in RIGHT),
+        *((name, lambda found: None, "a NoneType; ") for name in RIGHT),
         ("decompose", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
-        ("decompose", of_first(lambda row: "Ann sang."), "'d1': gave a str; give a list of Claim"),
-        ("decompose", of_first(lambda row: ["Ann sang."]), "'d1': gave a str in place of a Claim"),
-        ("decompose", of_first(lambda row: row * 2), r"'d1': gave several claims of one id \(c0\)"),
-        ("revise", of_first(lambda row: row[1:]), "'d1': gave the claims c1 for c0, c1"),
-        ("revise", of_first(lambda row: [*row, NEW]), "'d1': gave the claims c0, c1, c9 for"),
-        ("select", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
-        ("select", of_first(lambda row: row[:1]), "'d1': gave selections of the claims c0 where"),
-        ("select", of_first(lambda row: row[::-1]), "'d1': gave selections .* in their order"),
+        ("decompose", of_first(lambda row: ["Ann sang."]), "'d1': Claim: 0: Input should be"),
+        ("decompose", of_first(lambda row: row * 2), r"'d1': .* several claims of one id \(c0\)"),
+        ("revise", of_first(lambda row: [*row, NEW]), "'d1': returned the claims c0, c1, c9 for"),
+        ("select", of_first(lambda row: row[:1]), "'d1': returned selections of c0 for"),
         (
             "select",
             of_first(lambda row: [s.model_copy(update={"weight": float("nan")}) for s in row]),
-            "'d1': Selection: weight: Input should be a finite number",
+            "'d1': Selection: 0.weight: Input should be a finite number",
         ),
-        ("retrieve", lambda found: found[0], "'d1': gave a Claim; give a list of Claim"),
-        ("retrieve", of_passages(lambda rows: rows[:1]), "gave 1 entries for 2"),
         ("retrieve", lambda found: (of_first(lambda r: [])(found[0]), found[1]), "claims none for"),
         (
             "retrieve",
             of_passages(of_first(lambda row: [PASSAGE, Passage(id="p", text="Else.")])),
-            r"'d1': gave several passages of one id \(p\)",
+            r"'d1': returned several passages of one id \(p\)",
         ),
-        ("verify", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
-        ("verify", of_first(lambda row: [*row, STRANGE]), "'d1': gave a verdict on the claim 'c9'"),
-        ("verify", of_first(lambda row: [True]), "'d1': gave a bool in place of a Verdict"),
-        (
-            "verify",
-            of_first(lambda row: row * 2),
-            "several verdicts .*c0: own.default",
-        ),
-        (
-            "verify",
-            of_first(lambda row: [v.model_copy(update={"p": 1.2}) for v in row]),
-            "'d1': Verdict: p: Input should be less than or equal to 1",
-        ),
+        ("verify", of_first(lambda row: [*row, STRANGE]), "'d1': returned verdicts on c9 for"),
+        ("verify", of_first(lambda row: row * 2), "several verdicts .*c0: own.default"),
     ],
 )
 def test_what_breaks_the_contract_is_one_line_with_the_stage(stage, change, said):
@@ -165,15 +148,15 @@ def test_the_experiments_and_stages_around_stages_hold_them_too():
     twice = Changed(supported, of_first(lambda row: [*row, STRANGE]))
     none = Changed(all_kept, of_first(lambda row: []))
     claims = Sentences()(DOCUMENTS)
-    with pytest.raises(UserError, match="gave a verdict on the claim 'c9'"):
+    with pytest.raises(UserError, match="verdicts on c9"):
         Named("mine", twice)(DOCUMENTS, claims, [[], []])
-    with pytest.raises(UserError, match="gave a verdict on the claim 'c9'"):
+    with pytest.raises(UserError, match="verdicts on c9"):
         Grid({"m": Pipeline(Sentences(), [twice])}, {})(DOCUMENTS)
-    with pytest.raises(UserError, match="gave selections of the claims none"):
+    with pytest.raises(UserError, match="selections of none"):
         Grid({"m": Pipeline(Sentences(), [Changed(supported, list)])}, {"d": none})(DOCUMENTS)
-    with pytest.raises(UserError, match="gave selections of the claims none"):
+    with pytest.raises(UserError, match="selections of none"):
         Relevant(lambda _, texts: [[1] * len(own) for own in texts], none)(DOCUMENTS, claims)
-    with pytest.raises(UserError, match="gave selections of the claims none"):
+    with pytest.raises(UserError, match="selections of none"):
         Selected(none)(DOCUMENTS, claims, [[], []])
     with pytest.raises(UserError, match="gave 1 entries for 2"):
         Given(otherwise=Changed(Sentences(), lambda rows: rows[:1]))(DOCUMENTS)
@@ -198,7 +181,7 @@ class Own(BySentence):
 @pytest.mark.parametrize(
     ("give", "said"),
     [
-        (lambda places: None, "gave None; give a list, one entry a sentence"),
+        (lambda places: None, "gave a NoneType; give a list, one entry a sentence"),
         (lambda places: [["x"]], "gave 1 entries for 4; give one a sentence"),
         (lambda places: [p.sentence for p in places], "'d1': sentence 0: gave 'Ann Lee was"),
         (

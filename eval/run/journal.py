@@ -1,0 +1,102 @@
+"""The journal of a part of a run: its rows, and what each chunk of them took.
+
+A chunk is its documents' rows and a last line ``{"documents": IDS, "usage": [...]}``. A row stands
+as it does in the file that the run ends in, so that nothing is written or validated a second time.
+What a kill left of a chunk is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pydantic import BaseModel
+
+from records.writing import LineAppender, atomic_bytes, whole_rows
+
+R = TypeVar("R", bound=BaseModel)
+
+_LAST_LINE = b'{"documents": '
+
+
+class Chunk(NamedTuple):
+    """Documents that were done together.
+
+    Attributes:
+        ids: of the documents.
+        rows: one JSON line per document.
+        usage: what each language model was used for (``eval.models.chat.Usage.since``).
+        records: one per document; ``None`` where another process did them.
+    """
+
+    ids: list[str]
+    rows: list[str]
+    usage: list[dict[str, int]]
+    records: Sequence[BaseModel] | None = None
+
+
+class Journal(LineAppender, Generic[R]):
+    """The rows of whole chunks.
+
+    Args:
+        path: of the journal.
+        record: the class of the rows.
+
+    Attributes:
+        records: id of a document to its record, validated once.
+    """
+
+    def __init__(self, path: Path, record: type[R]):
+        self.record = record
+        self.records: dict[str, R] = {}
+        self._rows: dict[str, tuple[int, int]] = {}  # where a document's row begins and ends
+        super().__init__(path)
+
+    def _read(self) -> int:
+        rows: list[tuple[int, int, Any]] = []
+        start = whole = 0
+        for end, row in whole_rows(self.path):
+            if "usage" in row and "documents" in row:
+                for name, (*place, value) in zip(row["documents"], rows, strict=True):
+                    self._rows[name] = tuple(place)
+                    self.records[name] = self.record.model_validate(value)
+                rows, whole = [], end
+            else:
+                rows.append((start, end, row))
+            start = end
+        return whole
+
+    def append(self, chunk: Chunk) -> None:
+        """Write a chunk and make it durable before returning."""
+        start = self._file.seek(0, os.SEEK_END)
+        last = json.dumps({"documents": chunk.ids, "usage": chunk.usage}, ensure_ascii=False)
+        self.append_lines([*chunk.rows, last])
+        records = chunk.records
+        if records is None:
+            records = map(self.record.model_validate_json, chunk.rows)
+        for name, row, record in zip(chunk.ids, chunk.rows, records, strict=True):
+            end = start + len(row.encode()) + 1
+            self._rows[name] = (start, end)
+            self.records[name] = record
+            start = end
+
+    def copy_rows(self, ids: Sequence[str], path: Path) -> None:
+        """Write the rows of documents, in their order, to a file that takes its place at once."""
+        with atomic_bytes(path) as file, open(self.path, "rb") as rows:
+            for name in ids:
+                start, end = self._rows[name]
+                rows.seek(start)
+                file.write(rows.read(end - start))
+
+
+def chunks_of(path: Path) -> Iterator[tuple[list[str], list[dict[str, int]]]]:
+    """The ids and the usage of each whole chunk of a journal; changes nothing."""
+    # As bytes: the line that a kill tore may end within a character.
+    with open(path, "rb") as lines:
+        for line in lines:
+            if line.startswith(_LAST_LINE) and line.endswith(b"\n"):
+                row = json.loads(line)
+                yield row["documents"], row["usage"]
