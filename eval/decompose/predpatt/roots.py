@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eval.decompose.predpatt.rules import (
+from eval.decompose.predpatt.dependency_labels import (
     ARGUMENTS_HIDDEN,
     COMPLETING,
     LIKE_ARGUMENT,
@@ -12,70 +12,64 @@ from eval.decompose.predpatt.rules import (
     OBLIQUE,
     SUBJECT,
 )
-from eval.decompose.predpatt.structures import Argument, Kind, Options, Predicate, head_of
+from eval.decompose.predpatt.structures import Argument, Kind, Predicate, head_of
 from eval.decompose.ud.tree import Token, Tree
 
 
-def predicate_roots(tree: Tree, options: Options) -> dict[int, Predicate]:
+def predicate_roots(tree: Tree) -> dict[int, Predicate]:
     """The predicates by the id of their root. The first rule that finds a root says its kind."""
     found: dict[int, Predicate] = {}
 
-    def nominate(token: Token, rule: str, kind: Kind = "normal") -> Predicate:
-        predicate = found.setdefault(token.id, Predicate(token, kind))
-        predicate.rules.append(rule)
-        return predicate
+    def nominate(token: Token, kind: Kind = "normal") -> Predicate:
+        return found.setdefault(token.id, Predicate(token, kind))
 
     for token in tree.tokens:
         head = head_of(tree, token)
         if head is None or token.upos == "PUNCT":
             continue
-        if options.resolve_appos and token.deprel == "appos":
-            nominate(token, "d", "appos")
-        if options.resolve_poss and token.deprel == "nmod:poss":
-            nominate(token, "v", "poss")
-        if options.resolve_amod and _modifies(token, head):
-            nominate(token, "e", "amod")
+        if token.deprel == "appos":  # rule d
+            nominate(token, "appos")
+        if token.deprel == "nmod:poss":  # v
+            nominate(token, "poss")
+        if _modifies(token, head):  # e
+            nominate(token, "amod")
         if head.deprel == "dep":  # an unknown relation is most often a mistake of the parser
             continue
-        if token.deprel in COMPLETING:
-            nominate(token, "a1")
-        if options.resolve_relcl and token.deprel in MODIFYING_CLAUSE:
-            nominate(token, "b")
-        if token.deprel == "xcomp":
-            nominate(token, "a2")
-        if _governs(tree, head, token):
-            nominate(head, "c")
+        if token.deprel in COMPLETING | MODIFYING_CLAUSE | {"xcomp"}:  # a1, b, a2
+            nominate(token)
+        if _governs(tree, head, token):  # c
+            nominate(head)
 
     open_ = list(found.values())
     while open_:
         root = open_.pop().root
         for token in tree.children(root.id):
-            if token.deprel == "conj" and _conjoined(root, token):
-                open_.append(nominate(token, "f"))
+            if token.deprel == "conj" and _conjoined(root, token):  # f
+                open_.append(nominate(token))
     return found
 
 
-def argument_roots(tree: Tree, predicate: Predicate, options: Options) -> list[Argument]:
+def argument_roots(tree: Tree, predicate: Predicate) -> list[Argument]:
     """The arguments that the predicate itself governs or, as a modifier, is about."""
     root, kind = predicate.root, predicate.kind
-    found: list[tuple[Token, str]] = []
+    found: list[Token] = []
     for token in tree.children(root.id):
         label = token.deprel
-        if label in NOMINAL_SUBJECT | OBJECT:
-            found.append((token, "g1"))
-        if label.startswith(("nmod", "obl")) and kind != "amod":
-            found.append((token, "h1"))
-        if label == "advmod":
+        if label in NOMINAL_SUBJECT | OBJECT:  # rule g1
+            found.append(token)
+        if label.startswith(("nmod", "obl")) and kind != "amod":  # h1
+            found.append(token)
+        if label == "advmod":  # h2
             below = tree.children(token.id)
-            found += [(t, "h2") for t in below if t.deprel.startswith("nmod") or t.deprel == "obl"]
-        if label in COMPLETING or (options.cut and label == "xcomp"):
-            found.append((token, "k"))
+            found += [t for t in below if t.deprel.startswith("nmod") or t.deprel == "obl"]
+        if label in COMPLETING:  # k
+            found.append(token)
     head = head_of(tree, root)
-    if kind != "normal" and head is not None:
-        found.append((head, {"amod": "i", "appos": "j", "poss": "w1"}[kind]))
-    if kind == "poss":
-        found.append((root, "w2"))
-    return [Argument(token, [rule]) for token, rule in found]
+    if kind != "normal" and head is not None:  # i, j, w1
+        found.append(head)
+    if kind == "poss":  # w2
+        found.append(root)
+    return [Argument(token) for token in found]
 
 
 def _modifies(token: Token, head: Token) -> bool:

@@ -9,7 +9,6 @@ from typing import Literal
 from eval.decompose.by_sentence import BySentence, Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
-from eval.decompose.predpatt.structures import Options
 from eval.decompose.predpatt.verbalise import WAYS, Structures
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import check_ud
@@ -18,7 +17,6 @@ from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 
 _PROMPTS = Path(__file__).parents[1] / "prompts"
-_ALL = Options()
 # 2403.11903, appendix B, for the published way.
 _TEMPERATURE = {"one_by_one": 0.7, "together": 0.0}
 
@@ -34,7 +32,6 @@ class PredPatt(BySentence):
 
     Args:
         parser: gives the parses.
-        options: what is extracted; all that 2403.11903 extracts unless said otherwise.
         writer: a language model that writes the sentences; without one the rules do.
         prompt: a prompt file of your own; its fields are ``sentence`` and ``structures``, the
             predicates as PredPatt prints them; for ``one_by_one`` ``structure``, a line of words.
@@ -49,7 +46,6 @@ class PredPatt(BySentence):
     def __init__(
         self,
         parser: Parser,
-        options: Options = _ALL,
         writer: Writer | None = None,
         prompt: Path | None = None,
         temperature: float | None = None,
@@ -58,7 +54,6 @@ class PredPatt(BySentence):
         verbalise: Literal["one_by_one", "together"] = "together",
     ):
         self.parser = parser
-        self.options = options
         self.way = WAYS[verbalise]
         warmth = _TEMPERATURE[verbalise] if temperature is None else temperature
         self.asker = Asker(writer, warmth, max_new_tokens, 0, seed) if writer else None
@@ -76,7 +71,7 @@ class PredPatt(BySentence):
             if fault := check_ud(tree):
                 found.append(Failed(f"no Universal Dependencies: {fault}"))
                 continue
-            predicates = extract(tree, self.options)
+            predicates = extract(tree)
             found.append(realise(tree, predicates) if self.asker is None else [])
             if self.asker and predicates:
                 asked[row] = Structures(sentences[row], predicates)

@@ -1,9 +1,8 @@
 """Parsers that can be plugged in: anything that gives Universal Dependencies for a sentence.
 
 :class:`ConlluFiles` reads parses from files, :class:`Spacy` converts those of spaCy's English
-models by the rules of :mod:`eval.decompose.ud.convert`; :class:`Stanza` and :class:`Trankit` parse
-to Universal Dependencies themselves. None of the three programs is a requirement of this
-repository.
+models by the rules of :mod:`eval.decompose.ud.convert`; :class:`Trankit` parses to Universal
+Dependencies itself. Neither program is a requirement of this repository.
 """
 
 from __future__ import annotations
@@ -118,47 +117,6 @@ class Spacy:
                 token.is_sent_start = False  # the text was cut into sentences before
         parsed = iter(self._model.pipe(docs, batch_size=self.batch_size))
         return [_whole(convert(_labelled(next(parsed)), text)) if text else None for text in texts]
-
-
-class Stanza:
-    """Stanza (Qi et al. 2020).
-
-    Needs ``pip install stanza`` and its models, which it downloads from the network on first use.
-
-    Args:
-        package: the models, e.g. ``default`` or the name of a treebank.
-        dir: folder of models that were downloaded before; nothing is downloaded then.
-    """
-
-    def __init__(self, package: str = "default", dir: str | None = None):
-        _installed("stanza", "`pip install stanza`")
-        self.package = package
-        self.dir = dir
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """Which models, and whose."""
-        own = {"lang": "en", "package": self.package, "stanza": metadata.version("stanza")}
-        return {"parser": "stanza", **own}
-
-    @cached_property
-    def _pipeline(self) -> Any:
-        stanza = _module("stanza", "`pip install stanza`")
-        place = {"dir": self.dir, "download_method": None} if self.dir else {}
-        return stanza.Pipeline(
-            lang="en",
-            package=self.package,
-            processors="tokenize,mwt,pos,lemma,depparse",
-            tokenize_no_ssplit=True,
-            verbose=False,
-            **place,
-        )
-
-    def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """The tree of each sentence; ``None`` where Stanza sees none, or more than one."""
-        texts = [_plain(sentence) for sentence in sentences]
-        docs = iter(self._pipeline.bulk_process([text for text in texts if text]))
-        return [_single(f"{next(docs):C}".splitlines()) if text else None for text in texts]
 
 
 # What Trankit reads tokens with.
