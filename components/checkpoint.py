@@ -27,6 +27,8 @@ SCHEMA_VERSION = 1
 RELATIONS = ["entailment", "neutral", "contradiction"]
 # Of a published model with two classes; those that are trained here have all three.
 TWO_CLASSES = ["entailment", "not_entailment"]
+# The prompt of 2308.12157's released code (infer.py), which T5's tokenizers read as that of A.3.
+LSS_TEMPLATE = "Reference: {reference}\n Claim: {claim}\n Output:"
 
 ComponentName = Literal["unli", "relation", "lss", "lss_star", "adversary"]
 Architecture = Literal["sequence_classifier", "token_classifier", "seq2seq", "causal_lora"]

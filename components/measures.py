@@ -336,7 +336,6 @@ def preference_measures(
     chosen: np.ndarray,
     rejected: np.ndarray,
     groups: Sequence[object],
-    label_smoothing: float = 0.0,
     resamples: int = RESAMPLES,
 ) -> Measures:
     """DPO loss, reward accuracy and reward margin (2305.18290, section 4).
@@ -346,11 +345,9 @@ def preference_measures(
 
     Args:
         chosen, rejected: implicit rewards beta ln(pi / pi_ref) in nats, both of shape (n,).
-        label_smoothing: as in the loss.
     """
     margin = chosen - rejected
-    loss = (1 - label_smoothing) * np.logaddexp(0, -margin)
-    loss = loss + label_smoothing * np.logaddexp(0, margin)
+    loss = np.logaddexp(0, -margin)
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
         return {

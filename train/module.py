@@ -6,18 +6,22 @@ the measures, and the fields of ``component.json``. Data modules only read files
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from jsonargparse.typing import ClosedUnitInterval, NonNegativeFloat, PositiveInt
 from lightning import LightningModule
+from lightning.pytorch.strategies import FSDPStrategy
 from torch import Tensor
+from torch.distributed import all_gather_object
 from torch.optim import Optimizer
 from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
@@ -29,17 +33,72 @@ from records.errors import first_line
 from records.types import Record
 from train.checks import (
     MACRO,
+    BadRow,
     broken_loss,
     broken_outputs,
-    check_kind,
     check_measured,
     check_monitor,
-    check_numbers,
 )
-from train.distributed import clip_by_norm, gather, plain_name
-from train.items import Item, Loss, places_of
 
 _UNDECAYED = re.compile(r"bias$|(norm|\bln_\w+)\.weight$", re.IGNORECASE)
+# What FSDP and activation checkpointing put into the names of parameters.
+_WRAPPERS = re.compile(r"_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One encoded input.
+
+    Attributes:
+        row: index of its record; a long premise makes several items of one row.
+        inputs: token ids and token types, without padding.
+        target: what the loss needs; each module says what it is.
+        weight: the row's weight in the loss.
+    """
+
+    row: int
+    inputs: dict[str, list[int]]
+    target: object
+    weight: float = 1.0
+
+    @property
+    def length(self) -> int:
+        """Tokens of the input, special tokens included."""
+        return len(self.inputs["input_ids"])
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss that is a mean, before it is divided: over all processes only together is it one.
+
+    Attributes:
+        total: the sum over units, in nats, of shape ().
+        count: how many units there are (pairs, items or tokens, some with weights).
+    """
+
+    total: Tensor
+    count: Tensor | int
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean over these units alone, of shape (); 0 where there is none."""
+        return self.total / max(float(self.count), 1e-6)
+
+
+def rows_of(records: Sequence, items: Sequence[Item]) -> list:
+    """The record of each item."""
+    return [records[item.row] for item in items]
+
+
+def relabelled(record: Record, label: object) -> dict:
+    """A row with another label. What else it has stays: by its group and documents it is split."""
+    row = json.loads(record.model_dump_json(exclude={"label", "soft"}, exclude_none=True))
+    return row | {"label": label}
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """A tensor of any shape, detached, in fp32, on the CPU."""
+    return tensor.detach().float().cpu().numpy()
 
 
 class ComponentModule(LightningModule):
@@ -85,20 +144,17 @@ class ComponentModule(LightningModule):
     def __init__(
         self,
         base: str,
-        max_length: int,
-        lr: float,
+        max_length: PositiveInt,
+        lr: NonNegativeFloat,
         monitor: str,
         revision: str | None = None,
-        weight_decay: float = 0.01,
-        warmup_ratio: float = 0.1,
+        weight_decay: NonNegativeFloat = 0.01,
+        warmup_ratio: ClosedUnitInterval = 0.1,
         optimizer: Callable[[Iterable, float], Optimizer] | None = None,
         schedule: Callable = get_linear_schedule_with_warmup,
     ):
         super().__init__()
         self.save_hyperparameters()
-        check_numbers({"--model.max_length": max_length}, 1)
-        check_numbers({"--model.lr": lr, "--model.weight_decay": weight_decay}, 0)
-        check_numbers({"--model.warmup_ratio": warmup_ratio}, 0, 1)
         self.base = base
         self.revision = revision
         self.max_length = max_length
@@ -132,10 +188,10 @@ class ComponentModule(LightningModule):
                 "folder or package:NAME/PATH"
             ) from None
 
-    @property
-    def if_too_long(self) -> str:
-        """What to do about a row that does not fit; a checkpoint folder's own length holds."""
-        return "drop the row" if self.calibrated else "raise --model.max_length"
+    def too_long(self, row: int, text: str) -> BadRow:
+        """The error for a row whose text does not fit; a checkpoint folder's own length holds."""
+        remedy = "drop the row" if self.calibrated else "raise --model.max_length"
+        return BadRow(row, f"{text[:60]!r} does not fit into {self.max_length} tokens; {remedy}")
 
     @property
     def monitor_mode(self) -> str:
@@ -143,8 +199,7 @@ class ComponentModule(LightningModule):
         return "min" if self.monitor.rpartition("/")[2] in SMALLER_IS_BETTER else "max"
 
     def setup(self, stage: str) -> None:
-        """Check the monitored measure and the export target before any training."""
-        check_kind(self.component, self.architecture)
+        """Check the monitored measure before any training."""
         if stage == "fit" and self.monitor.startswith("dev/"):
             data = self.trainer.datamodule
             if self.monitor.startswith(f"dev/{MACRO}/") and len(set(data.sources["dev"])) == 1:
@@ -240,7 +295,8 @@ class ComponentModule(LightningModule):
         names = list(dict.fromkeys(sources))
         several: dict[str, list[float]] = {}
         for name in names if len(names) > 1 else []:
-            rows = {row: place for place, row in enumerate(places_of(sources, name))}
+            own = [row for row, source in enumerate(sources) if source == name]
+            rows = {row: place for place, row in enumerate(own)}
             chosen = [index for index, item in enumerate(items) if item.row in rows]
             if chosen:
                 part = self.measures(
@@ -313,7 +369,13 @@ class ComponentModule(LightningModule):
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
             return
         limit = max(gradient_clip_val or 0, 0)  # one that is not positive is none, as Lightning's
-        norm = float(clip_by_norm(self.trainer, optimizer, limit if by_norm else None))
+        most = limit if by_norm and limit else math.inf
+        if isinstance(self.trainer.strategy, FSDPStrategy):
+            # A process holds only a part of each gradient.
+            norm = float(self.trainer.strategy.model.clip_grad_norm_(most))
+        else:
+            parameters = self.trainer.precision_plugin.main_params(optimizer)
+            norm = float(torch.nn.utils.clip_grad_norm_(parameters, most))
         if not math.isfinite(norm):
             raise self._broken(norm, self._last_rows)
         if limit and not by_norm:
@@ -408,3 +470,23 @@ def decays(name: str) -> bool:
     By name, since a sharded weight matrix is a flat vector.
     """
     return not _UNDECAYED.search(plain_name(name))
+
+
+def gather(found: dict[int, object], world: int) -> dict[int, object]:
+    """What all processes found, by ascending index; the same on each of them.
+
+    Args:
+        found: this process's values by index; an index that two processes judged has one value.
+        world: number of processes.
+    """
+    parts: list = [found]
+    if world > 1:
+        parts = [None] * world
+        all_gather_object(parts, found)
+    merged = {index: value for part in parts for index, value in part.items()}
+    return {index: merged[index] for index in sorted(merged)}
+
+
+def plain_name(name: str) -> str:
+    """A parameter's name without the wrappers of a strategy."""
+    return _WRAPPERS.sub("", name)

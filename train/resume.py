@@ -1,34 +1,44 @@
 """Resuming: a killed run that is started again ends in the same weights as an unbroken one.
 
-Three things make it so: the order of batches is a function of seed and epoch
-(``train/batches.py``), the randomness of a step is a function of seed and step, and ``last.ckpt``
-is never written between a step and the validation that belongs to it, which Lightning would then
-leave out.
+Three things make it so: the order of batches is a function of seed and epoch (``train/data.py``),
+the randomness of a step is a function of seed and step, and ``last.ckpt`` is never written between
+a step and the validation that belongs to it, which Lightning would then leave out.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
+from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from records import UserError
 from records.writing import atomic_bytes
-from train.batches import run_seed
-from train.distributed import is_first
+from train.data import run_seed
 
 LAST, BEST = "last.ckpt", "best.ckpt"
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes, before there is a trainer that would know it.
+
+    A launcher says so in the environment; Lightning's own, on the first process of another machine,
+    only by ``NODE_RANK``.
+    """
+    return rank_zero_only.rank == 0 and os.environ.get("NODE_RANK", "0") == "0"
 
 
 class WholeFiles(TorchCheckpointIO):
@@ -119,6 +129,7 @@ class LastValidation(Callback):
             trainer.should_stop = True
 
 
+@dataclass(eq=False)
 class Resume(Checkpoint):
     """Writes ``last.ckpt`` and makes each step's randomness its own.
 
@@ -129,10 +140,11 @@ class Resume(Checkpoint):
         fresh: nothing is resumed; what an earlier run of the same name left is removed.
     """
 
-    def __init__(self, folder: Path, every_n_steps: int, fingerprint: str, fresh: bool):
-        self.folder, self.every_n_steps, self.fingerprint = folder, every_n_steps, fingerprint
-        self.fresh = fresh
-        self._gradients_left = False
+    folder: Path
+    every_n_steps: int
+    fingerprint: str
+    fresh: bool
+    _gradients_left = False
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not trainer.is_global_zero:
@@ -183,6 +195,71 @@ def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
         return True
     done = batch_idx if every is not None else trainer.fit_loop.total_batch_idx
     return (done + 1) % trainer.val_check_batch == 0
+
+
+@dataclass(eq=False)
+class KeepSteps(Callback):
+    """Writes ``STEP.ckpt``, weights alone, for several steps; ``Export`` makes folders of them.
+
+    A series of one adversary over its training (``eval experiment optimise``) needs the component
+    as it was at each step. It stands before ``Resume``, so that ``last.ckpt`` of a step is never
+    there without its weights.
+
+    Args:
+        folder: where they go.
+        steps: those to keep, ascending; 0 is the start.
+        fresh: nothing is resumed; what an earlier run of the same name left is removed.
+    """
+
+    folder: Path
+    steps: Sequence[int]
+    fresh: bool
+    _last: int | None = None
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Refuse steps that training does not reach."""
+        most = trainer.max_steps
+        if 0 <= most < max(self.steps, default=0):
+            raise UserError(
+                f"--export_steps {self.steps[-1]}: training has {most}; give steps up to that, or "
+                "a larger --trainer.max_steps"
+            )
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.fresh and trainer.is_global_zero:
+            for path in self.folder.glob("*.ckpt"):
+                path.unlink()
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Keep the start, or the step that training goes on from."""
+        here = trainer.global_step
+        passed = [s for s in self.steps if s < here and not self.path(s).is_file()]
+        if passed:
+            raise UserError(
+                f"--export_steps {passed[0]}: the run is at step {here} and did not keep that one; "
+                "start anew, without --ckpt_path"
+            )
+        self.keep(trainer)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: dict, idx: int
+    ) -> None:
+        self.keep(trainer)
+
+    def keep(self, trainer: Trainer) -> None:
+        """Write the weights if this step is one of those to keep and has not been written."""
+        step = trainer.global_step
+        if step in self.steps and step != self._last:
+            trainer.save_checkpoint(self.path(step), weights_only=True)
+            self._last = step
+
+    def path(self, step: int) -> Path:
+        """Where a step's weights are."""
+        return self.folder / f"{step}.ckpt"
+
+    def kept(self) -> dict[int, Path]:
+        """The steps that training came to, each with its weights."""
+        return {step: self.path(step) for step in self.steps if self.path(step).is_file()}
 
 
 def read_state(path: Path) -> dict:
