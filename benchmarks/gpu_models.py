@@ -38,8 +38,7 @@ from components.checkpoint import RELATIONS
 from eval.models import encoder
 from records import UserError
 from train import adversary, lss_seq2seq, relation, unli
-from train.items import Item
-from train.module import ComponentModule
+from train.module import ComponentModule, Item
 
 # RoBERTa counts positions from its pad token's id, which is 1; the others take the same.
 SPECIAL = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}

@@ -49,8 +49,8 @@ from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
 from records import RelationPair, UserError, read_records, write_json
 from train.__main__ import main as train_door
-from train.batches import FixedBatches
 from train.cli import default_precision
+from train.data import FixedBatches
 from train.export import evaluate
 from train.relation import Relation, relation_loss
 

@@ -17,8 +17,12 @@ from cli.command import run_command
 from records import UserError
 from train.help import COMMANDS, help_of
 
-# Commands that no parser of Lightning's knows.
-OTHERS = ("sweep", "push", "convert")
+# Commands that no parser of Lightning's knows, and their functions.
+OTHERS = {
+    "sweep": "train.sweep.search",
+    "push": "train.hub.push",
+    "convert": "train.hub.convert",
+}
 
 HELP = """usage: python -m train COMMAND [options]
 
@@ -47,7 +51,15 @@ def main(arguments: list[str] | None = None) -> int:
     if command[:1] not in {"", "-"} and command not in {*COMMANDS, *OTHERS}:
         raise UserError(f"no command {command!r}; give one of: {', '.join([*COMMANDS, *OTHERS])}")
     if command in OTHERS:
-        return import_module(f"train.{command}").main(rest)
+        from jsonargparse import ArgumentParser
+
+        module, _, name = OTHERS[command].rpartition(".")
+        function = getattr(import_module(module), name)
+        parser = ArgumentParser(prog=f"python -m train {command}", exit_on_error=False)
+        parser.description = function.__doc__.partition("\n")[0]
+        parser.add_function_arguments(function, as_group=False)
+        function(**parser.parse_args(rest))
+        return 0
     text = help_of(command, rest)
     if text is not None:
         print(text)

@@ -208,10 +208,9 @@ class CausalLora(ComponentModule):
                 if head >= self.max_length:
                     raise self.too_long(row, prompt)
             items.append(self.item_type(row, inputs, head))
-        print(
-            f"{type(self).__name__.lower()} {'train' if train else 'dev'}: {cuts} of {len(items) * len(texts)} "
-            f"texts cut at {self.max_length} tokens"
-        )
+        name, split = type(self).__name__.lower(), "train" if train else "dev"
+        total = len(items) * len(texts)
+        print(f"{name} {split}: {cuts} of {total} texts cut at {self.max_length} tokens")
         return items
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:

@@ -107,9 +107,7 @@ def hold_back(
         said += f"; {sum(away):,} more are left out, which share something with them"
     if tied.common:
         said += f"; {tied.common:,} lines or documents are passed over, which too many rows share"
-    sides = iter(
-        "dev" if d else None if a else "train" for d, a in zip(dev, away, strict=True)
-    )
+    sides = iter("dev" if d else None if a else "train" for d, a in zip(dev, away, strict=True))
     return [[next(sides) for _ in rows] for rows in files], said
 
 

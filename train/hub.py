@@ -1,4 +1,4 @@
-"""Checkpoint folders from and to elsewhere: ``python -m train push`` and ``python -m train convert``.
+"""Checkpoint folders from and to elsewhere: ``python -m train push``, ``python -m train convert``.
 
 The Hub's token comes from the environment (``HF_TOKEN``) or from ``hf auth login``; nothing prints
 it.

@@ -17,7 +17,6 @@ import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveFloat
 from peft import LoraConfig
 from safetensors import SafetensorError
-from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from components.base import describe_base

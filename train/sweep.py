@@ -1,9 +1,9 @@
 """``python -m train sweep``: a hyperparameter search from one wandb sweep file, run here by Optuna.
 
-The same YAML works with ``wandb sweep`` and ``wandb agent`` (``train/sweep_file.py``). Here every
-trial is its command in a process of its own, and its value is the measure in the ``component.json``
-that it exports. The search of Core (2407.03572, section 5.2), dev perplexity against learning rate,
-is such a file.
+The same YAML works with ``wandb sweep`` and ``wandb agent``: what wandb documents of macros and
+distributions holds here too, as far as Optuna can draw them. Here every trial is its command in a
+process of its own, and its value is the measure in the ``component.json`` that it exports. The
+search of Core (2407.03572, section 5.2), dev perplexity against learning rate, is such a file.
 
 A killed sweep goes on: finished trials are kept in SQLite, a trial that was running resumes from
 its ``last.ckpt``, and each draw depends on the seed and the trial's number, not on when it is made.
@@ -15,24 +15,204 @@ import fcntl
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import optuna
-from jsonargparse import ArgumentParser
+import yaml
+from jsonargparse.typing import PositiveInt
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.exceptions import ExperimentalWarning
 from optuna.trial import FrozenTrial, TrialState
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.checkpoint import read_component
-from records import UserError, sha256_text
+from records import UserError, first_fault, sha256_text, write_json, write_text
 from records.errors import first_line
-from train.sweep_file import Sweep, command_of, count_of, read_sweep, sampler_of, space_of
-from train.sweep_report import table_of, write_report
+
+if TYPE_CHECKING:
+    import pandas as pd  # half a second to import, which --help need not wait for
+
+Space = dict[str, BaseDistribution]
+_GOOD = (TrialState.COMPLETE,)
+
+
+class Metric(BaseModel):
+    """The measure to optimise, by the name that ``fit`` logs it under."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern="^dev/.")
+    goal: Literal["minimize", "maximize"]
+
+
+class Sweep(BaseModel):
+    """A wandb sweep file, as far as both wandb and Optuna can run it.
+
+    Attributes:
+        program: what ``${program}`` stands for in the command.
+        method: grid (every combination), random, or bayes (here a tree-structured Parzen
+            estimator; Bergstra et al. 2011).
+        metric: what to optimise.
+        parameters: option of ``fit`` → ``value``, ``values``, or ``min`` and ``max`` with a
+            ``distribution`` (uniform, log_uniform_values, int_uniform, q_uniform, …).
+        command: how a trial is run; ``${args}`` are its parameters as ``--option=value``.
+        run_cap: how many trials there are when ``--trials`` does not say.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    program: str = "train"
+    method: Literal["grid", "random", "bayes"]
+    metric: Metric
+    parameters: dict[str, dict]
+    command: list[str]
+    run_cap: int | None = Field(default=None, gt=0)
+    # Of wandb alone.
+    name: str | None = None
+    description: str | None = None
+    project: str | None = None
+    entity: str | None = None
+
+
+def read_sweep(path: str | Path) -> Sweep:
+    """Read and check a sweep file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        sweep = Sweep.model_validate(yaml.safe_load(text))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give a sweep file as --sweep") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no YAML ({' '.join(str(error).split())[:200]})") from None
+    except ValidationError as error:
+        raise first_fault(path, error) from None
+    if "${args}" not in sweep.command:
+        raise UserError(f"{path}: command: lacks ${{args}}, so no trial would get its parameters")
+    for name, parameter in sweep.parameters.items():
+        for value in [
+            *parameter.values(),
+            *(parameter["values"] if isinstance(parameter.get("values"), list) else []),
+        ]:
+            # YAML reads 1.0e-4 as a number and 1e-4 as text.
+            if isinstance(value, str) and re.fullmatch(r"-?\d+e[-+]?\d+", value):
+                where = f"{path}: parameters.{name}"
+                raise UserError(f"{where}: {value} is text in YAML; write it as {float(value):.1e}")
+    space_of(sweep)
+    return sweep
+
+
+def space_of(sweep: Sweep) -> Space:
+    """The distribution of each parameter."""
+    space: Space = {}
+    for name, parameter in sweep.parameters.items():
+        if "parameters" in parameter:
+            raise UserError(f"parameters.{name}: nested; write its options as {name}.OPTION")
+        try:
+            space[name] = distribution_of(parameter)
+        except (ValueError, TypeError, KeyError) as error:
+            reason = first_line(error)
+            raise UserError(f"parameters.{name}: {reason}; give values, or min and max") from None
+    if sweep.method == "grid":
+        grid_of(space)
+    return space
+
+
+def distribution_of(parameter: dict) -> BaseDistribution:
+    """What a parameter is drawn from; without a ``distribution`` by the type of its bounds.
+
+    Raises:
+        ValueError, TypeError, KeyError: there is none, or not for these bounds.
+    """
+    if "value" in parameter or "values" in parameter:
+        values = parameter.get("values", [parameter.get("value")])
+        if not isinstance(values, list):
+            raise ValueError(f"values: {values!r} is no list")
+        return CategoricalDistribution(values)
+    low, high, step = parameter["min"], parameter["max"], parameter.get("q", 1)
+    if not all(map(math.isfinite, (low, high, step))):
+        raise ValueError("min, max and q must be finite")
+    whole = all(isinstance(bound, int) for bound in (low, high))
+    kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
+    if kind == "q_uniform":
+        stepped = IntDistribution if whole and isinstance(step, int) else FloatDistribution
+        return stepped(low, high, step=step)
+    if kind == "int_uniform":
+        return IntDistribution(low, high)
+    if kind not in ("uniform", "log_uniform_values"):
+        raise ValueError(f"the distribution {kind} is not known here")
+    return FloatDistribution(low, high, log=kind == "log_uniform_values")
+
+
+def grid_of(space: Space) -> dict[str, list]:
+    """The values of each parameter of a grid."""
+    grid = {}
+    for name, kind in space.items():
+        if isinstance(kind, FloatDistribution):
+            raise UserError(f"parameters.{name}: a grid needs values, not a range; list them")
+        listed = isinstance(kind, CategoricalDistribution)
+        grid[name] = list(kind.choices if listed else range(kind.low, kind.high + 1, kind.step))
+    return grid
+
+
+def sampler_of(sweep: Sweep, space: Space, seed: int, number: int) -> optuna.samplers.BaseSampler:
+    """The sampler of one trial: what it draws depends on seed, number and finished trials only."""
+    if sweep.method == "grid":
+        return optuna.samplers.GridSampler(grid_of(space), seed=seed)
+    draw = seed * 1_000_003 + number
+    if sweep.method == "random":
+        return optuna.samplers.RandomSampler(seed=draw)
+    return optuna.samplers.TPESampler(seed=draw)
+
+
+def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False) -> list[str]:
+    """A trial's command line, its macros replaced as ``wandb agent`` does, but for null.
+
+    The agent writes it as ``None``, which no option of ``fit`` takes.
+
+    Args:
+        sweep: its ``command`` may hold ``${interpreter}``, ``${program}``, ``${args}`` and
+            ``${env}``, which is left out: the environment is this one.
+        parameters: option → value.
+        shown: for the reader, so with ``python`` instead of this interpreter's path.
+    """
+    macros = {
+        "${env}": [],
+        "${interpreter}": ["python"],
+        "${program}": [sweep.program],
+        "${args}": [f"--{k}={'null' if v is None else v}" for k, v in parameters.items()],
+    }
+    command: list[str] = []
+    for part in map(str, sweep.command):
+        if part.startswith("${") and part not in macros:
+            raise UserError(f"command: {part} is not known here; use ${{program}} and ${{args}}")
+        command += macros.get(part, [part])
+    return [sys.executable if part == "python" and not shown else part for part in command]
+
+
+def count_of(sweep: Sweep, trials: int | None) -> int:
+    """How many trials there are."""
+    wanted = trials or sweep.run_cap
+    if sweep.method == "grid":
+        whole = math.prod(map(len, grid_of(space_of(sweep)).values()))
+        return min(wanted or whole, whole)
+    if wanted is None:
+        raise UserError(f"a {sweep.method} search has no end: give --trials N")
+    return wanted
 
 
 @dataclass(frozen=True)
@@ -48,6 +228,7 @@ class Outcome:
     began: bool = True
 
 
+@dataclass
 class Trials:
     """Runs the trials of a sweep, each in its own folders below ``output``.
 
@@ -56,8 +237,8 @@ class Trials:
         output: holds ``runs/NUMBER``, ``checkpoints/NUMBER`` and ``logs/NUMBER.log``.
     """
 
-    def __init__(self, sweep: Sweep, output: Path):
-        self.sweep, self.output = sweep, output
+    sweep: Sweep
+    output: Path
 
     def run(self, number: int, parameters: dict[str, object]) -> Outcome:
         """Run or resume one trial, unless its checkpoint is there already."""
@@ -212,25 +393,74 @@ class Search:
         print(f"trial {trial.number:03d}: {state.name.lower()}: {told}", flush=True)
 
     def report(self) -> None:
-        """Write the files that show what was found so far."""
-        best = self.study.best_trial if self.study.get_trials(states=_GOOD) else None
-        command = command_of(self.sweep, best.params, shown=True) if best else []
-        write_report(self.study, self.sweep.metric.name, self.output, command)
+        """Write ``trials.csv``, ``sweep.png`` and ``best.json`` into the sweep's folder."""
+        metric, table = self.sweep.metric.name, self.table()
+        write_text(self.output / "trials.csv", table.to_csv(index=False))
+        counts = table["state"].value_counts()
+        if "complete" not in counts:
+            return
+        draw(self.study, metric, self.output / "sweep.png")
+        best = self.study.best_trial
+        folder = self.output / f"checkpoints/{best.number:03d}"
+        write_json(
+            self.output / "best.json",
+            {
+                "metric": metric,
+                "goal": self.study.direction.name.lower(),
+                "value": best.value,
+                "trial": best.number,
+                "parameters": best.params,
+                "metrics": read_component(folder).metrics,
+                "checkpoint": str(folder),
+                "command": shlex.join(command_of(self.sweep, best.params, shown=True)),
+                "trials": {
+                    "complete": int(counts["complete"]),
+                    "failed": int(counts.get("fail", 0)),
+                },
+            },
+        )
+
+    def table(self) -> pd.DataFrame:
+        """The finished trials, a row each: trial, state, metric, parameters, seconds, reason."""
+        attributes = ("number", "state", "value", "params", "user_attrs")
+        table = self.study.trials_dataframe(attrs=attributes)
+        table = table[table["state"].isin(["COMPLETE", "FAIL"])]
+        table["state"] = table["state"].str.lower()
+        options = [name for name in table if name.startswith("params_")]
+        last = ["user_attrs_seconds", "user_attrs_reason"]
+        table = table.reindex(columns=["number", "state", "value", *options, *last])
+        table.columns = table.columns.str.replace("^(params|user_attrs)_", "", regex=True)
+        return table.rename(columns={"number": "trial", "value": self.sweep.metric.name})
 
 
-_GOOD = (TrialState.COMPLETE,)
+def draw(study: optuna.Study, metric: str, path: Path) -> None:
+    """The measure of the complete trials against each parameter, as Optuna's slice plot."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+    from optuna.visualization.matplotlib import plot_slice
+
+    from train.card import save
+
+    # The plot sets a style of its own, and warns that its interface may change.
+    with pyplot.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        axes = plot_slice(study, target_name=metric)
+        figure = getattr(axes, "flat", [axes])[0].figure
+        figure.set_size_inches(1.5 + 3.6 * len(study.best_params), 3.6)
+        save(figure, path)
+        pyplot.close(figure)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """``python -m train sweep``."""
-    parser = ArgumentParser(prog="python -m train sweep", exit_on_error=False)
-    parser.add_function_arguments(search, as_group=False)
-    parser.description = "Search hyperparameters: a wandb sweep file, run here with Optuna."
-    return search(**parser.parse_args(list(arguments)))
-
-
-def search(sweep: str, output: str, trials: int | None = None, jobs: int = 1, seed: int = 1) -> int:
-    """Run a search to its end, and print what it found.
+def search(
+    sweep: str,
+    output: Path,
+    trials: PositiveInt | None = None,
+    jobs: PositiveInt = 1,
+    seed: int = 1,
+) -> None:
+    """Search hyperparameters: a wandb sweep file, run here with Optuna.
 
     Args:
         sweep: the sweep's YAML.
@@ -239,21 +469,17 @@ def search(sweep: str, output: str, trials: int | None = None, jobs: int = 1, se
         jobs: trials at a time.
         seed: of the draws; trials have their own.
     """
-    if min(jobs, 1 if trials is None else trials) < 1:
-        raise UserError("--jobs and --trials must be at least 1")
-    wanted, folder = read_sweep(sweep), Path(output)
-    count, metric = count_of(wanted, trials), wanted.metric.name
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "sweep.lock"):
-        found = Search(wanted, folder, seed)
-        found.run(count, jobs)
-        found.report()
-    if not found.study.get_trials(states=_GOOD):
-        raise UserError(f"no trial succeeded; {folder / 'trials.csv'} says why")
-    table = table_of(found.study, metric).dropna(axis="columns", how="all")
-    print(table.to_string(index=False, na_rep=""))
-    best = found.study.best_trial
-    print(f"best: trial {best.number:03d}, {metric} {best.value:.4f}")
+    wanted = read_sweep(sweep)
+    count = count_of(wanted, trials)
+    output.mkdir(parents=True, exist_ok=True)
+    with locked(output / "sweep.lock"):
+        run = Search(wanted, output, seed)
+        run.run(count, jobs)
+        run.report()
+    if not run.study.get_trials(states=_GOOD):
+        raise UserError(f"no trial succeeded; {output / 'trials.csv'} says why")
+    print(run.table().dropna(axis="columns", how="all").to_string(index=False, na_rep=""))
+    best = run.study.best_trial
+    print(f"best: trial {best.number:03d}, {wanted.metric.name} {best.value:.4f}")
     print(f"again: {shlex.join(command_of(wanted, best.params, shown=True))}")
-    print(f"results: {folder / 'best.json'}, trials.csv, sweep.png")
-    return 0
+    print(f"results: {output / 'best.json'}, trials.csv, sweep.png")

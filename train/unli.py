@@ -21,6 +21,8 @@ from records import UnjudgedUnliPair, UnliPair
 from train.module import Item, relabelled, rows_of
 from train.relation import PairClassifier
 
+LABELS = ["probability"]
+
 
 class Unli(PairClassifier):
     """A sequence classifier with one logit, whose sigmoid is p(hypothesis | premise).
@@ -31,7 +33,7 @@ class Unli(PairClassifier):
     record_type = UnliPair
     unjudged_type = UnjudgedUnliPair
     component = "unli"
-    labels = ["probability"]
+    labels = LABELS
     intended = (
         "Judges how likely a hypothesis is given a premise: p(hypothesis | premise) is the sigmoid "
         "of its single logit divided by the temperature, plus the shift."
@@ -42,9 +44,7 @@ class Unli(PairClassifier):
         "cuts long premises, and is calibrated for text like its dev split only."
     )
 
-    def __init__(
-        self, max_length: PositiveInt = 128, monitor: str = "dev/pearson", **shared: Any
-    ):
+    def __init__(self, max_length: PositiveInt = 128, monitor: str = "dev/pearson", **shared: Any):
         super().__init__(max_length, monitor, **shared)
 
     def target_of(self, record: UnliPair) -> float:

@@ -19,7 +19,7 @@ from tests.integration.kill import ROOT
 from tests.train.conftest import arguments, tiny_bert, tiny_llama, write  # noqa: F401 (fixtures)
 from tests.train.test_resume import crash_at
 from train.__main__ import main
-from train.distributed import is_first
+from train.resume import is_first
 
 # Arguments of `python -m train` to its exit code, and what it said on standard error.
 Door = Callable[[list[str]], tuple[int, list[str]]]

@@ -21,8 +21,7 @@ from tests.conftest import SIZE
 from tests.train.conftest import CHAT, lss_rows, relation_rows, unli_rows
 from tests.train.ranks import MODULES, gradients
 from train.__main__ import main
-from train.distributed import gather, plain_name
-from train.module import decays
+from train.module import decays, gather, plain_name
 
 ROOT = Path(__file__).parents[2]
 DDP = ["--trainer.strategy", "ddp", "--trainer.devices", "2", "--data.batch_size", "2"]

@@ -14,7 +14,7 @@ from transformers import AutoModelForSequenceClassification
 from components.checkpoint import Component, DataFile, read_component
 from records import UserError
 from train.__main__ import main
-from train.judge import TOLERANCE, compare
+from train.export import TOLERANCE, compare
 
 SAME = f"these are the measures of component.json (within {TOLERANCE})"
 QUIET = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"]

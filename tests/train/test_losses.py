@@ -18,8 +18,8 @@ from components.checkpoint import RELATIONS, read_component
 from records import Generation, LssExample, RelationPair, UnliPair, UserError
 from train.__main__ import main
 from train.adversary import Adversary
-from train.items import Item
 from train.lss_tagger import LssTagger
+from train.module import Item
 from train.relation import NOT_ENTAILMENT, Relation, _best, relation_loss, shares_of
 from train.unli import Unli
 

@@ -18,11 +18,18 @@ from components.measures import relation_measures
 from records import RelationPair, UserError, group_of, read_records
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
-from train.batches import FixedBatches, TrainBatches, epoch_order
-from train.data import RecordData
-from train.items import Item
-from train.mixture import Part, hold_back, row_sources, shared_rows, source_names
-from train.module import ComponentModule
+from train.data import (
+    FixedBatches,
+    Part,
+    RecordData,
+    TrainBatches,
+    epoch_order,
+    hold_back,
+    row_sources,
+    shared_rows,
+    source_names,
+)
+from train.module import ComponentModule, Item
 from train.resume import read_state
 
 
@@ -74,7 +81,7 @@ def test_a_fraction_survives_a_resume() -> None:
     def loader() -> TrainBatches:
         items = [Item(i, {"input_ids": [1] * (1 + i % 5)}, 0) for i in range(40)]
         mixture = [(np.arange(10), 2.5), (np.arange(10, 40), 0.5)]
-        return TrainBatches(Echo(), items, 4, parts=mixture)
+        return TrainBatches(Echo(), items, 4, mixture)
 
     whole = loader()
     assert len(whole) == len(list(whole)) == 10
@@ -114,21 +121,24 @@ def test_bad_mixtures(train: object, dev: object, said: str) -> None:
         RecordData(train=train, dev=dev)
 
 
+def held(files: list[list[RelationPair]], seed: int, share: float) -> list[list[bool]]:
+    return [[side == "dev" for side in sides] for sides in hold_back(files, seed, share)[0]]
+
+
 def test_the_group_of_a_row_decides_where_it_is_held_back() -> None:
     rows = [RelationPair(**row) for row in pairs(400, "x")]
-    (dev,) = hold_back([rows], 1, 0.25).dev
+    (dev,) = held([rows], 1, 0.25)
 
     assert 70 < sum(dev) < 130
-    held = next(row for row, side in zip(rows, dev, strict=True) if side)
-    twin = RelationPair(premise=held.premise, hypothesis="other", label="neutral", source="b")
-    assert hold_back([rows, [twin]], 1, 0.25).dev == [dev, [True]]
-    assert hold_back([rows], 2, 0.25).dev != [dev]
+    row = next(row for row, side in zip(rows, dev, strict=True) if side)
+    twin = RelationPair(premise=row.premise, hypothesis="other", label="neutral", source="b")
+    assert held([rows, [twin]], 1, 0.25) == [dev, [True]]
+    assert held([rows], 2, 0.25) != [dev]
     # The order of rows and files is nothing to it.
-    again = hold_back([[twin], rows[::-1]], 1, 0.25)
-    assert again.dev == [[True], dev[::-1]]
+    assert held([[twin], rows[::-1]], 1, 0.25) == [[True], dev[::-1]]
     grouped = [RelationPair(**row, group="g") for row in pairs(9, "y")]
     assert {group_of(row) for row in grouped} == {"g"}
-    (side,) = hold_back([grouped], 1, 0.5).dev
+    (side,) = held([grouped], 1, 0.5)
     assert len(set(side)) == 1
 
 
@@ -146,16 +156,15 @@ def test_what_shares_a_document_stands_on_one_side() -> None:
         for number in range(2)
     ]
     for seed in range(4):
-        sides = hold_back([rows], seed, 0.3)
-        (dev,), (away,) = sides.dev, sides.away
-        assert 0 < sum(dev) < len(dev)
-        assert not any(away)
+        (sides,), _ = hold_back([rows], seed, 0.3)
+        assert set(sides) == {"dev", "train"}
+        dev = [side == "dev" for side in sides]
         for number, row in enumerate(rows):
             assert dev[number] == dev[number // 12 * 12], row
         kept = [row for row, side in zip(rows, dev, strict=True) if not side]
-        held = [row for row, side in zip(rows, dev, strict=True) if side]
-        assert shared_rows(held, kept) == 0
-        assert shared_rows(held, [*kept, held[0]]) >= 12
+        out = [row for row, side in zip(rows, dev, strict=True) if side]
+        assert shared_rows(out, kept) == 0
+        assert shared_rows(out, [*kept, out[0]]) >= 12
 
 
 def test_pairs_of_each_others_sentences_stand_on_one_side() -> None:
@@ -168,7 +177,7 @@ def test_pairs_of_each_others_sentences_stand_on_one_side() -> None:
         )
         for place in range(400)
     ]
-    (dev,) = hold_back([rows], 0, 0.3).dev
+    (dev,) = held([rows], 0, 0.3)
     assert 60 < sum(dev) < 180
     assert all(len(set(dev[start : start + 4])) == 1 for start in range(0, 400, 4))
     assert len(set(dev[3::4])) == 2  # what is only told ties nothing
@@ -181,16 +190,13 @@ def test_rows_that_cannot_be_held_apart_are_left_out() -> None:
         for place in range(300)
         for more in range(2)
     ]
-    sides = hold_back([rows], 0, 0.2)
-    (dev,), (away,) = sides.dev, sides.away
-    assert 30 < sum(dev) < 250
-    assert 0 < sum(away) < 60
-    assert f"{sum(away)} more are left out" in sides.said
-    three = {side: [] for side in ("dev", "away", "train")}
-    for row, held, out in zip(rows, dev, away, strict=True):
-        three["dev" if held else "away" if out else "train"].append(row)
+    (sides,), message = hold_back([rows], 0, 0.2)
+    three = {side: [r for r, s in zip(rows, sides, strict=True) if s == side] for side in {*sides}}
+    assert 30 < len(three["dev"]) < 250
+    assert 0 < len(three[None]) < 60
+    assert f"{len(three[None])} more are left out" in message
     assert shared_rows(three["dev"], three["train"]) == 0
-    assert shared_rows(three["dev"], three["away"]) > 0
+    assert shared_rows(three["dev"], three[None]) > 0
 
 
 def test_what_a_split_shares_is_said(
@@ -420,8 +426,8 @@ def test_dev_rows_are_drawn_by_the_seed_and_kept_in_order(
     for seed in ("1", "2"):
         monkeypatch.setenv("PL_GLOBAL_SEED", seed)
         data = RecordData(train=path, dev=path, dev_rows=9)
-        drawn.append(data._part("dev", path, rows, "a").numbers)
-        assert len(data._part("train", path, rows, "a").numbers) == 30
+        drawn.append(data._part("dev", path, rows, "a", ["dev"] * 30).numbers)
+        assert len(data._part("train", path, rows, "a", ["train"] * 30).numbers) == 30
     assert [sorted(numbers) for numbers in drawn] == drawn
     assert [len(set(numbers)) for numbers in drawn] == [9, 9]
     assert drawn[0] != drawn[1]
@@ -431,10 +437,10 @@ def test_rows_are_named_as_in_their_file(write: Callable) -> None:
     paths = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))]
     data = RecordData(train=paths, dev=0.3)
     files = [read_records(path, RelationPair) for path in paths]
-    dev = hold_back(files, 1, 0.3).dev[1]
-    part = data._part("train", paths[1], files[1], "b", [not held for held in dev])
+    sides = hold_back(files, 1, 0.3)[0][1]
+    part = data._part("train", paths[1], files[1], "b", sides)
     assert [files[1][number - 1] for number in part.numbers] == part.rows
-    assert len(part.rows) == 30 - sum(dev)
+    assert len(part.rows) == sides.count("train")
     assert 0 < len(part.rows) < 30
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from records import UserError
 from train.__main__ import main
-from train.push import check_push, push
+from train.hub import check_push, push
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_push_uploads_the_files_of_the_contract(
     (folder / "diary.txt").write_text("private", encoding="utf-8")
     (folder / "training_args.bin").write_bytes(b"pickle")
     hub.committed.clear()
-    main(["push", "--checkpoint", str(folder), "--repo_id", "lab/unli", "--private"])
+    main(["push", "--checkpoint", str(folder), "--repo_id", "lab/unli", "--private", "true"])
     assert {"component.json", "README.md", "model.safetensors"} <= set(hub.committed)
     assert not {"diary.txt", "training_args.bin"} & set(hub.committed)
 

@@ -22,8 +22,8 @@ from safetensors.torch import load_file
 
 from records import UserError
 from train.__main__ import main
-from train.batches import TrainBatches
-from train.items import Item
+from train.data import TrainBatches
+from train.module import Item
 from train.resume import Patience, Resume, curves_logger, read_state
 
 
@@ -315,7 +315,7 @@ def batches(size: int, world: int = 1, rank: int = 0) -> TrainBatches:
             return {"indices": indices}
 
     items = [Item(index, {"input_ids": [1] * (1 + index % 7)}, 0) for index in range(size)]
-    return TrainBatches(Echo(), items, 4, rank, world)
+    return TrainBatches(Echo(), items, 4, [(range(len(items)), 1.0)], rank, world)
 
 
 def indices(loader: TrainBatches) -> list[list[int]]:

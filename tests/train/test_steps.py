@@ -98,16 +98,9 @@ def test_steps_that_an_early_end_leaves_out_are_told_and_not_those_of_an_earlier
     assert sorted(exported(tmp_path, "run")) == ["0", "2"]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("[3, 7]", "--export_steps 7: training has 6"),
-        ("[-1]", "--export_steps -1: give steps from 0"),
-    ],
-)
-def test_steps_that_cannot_be_are_refused(arguments: Callable, given: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        main(arguments("unli", "--export_steps", given))
+def test_steps_that_training_does_not_reach_are_refused(arguments: Callable) -> None:
+    with pytest.raises(UserError, match="--export_steps 7: training has 6"):
+        main(arguments("unli", "--export_steps", "[3, 7]"))
 
 
 def test_a_step_that_was_passed_cannot_be_had(arguments: Callable, tmp_path: Path) -> None:
