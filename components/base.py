@@ -128,6 +128,33 @@ def read_first_token(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
+def _load(
+    auto: type,
+    base: str,
+    revision: str | None,
+    dtype: torch.dtype = torch.float32,
+    **options: object,
+) -> tuple[PreTrainedModel, set[str], list[str]]:
+    """Load a model from safetensors, and run no code of its folder.
+
+    Returns:
+        The model, the weights that its files lack or have in another shape, and those that only its
+        files have.
+    """
+    model, info = auto.from_pretrained(
+        resolve_base(base),
+        revision=revision,
+        ignore_mismatched_sizes=True,
+        use_safetensors=True,
+        trust_remote_code=False,
+        dtype=dtype,
+        output_loading_info=True,
+        **options,
+    )
+    lacking = set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
+    return model, lacking, info["unexpected_keys"]
+
+
 def load_classifier(
     base: str,
     labels: list[str],
@@ -151,20 +178,14 @@ def load_classifier(
         strict: the base is a finished checkpoint: nothing may start afresh or be left over.
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
-    path = resolve_base(base)
-    id2label = AutoConfig.from_pretrained(path, revision=revision, trust_remote_code=False).id2label
-    theirs = [id2label[index] for index in sorted(id2label)]
-    model, info = auto.from_pretrained(
-        path,
-        revision=revision,
-        num_labels=len(labels),
-        id2label=dict(enumerate(labels)),
-        label2id={label: index for index, label in enumerate(labels)},
-        ignore_mismatched_sizes=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-        dtype=torch.float32,
-        output_loading_info=True,
+    config = AutoConfig.from_pretrained(
+        resolve_base(base), revision=revision, trust_remote_code=False
+    )
+    theirs = [config.id2label[index] for index in sorted(config.id2label)]
+    names = dict(enumerate(labels))
+    ids = {label: index for index, label in names.items()}
+    model, fresh, unexpected = _load(
+        auto, base, revision, num_labels=len(labels), id2label=names, label2id=ids
     )
     decoder = type(model.config) in MODEL_FOR_CAUSAL_LM_MAPPING
     if not tokens and decoder and model.config.pad_token_id is None:
@@ -172,57 +193,37 @@ def load_classifier(
             f"base model {base}: its config.json has no pad_token_id, by which a decoder's head "
             "finds the end of a text; set one there, or give an encoder"
         )
-    fresh = _unfilled(info)
     if strict:
-        require_whole(base, fresh, info["unexpected_keys"])
-    _check_encoder(base, model, fresh, set(info["unexpected_keys"]))
+        require_whole(base, fresh, unexpected)
+    _check_encoder(base, model, fresh, set(unexpected))
     output = _output_layer(model, len(labels))
-    if output is None or any(name.startswith(output) for name in fresh):
-        places = match_labels(theirs, RELATIONS)
-        if output and places and len(labels) == 1 and not tokens:
-            own = auto.from_pretrained(
-                path,
-                revision=revision,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=torch.float32,
-            )
-            _likely_from_relations(own.get_submodule(output), model.get_submodule(output), places)
-            print(f"base {base}: {labels[0]} starts as its entailment minus its contradiction")
-            return model
-        print(f"base {base}: its head for {', '.join(labels)} starts afresh")
+    if output is not None and not any(name.startswith(output) for name in fresh):
+        _order_classes(base, model.get_submodule(output), theirs, labels)
         return model
-    order = match_labels(theirs, labels)
-    layer = model.get_submodule(output)
-    with torch.no_grad():
-        if order is None:
-            print(f"base {base}: classes {theirs} are not {labels}; fresh head")
-            layer.reset_parameters()
-        elif order != list(range(len(labels))):
-            print(f"base {base}: its classes are reordered to {', '.join(labels)}")
-            for part in layer.parameters():  # decoders' heads have no bias
-                part.copy_(part[order])
+    places = match_labels(theirs, RELATIONS)
+    if output and places and len(labels) == 1 and not tokens:
+        head = _load(auto, base, revision)[0].get_submodule(output)
+        entailment, _, contradiction = places
+        with torch.no_grad():
+            single = model.get_submodule(output).parameters()
+            for part, of_three in zip(single, head.parameters(), strict=True):
+                part.copy_(of_three[entailment] - of_three[contradiction])
+        print(f"base {base}: {labels[0]} starts as its entailment minus its contradiction")
+    else:
+        print(f"base {base}: its head for {', '.join(labels)} starts afresh")
     return model
 
 
-def _unfilled(info: dict) -> set[str]:
-    return set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
-
-
-def _likely_from_relations(
-    head: torch.nn.Linear, single: torch.nn.Linear, places: list[int]
-) -> None:
-    """Make a layer of one logit the difference of two of a head's.
-
-    Args:
-        head: of three classes.
-        single: of one.
-        places: of entailment, neutral and contradiction in the head.
-    """
-    entailment, _, contradiction = places
-    with torch.no_grad():
-        for own, theirs in zip(single.parameters(), head.parameters(), strict=True):
-            own.copy_(theirs[entailment] - theirs[contradiction])
+def _order_classes(base: str, layer: torch.nn.Module, theirs: list[str], labels: list[str]) -> None:
+    order = match_labels(theirs, labels)
+    if order is None:
+        print(f"base {base}: classes {theirs} are not {labels}; fresh head")
+        layer.reset_parameters()
+    elif order != list(range(len(labels))):
+        print(f"base {base}: its classes are reordered to {', '.join(labels)}")
+        with torch.no_grad():
+            for part in layer.parameters():  # decoders' heads have no bias
+                part.copy_(part[order])
 
 
 def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:
@@ -290,19 +291,14 @@ def load_causal(
     gguf = isinstance(path, Path) and path.suffix == ".gguf"
     if quantize is not None:
         _check_quantize(base, gguf)
-        options = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
-        options |= {"bnb_4bit_compute_dtype": torch.bfloat16}
         config = BitsAndBytesConfig(
-            load_in_4bit=quantize == 4, load_in_8bit=quantize == 8, **options
+            load_in_4bit=quantize == 4,
+            load_in_8bit=quantize == 8,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=torch.bfloat16,
         )
-        return AutoModelForCausalLM.from_pretrained(
-            path,
-            revision=revision,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=dtype,
-            quantization_config=config,
-        )
+        return _load(AutoModelForCausalLM, base, revision, dtype, quantization_config=config)[0]
     if gguf:
         return AutoModelForCausalLM.from_pretrained(
             path.parent,
@@ -310,16 +306,8 @@ def load_causal(
             dtype=dtype,
             quantization_config=GgufConfig(dequantize=True),
         )
-    model, info = AutoModelForCausalLM.from_pretrained(
-        path,
-        revision=revision,
-        ignore_mismatched_sizes=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-        dtype=dtype,
-        output_loading_info=True,
-    )
-    require_whole(base, _unfilled(info), ())  # what is left over may be a head of another task
+    model, lacking, _ = _load(AutoModelForCausalLM, base, revision, dtype)
+    require_whole(base, lacking, ())  # what is left over may be a head of another task
     return model
 
 
@@ -346,16 +334,8 @@ def token_places(model: torch.nn.Module) -> int | None:
 
 def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
     """A sequence-to-sequence model in fp32, T5 as a rule."""
-    model, info = AutoModelForSeq2SeqLM.from_pretrained(
-        resolve_base(base),
-        revision=revision,
-        ignore_mismatched_sizes=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-        dtype=torch.float32,
-        output_loading_info=True,
-    )
-    require_whole(base, _unfilled(info), info["unexpected_keys"])
+    model, lacking, unexpected = _load(AutoModelForSeq2SeqLM, base, revision)
+    require_whole(base, lacking, unexpected)
     return model
 
 

@@ -213,29 +213,22 @@ def portable(argument: str) -> str:
 
 
 def _measures(training: Training) -> str:
-    intervals = any(m["ci95"] for m in training.measures.values())
-    lines = [f"| measure | value |{' 95 % interval |' if intervals else ''} n |"]
-    lines.append(f"|---|---|{'---|' if intervals else ''}---|")
     total = sum(training.rows.values())
-    for name, measure in training.measures.items():
-        if measure["value"] is None:
-            continue
-        low_high = measure["ci95"]
-        between = f" {low_high[0]:.4f} to {low_high[1]:.4f} |" if low_high else " |"
-        count = _rows(name, training) or total
-        rest = f"{between if intervals else ''} {count} |"
-        lines.append(f"| {in_markdown(name)} | {measure['value']:.4f} |{rest}")
-    return "\n".join(lines)
+    rows = [
+        f"| {in_markdown(name)} | {measure['value']:.4f} | {_rows(name, training) or total} |"
+        for name, measure in training.measures.items()
+        if measure["value"] is not None
+    ]
+    return "\n".join(["| measure | value | n |", "|---|---|---|", *rows])
 
 
 def _rows(name: str, training: Training) -> int:
     source, _, measure = name.rpartition("/")
     if source in training.rows or source != MACRO:
         return training.rows.get(source, 0)
-    values = {one: training.measures.get(f"{one}/{measure}") for one in training.rows}
-    return sum(
-        training.rows[one] for one, own in values.items() if own and own["value"] is not None
-    )
+    # Of the sources that have a value.
+    measured = {one: training.measures.get(f"{one}/{measure}") for one in training.rows}
+    return sum(training.rows[one] for one, m in measured.items() if m and m["value"] is not None)
 
 
 def _calibration(component: Component, training: Training) -> str:

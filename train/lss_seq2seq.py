@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
@@ -41,6 +41,14 @@ _SCRATCH = (
     " This model was trained from random weights, without any pretraining: it shows the path from "
     "data to checkpoint to judgement and is not to be used on texts unlike its training data."
 )
+
+
+class Decoding(TypedDict, total=False):
+    """How outputs are written; see ``LssDecoder``."""
+
+    num_beams: PositiveInt
+    max_new_tokens: PositiveInt
+    constrained: bool
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class LssSeq2Seq(ComponentModule):
         star: bool = False,
         prompt_template: str = LSS_TEMPLATE,
         max_length: PositiveInt = 528,
-        decoding: dict[str, int | bool] | None = None,
+        decoding: Decoding | None = None,
         balance: Balance = "none",
         eliminated: NonNegativeInt = 0,
         lr: NonNegativeFloat = 1e-4,
@@ -130,7 +138,10 @@ class LssSeq2Seq(ComponentModule):
         what = "longest supported subsequence of its words" + (", freely worded" if star else "")
         self.intended = _INTENDED.format(what=what) + ("" if base else _SCRATCH)
         self.prompt_template = prompt_template
-        self.decoding = _decoding(decoding or {}, star)
+        self.decoding = {"num_beams": 5, "max_new_tokens": 128, "constrained": not star}
+        self.decoding |= decoding or {}
+        if star and self.decoding["constrained"]:
+            raise UserError("--model.decoding: LSS* is free; leave out constrained, or star")
         self.balance, self.eliminated = balance, eliminated
         if eliminated and balance != "drop":
             raise UserError("--model.eliminated goes with --model.balance drop")
@@ -327,18 +338,3 @@ def _check_base(base: str | None, tokenizer: str | None, t5: dict | None) -> Non
             f"base model {base} brings its tokenizer and sizes: leave out --model.tokenizer and "
             "--model.t5, or give --model.base null"
         )
-
-
-def _decoding(given: dict[str, int | bool], star: bool) -> dict[str, int | bool]:
-    found = {"num_beams": 5, "max_new_tokens": 128, "constrained": not star} | given
-    unknown = sorted(set(found) - {"num_beams", "max_new_tokens", "constrained"})
-    if unknown:
-        raise UserError(
-            f"--model.decoding has no {', '.join(unknown)}; it has num_beams, max_new_tokens and "
-            "constrained"
-        )
-    if found["num_beams"] < 1 or found["max_new_tokens"] < 1:
-        raise UserError("--model.decoding: num_beams and max_new_tokens must be at least 1")
-    if star and found["constrained"]:
-        raise UserError("--model.decoding: LSS* is free; leave out constrained, or star")
-    return found

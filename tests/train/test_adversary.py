@@ -141,7 +141,7 @@ def test_bytes_are_those_of_what_is_left_of_a_text(adversary: Adversary) -> None
     [
         (Generation(topic="ada", text=""), "is empty"),
         (Generation(topic="ada", text=" \n"), "is empty"),
-        (Generation(topic="ada " * 60, text="she is ."), "of max_length 48; raise"),
+        (Generation(topic="ada " * 60, text="she is ."), "into 48 tokens; raise"),
     ],
 )
 def test_texts_that_cannot_be_learnt(adversary: Adversary, record: Generation, said: str) -> None:

@@ -281,7 +281,7 @@ def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
         (["--model.start", "STARTED", "--model.chat", "false", "--model.alpha", "4"],
          "chat True, alpha 16"),
         (["--model.start", "STARTED", "--model.target_modules", "[q_proj]"], "target_modules"),
-        (["--model.beta", "0"], "--model.beta above 0"),
+        (["--model.beta", "0"], "beta"),
         (["--model.prompt_template", "Who is {topic}?"], "does not follow"),
         (["--model.quantize", "4"], "quantize needs"),
     ],
