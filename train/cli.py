@@ -179,7 +179,7 @@ class TrainCLI(LightningCLI):
             # run resumed at the end of an epoch has no measures there.
             Patience(
                 **monitored,
-                patience=options.patience,
+                patience=int(options.patience),  # kept in checkpoints, where no class may be
                 check_finite=False,
                 check_on_train_epoch_end=False,
             ),

@@ -155,13 +155,10 @@ class ComponentModule(LightningModule):
     ):
         super().__init__()
         self.save_hyperparameters()
-        self.base = base
-        self.revision = revision
-        self.max_length = max_length
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.warmup_ratio = warmup_ratio
-        self.monitor = monitor
+        self.base, self.revision, self.monitor = base, revision, monitor
+        # Plain numbers: the classes of the parser's must not get into a checkpoint.
+        self.max_length, self.lr = int(max_length), float(lr)
+        self.weight_decay, self.warmup_ratio = float(weight_decay), float(warmup_ratio)
         self.optimizer, self.schedule = optimizer, schedule
         self.temperature, self.shift = 1.0, 0.0
         # What a checkpoint folder brought is not fitted again on another split.

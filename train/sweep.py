@@ -14,16 +14,13 @@ from __future__ import annotations
 import fcntl
 import json
 import math
-import os
 import re
 import shlex
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -44,6 +41,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from components.checkpoint import read_component
 from records import UserError, first_fault, sha256_text, write_json, write_text
 from records.errors import first_line
+from records.writing import alone_in
 
 if TYPE_CHECKING:
     import pandas as pd  # half a second to import, which --help need not wait for
@@ -245,8 +243,9 @@ class Trials:
         name = f"{number:03d}"
         export, log = self.output / f"checkpoints/{name}", self.output / f"logs/{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        # The trial's process inherits the lock: one that outlived a killed sweep is waited for.
-        with locked(log.with_suffix(".lock"), wait_for=f"trial {name}") as lock:
+        with open(log.with_suffix(".lock"), "ab") as lock:
+            # The trial's process inherits the lock: one that outlived a killed sweep is waited for.
+            fcntl.flock(lock, fcntl.LOCK_EX)
             if (export / "component.json").is_file():
                 return self.read(export)
             with open(log, "ab") as file:
@@ -256,7 +255,7 @@ class Trials:
                         self.command(number, parameters),
                         stdout=file,
                         stderr=subprocess.STDOUT,
-                        pass_fds=[lock],
+                        pass_fds=[lock.fileno()],
                         check=False,
                     )
                 except OSError as error:
@@ -291,28 +290,6 @@ def _reason(log: Path, before: int, code: int) -> str:
     lines = log.read_bytes()[before:].decode(errors="replace").splitlines()
     said = [line for line in lines if line.startswith("error: ")] or [x for x in lines if x.strip()]
     return said[-1].removeprefix("error: ").strip()[:500] if said else f"exit code {code}"
-
-
-@contextmanager
-def locked(path: Path, wait_for: str | None = None) -> Iterator[int]:
-    """Hold a lock file; its descriptor may be passed on to a process, which then holds it too.
-
-    Args:
-        path: the file.
-        wait_for: who may hold it and is waited for; without it nobody may.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if wait_for is None:
-                raise UserError(f"{path.parent}: a sweep is running there; wait for it") from None
-            print(f"{wait_for}: still running from before; waiting for it", flush=True)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 class Search:
@@ -471,8 +448,7 @@ def search(
     """
     wanted = read_sweep(sweep)
     count = count_of(wanted, trials)
-    output.mkdir(parents=True, exist_ok=True)
-    with locked(output / "sweep.lock"):
+    with alone_in(output):
         run = Search(wanted, output, seed)
         run.run(count, jobs)
         run.report()

@@ -26,7 +26,6 @@ from train.sweep import (
     count_of,
     distribution_of,
     grid_of,
-    locked,
     read_sweep,
     space_of,
 )
