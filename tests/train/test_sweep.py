@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import math
 import subprocess
@@ -18,6 +19,7 @@ from optuna.trial import TrialState
 
 from components.checkpoint import read_component
 from records import UserError
+from records.writing import alone_in
 from train.__main__ import main
 from train.sweep import (
     Search,
@@ -183,13 +185,21 @@ def test_a_checkpoint_without_the_measure_has_no_value(
     assert "dev/accuracy has no value" in outcome.reason
 
 
-def test_a_process_that_outlived_its_sweep_is_waited_for(tmp_path: Path) -> None:
-    with locked(tmp_path / "lock") as descriptor:
-        process = subprocess.Popen(["sleep", "0.5"], pass_fds=[descriptor])
-    with pytest.raises(UserError, match="a sweep is running there"), locked(tmp_path / "lock"):
-        pass
-    with locked(tmp_path / "lock", wait_for="trial 000"):
-        assert process.wait(timeout=1) == 0
+def test_a_process_that_outlived_its_sweep_is_waited_for(
+    sweep_file: Callable, tmp_path: Path
+) -> None:
+    code = "import sys; print('error: over'); sys.exit(1)"
+    file = sweep_file({"model.lr": {"values": [0.1]}}, command=["python", "-c", code, "${args}"])
+    output, start = tmp_path / "out", time.monotonic()
+    (output / "logs").mkdir(parents=True)
+    with open(output / "logs/000.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = subprocess.Popen(["sleep", "0.5"], pass_fds=[lock.fileno()])
+    assert Trials(read_sweep(file), output).run(0, {"model.lr": 0.1}).reason == "over"
+    assert time.monotonic() - start >= 0.5
+    assert process.wait() == 0
+    with alone_in(output), pytest.raises(UserError, match="another process"):
+        sweep(file, output)
 
 
 @pytest.mark.parametrize(
