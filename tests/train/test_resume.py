@@ -340,7 +340,8 @@ def test_every_row_once_an_epoch_and_epochs_differ() -> None:
 
 def test_processes_divide_the_steps_of_one_process() -> None:
     # 430 rows in steps of 12: the last step has 10, which are dealt out as 4, 3 and 3.
-    whole = indices(TrainBatches(batches(430).module, batches(430).items, 12))
+    one = batches(430)
+    whole = indices(TrainBatches(one.module, one.items, 12, one.mixture))
     parts = [list(batches(430, world=3, rank=rank)) for rank in range(3)]
 
     assert [len(part) for part in parts] == [len(whole)] * 3 == [len(batches(430, world=3))] * 3
