@@ -142,8 +142,6 @@ def distribution_of(parameter: dict) -> BaseDistribution:
             raise ValueError(f"values: {values!r} is no list")
         return CategoricalDistribution(values)
     low, high, step = parameter["min"], parameter["max"], parameter.get("q", 1)
-    if not all(map(math.isfinite, (low, high, step))):
-        raise ValueError("min, max and q must be finite")
     whole = all(isinstance(bound, int) for bound in (low, high))
     kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
     if kind == "q_uniform":

@@ -90,6 +90,8 @@ def test_the_order_of_rows_of_one_prediction_changes_no_error():
 
 
 def test_gaps_of_either_side_add_to_the_error():
+    predicted, observed = np.repeat([0.2, 0.8], 15), np.repeat([0.2, 0.5], 15)
+    assert expected_calibration_error(predicted, observed) == pytest.approx(0.15)
     predicted, observed = np.array([0.2, 0.8]), np.array([0.5, 0.5])
     assert expected_calibration_error(predicted, observed) == pytest.approx(0.3)
     assert np.isnan(expected_calibration_error(np.empty(0), np.empty(0)))

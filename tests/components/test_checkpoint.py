@@ -1,7 +1,6 @@
 """The checkpoint contract: what a folder must hold, and how it is refused."""
 
 import json
-import math
 
 import pytest
 
@@ -92,18 +91,10 @@ def test_weights_must_be_there(folder):
         read_component(folder)
 
 
-def test_another_component_is_refused(folder):
-    with pytest.raises(UserError, match="a relation checkpoint where unli is needed"):
-        read_component(folder, "unli")
-
-
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
         ({"temperature": 0}, "temperature"),
-        ({"temperature": math.inf}, "temperature"),
-        ({"shift": math.nan}, "shift"),
-        ({"max_length": 10**30}, "max_length"),
         ({"max_lenght": 3}, "max_lenght"),
         ({"architecture": "causal_lora", "base": {}}, r"base\.id"),
     ],

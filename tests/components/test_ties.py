@@ -8,7 +8,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_matrix
 
 from components.nearness import nearest, nearness, shown_nearness
 from components.overlap import stems
@@ -149,12 +148,3 @@ def test_nearness_is_told_in_one_line() -> None:
     )
     assert nearness([], train) == {}
     assert np.isfinite(list(nearness(["x"], [""]).values())).all()
-
-
-def test_training_texts_are_turned_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    held, train = [f"one w{i} w{i + 1}" for i in range(9)], [f"w{i} two" for i in range(12)]
-    whole, turned, plain = nearest(held, train), [], csc_matrix.tocsr
-    monkeypatch.setattr("components.nearness._CELLS", len(train))  # a held-out text at a time
-    monkeypatch.setattr(csc_matrix, "tocsr", lambda *a, **k: turned.append(1) or plain(*a, **k))
-    assert (nearest(held, train) == whole).all()
-    assert len(turned) == 1

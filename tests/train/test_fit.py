@@ -23,7 +23,7 @@ from transformers import (
 )
 
 from components.checkpoint import RELATIONS, read_component
-from components.encoding import encode_completion, encode_pairs, encode_words, first_tokens, pad
+from components.encoding import encode_completion, encode_pairs, encode_words, first_tokens
 from components.measures import word_f1
 from components.words import keep_targets
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
@@ -323,20 +323,6 @@ def test_a_folder_that_is_no_checkpoint_is_left_alone(arguments: Callable, tmp_p
     with pytest.raises(UserError, match="export_to"):
         main(arguments("unli"))
     assert files(precious.parent) == {"thesis.tex"}
-
-
-def test_padding_changes_no_logit(arguments: Callable, tiny_bert: str) -> None:
-    module = Unli(base=tiny_bert, max_length=48)
-    module.configure_model()
-    module.eval()
-    records = [UnliPair(premise="ada was a poet .", hypothesis="she was .", label=0.5)]
-    records.append(UnliPair(premise="ada " * 20, hypothesis="she wrote the .", label=0.5))
-    items = module.encode(records, train=False)
-    with torch.inference_mode():
-        _, together = module.model_step(module.collate(items, [0, 1]))
-        _, alone = module.model_step(module.collate(items[:1], [0]))
-    assert together[0] == pytest.approx(alone[0], abs=1e-5)
-    assert pad([[1]], 0).shape == (1, 1)
 
 
 @pytest.mark.parametrize("component", ["unli", "relation"])

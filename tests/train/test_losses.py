@@ -129,18 +129,6 @@ def test_adversary_loss_ignores_padding(adversary: Adversary) -> None:
     assert together[0][0] == pytest.approx(alone[0][0], rel=1e-5)
 
 
-def test_only_the_adapter_is_trained(adversary: Adversary) -> None:
-    trained = [name for name, weight in adversary.named_parameters() if weight.requires_grad]
-    assert trained
-    assert all("lora_" in name for name in trained)
-
-
-def test_prompt_longer_than_the_input_is_an_error(tiny_llama: str) -> None:
-    module = Adversary(base=tiny_llama, max_length=8)
-    with pytest.raises(UserError, match="max_length"):
-        module.encode([Generation(topic="ada " * 9, text="she is .")], train=True)
-
-
 @pytest.mark.parametrize(
     ("kind", "record", "label"),
     [(Unli, UnliPair, 0.8), (Relation, RelationPair, "neutral")],

@@ -141,22 +141,6 @@ def test_the_optimizer_of_one_gpu_takes_steps(run: Callable, tmp_path: Path) -> 
     assert read_component(tmp_path / "checkpoints/run", "lss").metrics["perplexity"] > 1
 
 
-def test_a_crash_changes_nothing(run: Callable, tmp_path: Path) -> None:
-    options = ["--save_every", "1", "--trainer.max_steps", "8", "--trainer.val_check_interval", "4"]
-    main(run(*options, run="whole"))
-    arguments = '{"step": 5, "validating": false}'
-    crash = f'[{{"class_path": "tests.train.test_resume.Crash", "init_args": {arguments}}}]'
-    with pytest.raises(RuntimeError, match="crash"):
-        main(run(*options, "--trainer.callbacks", crash, run="crash"))
-    last = str(tmp_path / "runs/crash/last.ckpt")
-    main(run(*options, "--ckpt_path", last, run="crash"))
-
-    whole, crashed = (tmp_path / "checkpoints" / name for name in ("whole", "crash"))
-    name = "model.safetensors"
-    assert (whole / name).read_bytes() == (crashed / name).read_bytes()
-    assert read_component(whole).metrics == read_component(crashed).metrics
-
-
 def test_every_annotation_is_a_target_and_every_claim_counts_once(tiny_t5: str) -> None:
     module = LssSeq2Seq(tiny_t5, max_length=64)
     records = [
