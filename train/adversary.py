@@ -76,6 +76,7 @@ class CausalLora(ComponentModule):
 
     component = "adversary"
     architecture = "causal_lora"
+    described = ("style", "prompt_template", "chat", "decoding")
     limits = (
         "It learnt a way of writing, not facts: names, dates and events in its texts are often "
         "made up. A metric that it pleases is weak to this style; one that it does not please may "
@@ -249,14 +250,6 @@ class CausalLora(ComponentModule):
         if isinstance(config["target_modules"], list):
             config["target_modules"].sort()
         write_json(path, config)
-
-    def describe(self) -> dict:
-        return {
-            "style": self.style,
-            "prompt_template": self.prompt_template,
-            "chat": self.chat,
-            "decoding": self.decoding,
-        }
 
 
 class Adversary(CausalLora):

@@ -102,6 +102,7 @@ class LssSeq2Seq(ComponentModule):
     record_type = LssExample
     batch_size, eval_batch_size = 16, 32
     architecture = "seq2seq"
+    described = ("prompt_template", "decoding")
     limits = (
         "A fluent output may drop or keep a word for no reason in the reference; nothing is said "
         "about why a word is dropped (contradicted, or not mentioned). The end of a long reference "
@@ -316,9 +317,6 @@ class LssSeq2Seq(ComponentModule):
             {"claim": row.claim, self.component: text}
             for row, text in zip(rows, texts, strict=True)
         ]
-
-    def describe(self) -> dict:
-        return {"prompt_template": self.prompt_template, "decoding": self.decoding}
 
 
 def _whole(record: LssExample, star: bool) -> str:

@@ -48,6 +48,8 @@ class LssTagger(ComponentModule):
     batch_size, eval_batch_size = 16, 32
     component = "lss"
     architecture = "token_classifier"
+    labels = LABELS
+    described = ("labels", "keep_threshold", "focus_words", "mark_new")
     intended = (
         "Finds the longest subsequence of a claim that a reference supports: the sigmoid of the "
         "logit at the first token of each word of the claim is the probability to keep the word."
@@ -75,7 +77,9 @@ class LssTagger(ComponentModule):
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():
-                self.model = load_classifier(self.base, LABELS, self.revision, tokens=True).train()
+                self.model = load_classifier(
+                    self.base, self.labels, self.revision, tokens=True
+                ).train()
 
     def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
         """Targets are ``(first token of each word, soft keep of each word or None)``.
@@ -178,11 +182,3 @@ class LssTagger(ComponentModule):
         rows = rows_of(records, items)
         texts = self._texts(rows, outputs)
         return [{"claim": r.claim, "lss": text} for r, text in zip(rows, texts, strict=True)]
-
-    def describe(self) -> dict:
-        return {
-            "labels": LABELS,
-            "keep_threshold": self.keep_threshold,
-            "focus_words": self.focus_words,
-            "mark_new": self.mark_new,
-        }

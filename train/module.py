@@ -105,7 +105,7 @@ class ComponentModule(LightningModule):
     """Base of the trainable components.
 
     Subclasses set the class attributes and implement ``configure_model``, ``encode``,
-    ``collate_targets``, ``model_step``, ``measures``, ``predictions`` and ``describe``.
+    ``collate_targets``, ``model_step``, ``measures`` and ``predictions``.
 
     Args:
         base: base model: hub id, folder, or ``package:NAME/PATH``.
@@ -129,6 +129,7 @@ class ComponentModule(LightningModule):
         architecture: its architecture in ``component.json``.
         intended: what it is for; the first sentences of the model card.
         limits: what it cannot do; the next section of the model card.
+        described: what else of it is in ``component.json``.
         judged_with: options on which the measures depend but the component's use does not.
     """
 
@@ -139,6 +140,7 @@ class ComponentModule(LightningModule):
     architecture: str
     intended: str
     limits: str = ""
+    described: tuple[str, ...] = ()
     judged_with: tuple[str, ...] = ()
 
     def __init__(
@@ -267,11 +269,11 @@ class ComponentModule(LightningModule):
         """One dictionary a record, for ``python -m train predict``."""
         raise NotImplementedError
 
-    def describe(self) -> dict:
-        """Fields of ``component.json`` that only this component has."""
-        raise NotImplementedError
-
     # What they share
+
+    def describe(self) -> dict:
+        """The fields of ``component.json`` that only this component has."""
+        return {name: getattr(self, name) for name in self.described}
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the weights as safetensors."""
@@ -384,18 +386,11 @@ class ComponentModule(LightningModule):
         return broken_loss(value, self.trainer.global_step, places, self.trainer.precision)
 
     def validation_step(self, batch: dict, batch_idx: int) -> None:
-        self._evaluation_step(batch)
-
-    def test_step(self, batch: dict, batch_idx: int) -> None:
-        self._evaluation_step(batch)
-
-    def predict_step(self, batch: dict, batch_idx: int) -> None:
-        self._evaluation_step(batch)
-
-    def _evaluation_step(self, batch: dict) -> None:
         loss, outputs = self.model_step(batch)
         self._losses[batch["indices"][0]] = float(loss.total), float(loss.count)
         self._gathered.update(zip(batch["indices"], outputs, strict=True))
+
+    test_step = predict_step = validation_step
 
     def on_validation_epoch_end(self) -> None:
         self._log_measures("dev", calibrate=True)

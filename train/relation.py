@@ -81,6 +81,7 @@ class PairClassifier(ComponentModule):
     """
 
     architecture = "sequence_classifier"
+    described = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
     labels: list[str]
     chunk_words: int | None = None
     focus_words: int | None = None
@@ -134,10 +135,6 @@ class PairClassifier(ComponentModule):
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()
         losses = self.losses(logits, batch["target"])
         return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
-
-    def describe(self) -> dict:
-        names = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
-        return {name: getattr(self, name) for name in names}
 
 
 class Relation(PairClassifier):
