@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -41,40 +42,27 @@ def encode_pairs(
         ``max_length`` integers a pair.
     """
 
-    found: dict[str, list[list[int]]] = {}
+    def encode(some: Sequence[Pair], truncation: str = "only_first") -> BatchEncoding:
+        premises, hypotheses = map(list, zip(*some, strict=True))
+        return tokenizer(premises, hypotheses, truncation=truncation, max_length=max_length)
+
+    def encode_alone(pair: Pair) -> BatchEncoding:
+        try:
+            return encode([pair])
+        except Exception:  # the tokenizer's own type is not public; any other comes again
+            return encode([pair], "longest_first")
+
+    rows: dict[str, list[list[int]]] = defaultdict(list)
     for start in range(0, len(pairs), _AT_ONCE):
-        some = _encode_some(tokenizer, pairs[start : start + _AT_ONCE], max_length)
-        for name, rows in some.items():
-            found.setdefault(name, []).extend(rows)
-    return found
-
-
-def _encode_some(
-    tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair], max_length: int
-) -> dict[str, list[list[int]]]:
-    def encode(chosen: Sequence[Pair], truncation: str) -> BatchEncoding:
-        return tokenizer(
-            [premise for premise, _ in chosen],
-            [hypothesis for _, hypothesis in chosen],
-            truncation=truncation,
-            max_length=max_length,
-        )
-
-    try:
-        return dict(encode(pairs, "only_first"))
-    except Exception:  # the tokenizer's own type is not public; any other error comes again below
-        alone = tokenizer([h for _, h in pairs], add_special_tokens=False, verbose=False)
-    room = max_length - tokenizer.num_special_tokens_to_add(pair=True)
-    fills = [len(ids) >= room for ids in alone["input_ids"]]
-    found: dict[str, list] = {}
-    for truncation, filling in (("only_first", False), ("longest_first", True)):
-        places = [place for place, full in enumerate(fills) if full is filling]
-        encoding = encode([pairs[place] for place in places], truncation) if places else {}
-        for name, values in encoding.items():
-            column = found.setdefault(name, [[]] * len(pairs))
-            for place, value in zip(places, values, strict=True):
-                column[place] = value
-    return found
+        some = pairs[start : start + _AT_ONCE]
+        try:
+            parts = [encode(some)]
+        except Exception:  # of a hypothesis that fills the input
+            parts = map(encode_alone, some)
+        for part in parts:
+            for name, values in part.items():
+                rows[name].extend(values)
+    return dict(rows)
 
 
 def row_features(encoding: Mapping[str, list], row: int) -> dict[str, list[int]]:

@@ -37,31 +37,29 @@ _ECE = {"ece", "ece_difference"}
 SMALLER_IS_BETTER = {"loss", "mse", "brier", "ece", "perplexity", "bits_per_byte", "dpo_loss"}
 
 
-def _of_both(
+def _bootstrap_both(
     statistics: Callable[[np.ndarray, np.ndarray], dict[str, float]],
     predicted: np.ndarray,
     against: np.ndarray | None,
-) -> Callable[[np.ndarray], dict[str, float]]:
-    """A statistic of chosen rows; with a second model's predictions its differences as well.
+    groups: Sequence[object],
+    resamples: int,
+) -> Measures:
+    """Statistics of a model's predictions; with a second model's, their differences as well.
 
-    Both models are judged on the same draws of rows, so that the differences are paired.
+    Both models are judged on the same draws of rows, so that the differences are paired. ECE has no
+    interval: rows drawn several times make any ECE larger, so that an interval of draws lies above
+    what it is of. Of calibrated probabilities it never has the true error, 0.
     """
-    if against is None:
-        return lambda rows: statistics(predicted, rows)
 
     def both(rows: np.ndarray) -> dict[str, float]:
-        own, other = statistics(predicted, rows), statistics(against, rows)
-        return own | {f"{name}_difference": own[name] - other[name] for name in own}
+        values = statistics(predicted, rows)
+        if against is None:
+            return values
+        other = statistics(against, rows)
+        return values | {f"{name}_difference": values[name] - other[name] for name in values}
 
-    return both
-
-
-def _without_ece_intervals(found: Measures) -> Measures:
-    """Rows drawn several times make any ECE larger: an interval of draws lies above what it is of.
-
-    Of calibrated probabilities it never has the true error, 0, and often not its own value.
-    """
-    return {name: m | {"ci95": None} if name in _ECE else m for name, m in found.items()}
+    measures = bootstrap(both, groups, resamples=resamples)
+    return {n: m | {"ci95": None} if n in _ECE else m for n, m in measures.items()}
 
 
 def unli_measures(
@@ -87,8 +85,7 @@ def unli_measures(
             "ece": expected_calibration_error(p, y),
         }
 
-    found = bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
-    return _without_ece_intervals(found)
+    return _bootstrap_both(statistics, predicted, against, groups, resamples)
 
 
 def relation_measures(
@@ -133,8 +130,7 @@ def relation_measures(
             "ece": expected_calibration_error(p.max(axis=1), (g == y) * 1.0),
         }
 
-    found = bootstrap(_of_both(statistics, predicted, against), groups, resamples=resamples)
-    return _without_ece_intervals(found)
+    return _bootstrap_both(statistics, predicted, against, groups, resamples)
 
 
 def sentence_bleu_of(reference: str, text: str, blanks: bool = False) -> float:
