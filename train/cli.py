@@ -40,8 +40,8 @@ from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
 from records.writing import alone_in
 from train.export import Export, compare, complete, differences, kind_of, load, shown
+from train.help import TRAINER_DEFAULTS, RunOptions
 from train.hub import check_push, push
-from train.options import TRAINER_DEFAULTS, RunOptions
 from train.resume import (
     BEST,
     LAST,
