@@ -14,7 +14,7 @@ from data_builders import __main__ as data_builders
 from eval import __main__ as evaluation
 from eval.commands import core, experiment, score
 from train import __main__ as train
-from train import sweep_file
+from train.sweep import read_sweep
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("cli", "records", "clients", "components", "train", "data_builders", "eval")
@@ -252,7 +252,7 @@ def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsy
     monkeypatch.chdir(ROOT)
     room = path.relative_to(ROOT / "configs").parts[0]
     if path.stem.startswith("sweep_"):
-        sweep = sweep_file.read_sweep(path)
+        sweep = read_sweep(path)
         (config,) = [part for part in sweep.command if part.endswith(".yaml")]
         assert (ROOT / config).is_file()
     elif room == "train":

@@ -16,7 +16,7 @@ import yaml
 from data_builders import __main__ as data_builders
 from eval.commands import core, experiment, runs, score
 from train import __main__ as train
-from train import convert
+from train.__main__ import parser_of
 
 ROOT = Path(__file__).parents[1]
 STATES = ("reproduced", "runs here", "needs a GPU", "needs data", "not code")
@@ -100,7 +100,7 @@ def parses(words: list[str]) -> None:
     """Parse a command of one of the doors; what is wrong with it is raised."""
     door, name, *rest = words
     if (door, name) == ("train", "convert"):
-        convert.build_parser().parse_args(rest)
+        parser_of(name)[1].parse_args(rest)
     elif door == "train":
         with pytest.raises(SystemExit) as left:
             train.main([name, *rest, "--print_config"])

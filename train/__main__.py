@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
+
+from jsonargparse import ArgumentParser
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
@@ -51,13 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     if command[:1] not in {"", "-"} and command not in {*COMMANDS, *OTHERS}:
         raise UserError(f"no command {command!r}; give one of: {', '.join([*COMMANDS, *OTHERS])}")
     if command in OTHERS:
-        from jsonargparse import ArgumentParser
-
-        module, _, name = OTHERS[command].rpartition(".")
-        function = getattr(import_module(module), name)
-        parser = ArgumentParser(prog=f"python -m train {command}", exit_on_error=False)
-        parser.description = function.__doc__.partition("\n")[0]
-        parser.add_function_arguments(function, as_group=False)
+        function, parser = parser_of(command)
         function(**parser.parse_args(rest))
         return 0
     text = help_of(command, rest)
@@ -65,6 +62,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(text)
         return 0
     return import_module("train.cli").run_lightning(arguments)
+
+
+def parser_of(command: str) -> tuple[Callable[..., None], ArgumentParser]:
+    """The function of one of ``OTHERS``, and the parser of its options."""
+    module, _, name = OTHERS[command].rpartition(".")
+    function = getattr(import_module(module), name)
+    parser = ArgumentParser(prog=f"python -m train {command}", exit_on_error=False)
+    parser.description = function.__doc__.partition("\n")[0]
+    parser.add_function_arguments(function, as_group=False)
+    return function, parser
 
 
 if __name__ == "__main__":
