@@ -12,13 +12,11 @@ import pytest
 from components.overlap import covered_share, stem_weights
 from components.statistics import auroc, best_threshold, bootstrap
 from eval.commands.dry_run import dry_run_of
-from eval.commands.report import build_report
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_values import halves_of
 from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
-from eval.report.render import told
 from eval.retrieve.bm25 import BM25
 from eval.run.run import Run
 from eval.verify.factscore import FActScore
@@ -401,24 +399,6 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(quick, monkeypatch):
     run(rows, assessors={"one": rest})
     assert len(rest.asked) == 2
     assert written() == expected
-
-
-def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs():
-    rows = [
-        row(f"0.{n}", n > 4, f"doc {n // 2}", dataset=ATTACK if n % 2 else "b") for n in range(10)
-    ] + [row("failed", 1, "doc x", dataset="b")]
-    write_jsonl("set.jsonl", rows)
-    given = Agreement({ATTACK: "set.jsonl"}, {ATTACK: Oracle(), "two": Oracle()})
-    file = given.run(Path("run"), {})
-    page = build_report("run").read_text(encoding="utf-8")
-    assert "<img src=x" not in page
-    assert page.count("<svg ") == len(list(Path("run/figures").glob("*.svg"))) == 1
-    assert "Beyond word overlap" in page
-    tables = Path("run/tables.md").read_text()
-    assert "failures count as wrong" in tables
-    assert "<img" not in tables
-    assert "## AUROC by source" in tables
-    assert re.search(r"balanced_accuracy .*overlap", told(given.page, file))
 
 
 def test_claims_called_irrelevant_are_not_in_the_calibration_plot():

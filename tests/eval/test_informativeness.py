@@ -1,13 +1,11 @@
 """The informativeness experiment: its measures, and the command with tiny real checkpoints."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 
 from eval.__main__ import main
-from eval.commands.report import build_report
 from eval.experiments.core.informativeness import (
     Informativeness,
     Source,
@@ -18,12 +16,9 @@ from eval.models.encoder import Unli
 from records import (
     Claim,
     Document,
-    Result,
-    ResultFile,
     UserError,
     read_results,
     write_jsonl,
-    write_results,
 )
 
 ATTACK = "<img src=x onerror=alert(1)>"
@@ -118,8 +113,8 @@ def test_the_command_writes_results(config, tmp_path, capsys):
     assert "bleached > specific" in capsys.readouterr().out
     file = read_results(tmp_path / "run/results.json")
     assert file.experiment == "informativeness"
-    assert "difference" in (tmp_path / "run/tables.md").read_text()
-    assert [path.name for path in (tmp_path / "run/figures").iterdir()] == ["auroc.svg"]
+    assert "against untrained" in (tmp_path / "run/tables.md").read_text()
+    assert len(list((tmp_path / "run/figures").glob("*.svg"))) == 1
     rows = {(r.variant, r.metric, r.kind, r.against): r for r in file.results}
     assert rows["trained", "auroc", "bleached > specific", None].n == 2
     assert rows["trained", "likelihood", "texts", None].n == 1
@@ -130,48 +125,6 @@ def test_the_command_writes_results(config, tmp_path, capsys):
     first = (tmp_path / "run/results.json").read_bytes()
     assert main([*command, "--output", "run"]) == 0
     assert (tmp_path / "run/results.json").read_bytes() == first
-
-
-def shown(folder, control):
-    """A run of the results of two models, and its page."""
-    score = np.asarray([{"bleached": 0.9, "common": 0.5, "specific": 0.1}[r[0]] for r in ROWS])
-    models = {"trained": score} | ({"untrained": np.full(len(ROWS), 0.5)} if control else {})
-    shared = {"selection": "none", "generator": "given", "domain": "biographies", "failed": 0}
-    own = [(name, None, [one]) for name, one in models.items()]
-    own += [("trained", "untrained", [*models.values()])] if control else []
-    results = [
-        Result(
-            metric=metric, kind=kind.replace("common", ATTACK), variant=name, against=against,
-            n=n, config_hash="h", **shared, **value,
-        )
-        for name, against, scores in own
-        for (metric, kind), (n, value) in measures_of(CLASSES, ROWS, scores, seed=0).items()
-    ]  # fmt: skip
-    file = ResultFile(experiment="informativeness", provenance={}, results=results)
-    write_results(folder / "results.json", file)
-    return build_report(folder).read_text(encoding="utf-8")
-
-
-def test_the_page_answers_its_own_question(tmp_path):
-    page = shown(tmp_path, control=True)
-    assert "gamed" not in page
-    assert "<h1>Do likelihoods order claims by whom they hold for?</h1>" in page
-    text = " ".join(re.sub(r"<[^>]*>", " ", page).replace("\N{NO-BREAK SPACE}", " ").split())
-    assert "Classes trained untrained trained, against untrained n failed" in text
-    row = "1.000 [1.000, 1.000] 0.500 [0.500, 0.500] 0.500 [0.500, 0.500] 3 0"
-    assert f"bleached &gt; specific {row}" in text
-    assert text.count(row) >= 4, "AUROC and pairs in order, of every two classes"
-    assert "specific 0.100 [0.100, 0.100] 0.500 [0.500, 0.500] -0.400" in text.replace("−", "-")
-    (svg,) = re.findall(r"<svg .*?</svg>", page, re.DOTALL)
-    assert "bleached &gt; specific" in svg
-    assert "<img src=x" not in page, "names of classes are escaped"
-    assert "<script" not in page
-    assert shown(tmp_path, control=True) == page
-
-
-def test_the_page_of_one_model_has_no_difference(tmp_path):
-    page = shown(tmp_path, control=False)
-    assert "against untrained</th>" not in page
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from components.statistics import auroc, bootstrap
-from eval.commands.report import build_report
 from eval.experiments.factreasoner import relation_model_values
 from eval.experiments.factreasoner.relation_model import RelationModel
 from eval.experiments.factreasoner.relation_model_values import roc
 from eval.report.render import told
-from records import UserError, read_results, write_jsonl
+from records import UserError, write_jsonl
 
 ATTACK = "<img src=x onerror=alert(1)> $|$"
 
@@ -99,19 +98,6 @@ def test_factor_by_hand(factor):
     lines = told(run.page, file).splitlines()
     assert re.match(r"auroc +news +entailment > all +copies +1\.000", lines[1])
     assert not any("rate" in line for line in lines)
-
-
-def test_the_page_is_made_of_the_folder_and_nothing_in_it_runs(factor):
-    run = RelationModel({ATTACK: factor[ATTACK]}, {"copies": Copies(), ATTACK: Same()})
-    run.run(Path("run"), {})
-    page = build_report("run").read_text(encoding="utf-8")
-    assert "<img src=x" not in page
-    assert page.count("<svg ") == len(list(Path("run/figures").glob("*.svg"))) == 4
-    tables = Path("run/tables.md").read_text()
-    assert "<img" not in tables
-    assert "1.000 [1.000, 1.000]" in tables
-    results = read_results("run/results.json").results
-    assert Path("run/tables.csv").read_text().count("\n") == 1 + len(results)
 
 
 def test_what_a_model_cannot_judge_is_left_out_for_all_and_counted(factor):

@@ -6,13 +6,16 @@ from xml.etree import ElementTree
 
 import pytest
 
+from eval.commands.experiment import EXPERIMENTS
 from eval.commands.report import build_comparison, build_report, main
+from eval.commands.report import page_of as page_of_experiment
 from eval.decompose.given import Given
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
 from eval.pipeline import Pipeline, Scored
 from eval.report.comparison import TextScores, pair, paired_tables, text_scores
 from eval.report.declare import Cell, Figure, Plot, Table, TextTable
+from eval.report.render import write_page
 from eval.report.svg import draw
 from eval.report.tables import as_csv, latex_table, named_apart, plain_table, table_csv
 from eval.stages import Selection
@@ -158,6 +161,42 @@ def test_a_run_without_results_is_the_users_mistake(tmp_path):
     )
     with pytest.raises(UserError, match="no results in it"):
         build_report(tmp_path)
+
+
+def written_page(name, folder):
+    """The page of results that each declared table of an experiment shows, with hostile names."""
+    page = page_of_experiment(name)
+    names = {"kind": ATTACK, "generator": ATTACK, "domain": ATTACK, "n": 1, "failed": 0}
+    shared = {**names, "value": 0.5, "ci95": (0.4, 0.6), "config_hash": "c"}
+    results = []
+    for table in (table for table in page.tables if isinstance(table, Table)):
+        keys = table.heads or table.metrics
+        fields = table.columns if table.heads else ("metric",)
+        where = {k: v[0] if isinstance(v, tuple) else v for k, v in table.where.items()}
+        where = {k: ATTACK if callable(v) else v for k, v in where.items()}
+        for key in keys:
+            own = dict(zip(fields, key if isinstance(key, tuple) else (key,), strict=True))
+            metric = {"metric": next(iter(table.metrics), "m")}
+            results.append(Result(**shared | {"assessor": ATTACK} | metric | where | own))
+    file = ResultFile(experiment=name, provenance={}, results=results)
+    return file, write_page(page, file, folder).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted({*EXPERIMENTS, "score"} - {"robustness", "optimise"}))
+def test_every_declared_table_is_on_the_page_and_no_name_runs_in_it(tmp_path, name):
+    file, html = written_page(name, tmp_path)
+    page = Page(html)
+    assert {tag for tag, _ in page.elements}.isdisjoint({"script", "img"})
+    tables = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert "<img" not in tables
+    declared = [t for t in page_of_experiment(name).tables if isinstance(t, Table)]
+    for table in declared:
+        if not any(map(callable, table.where.values())):
+            assert f"## {table.title}" in tables
+    for path in (tmp_path / "figures").glob("*.svg"):
+        tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter()}
+        assert not tags & {"script", "img", "image", "foreignObject"}
+    assert (tmp_path / "tables.csv").read_text().count("\n") == 1 + len(file.results)
 
 
 # Two runs

@@ -6,7 +6,6 @@ import re
 
 from components.words import split_words
 from eval.commands.report import build_report
-from eval.experiments.lss.lss_metrics_values import LSS, REFERENCE
 from eval.pipeline import Scored
 from eval.report.highlighted import highlighted, of_verdict
 from records import (
@@ -93,21 +92,6 @@ def test_the_page_shows_tables_figures_and_marked_claims(tmp_path) -> None:
     assert html.count("<svg ") == 2
     again = build_report(tmp_path).read_text(encoding="utf-8")
     assert again == html
-
-
-def test_correlations_stand_side_by_side(tmp_path) -> None:
-    engine = {"kind": "tagger", "generator": "all", "assessor": "bleu", "variant": LSS}
-    results = [
-        result("pearson", **engine),
-        result("pearson", value=0.25, ci95=None, against=REFERENCE, **engine),
-        result("mean", value=None, ci95=None, **engine),
-    ]
-    pair = {"reference": "It rained.", "claim": "It rained.", "lss": "It rained", "engine": "t"}
-    html = page_of(tmp_path, "lss_metrics", results, [pair | {"scores": {"bleu(claim, LSS)": 0.7}}])
-    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
-    assert "bleu (claim, LSS) tagger 3 1 0.500 [0.400, 0.600] 0.250" in text
-    assert "Mean score" not in text  # no value
-    assert "bleu(claim, LSS) 0.700" in text
 
 
 def test_a_scored_claim_is_highlighted(tmp_path) -> None:
