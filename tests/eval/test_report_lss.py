@@ -81,8 +81,8 @@ def test_the_page_shows_tables_figures_and_marked_claims(tmp_path) -> None:
     for said in (
         "0.500 [0.400, 0.600]",
         "-0.125",
-        "alert(1)&lt;/script&gt; 3 1",  # references; 77 are answers
-        "annotator 1, rating 2",
+        "alert(1)&lt;/script&gt; 0.500 [0.400, 0.600] 3 1",  # references; 77 are answers
+        "annotator 1 Ada",
         "Ada sang",
         "no answer",
     ):
