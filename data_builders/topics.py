@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
-from records.foreign_text import kept_of
+from records.formats.row_fields import kept_of
 
 
 class Stratum(NamedTuple):

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from records.errors import BadInput, UserError
-from records.foreign import adapt
-from records.foreign_ambigbio import is_name_line, name_rows, rows_in
+from records.formats import adapt, rows_of_file
+from records.formats.ambigbio import is_name_line, name_rows
 from records.types import Record
 
 R = TypeVar("R", bound=Record)
@@ -112,12 +112,7 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    """Objects that may run over many lines: one, a list of them, or one after the other.
-
-    A single object with ``per_prompt_data`` is SAFE's results file, whose rows are in there, one
-    with ``samples`` a batch of FaithBench; so are those of ALCE's and D-FActScore's files
-    (``records/foreign_ambigbio.py``).
-    """
+    """Objects that may run over many lines: one, a list of them, or one after the other."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -133,19 +128,11 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         except _NOT_JSON as error:
             yield getattr(error, "lineno", number + 1), _not_json(error, "file")
             return
-        rows = found if isinstance(found, list) else [found]
-        if isinstance(found, dict) and isinstance(found.get("per_prompt_data"), list):
-            sides = {name: found[name] for name in ("side_1", "side_2") if name in found}
-            rows = [{**r, **sides} if isinstance(r, dict) else r for r in found["per_prompt_data"]]
-        elif isinstance(found, dict) and isinstance(found.get("samples"), list):
-            rows = found["samples"]
-        elif isinstance(found, dict):
-            try:
-                own = rows_in(found)
-            except ValueError as error:
-                yield number + 1, str(error)
-                return
-            rows = rows if own is None else own
+        try:
+            rows = rows_of_file(found)
+        except ValueError as error:
+            yield number + 1, str(error)
+            return
         for row in rows:
             number += 1
             yield number, row if isinstance(row, dict) else "json: expected an object"
@@ -304,7 +291,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     """Read all records of one type from a JSONL, CSV, TSV or Parquet file.
 
     Rows that carry another project's published field names are adapted first
-    (``records/foreign.py``). No row is ever dropped silently.
+    (``records/formats``). No row is ever dropped silently.
 
     Args:
         path: the file; its suffix tells the format (anything else is read as JSONL; ``.json`` and

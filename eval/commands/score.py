@@ -16,7 +16,7 @@ from jsonargparse import ArgumentParser
 from cli.printable import printable
 from eval.commands.early import check_file
 from eval.commands.remarks import doubts, misspelt, nothing_judged, reasons, unanswered
-from eval.formats import Format, write_formats
+from eval.exports import Format, write_formats
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run import terminal

@@ -18,7 +18,7 @@ from eval.experiments.dfactscore.dfactscore import DFActScore
 from eval.experiments.dfactscore.dfactscore_files import read_texts, reported
 from eval.experiments.dfactscore.judged_texts import JudgedClaim, JudgedText, output_type
 from eval.experiments.dfactscore.page_views import Views
-from eval.formats import write_formats
+from eval.exports import write_formats
 from eval.metrics.citations import Citations
 from eval.pipeline import Pipeline
 from eval.run.run import Run

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eval.decompose.given import Given
-from eval.formats import write_formats
+from eval.exports import write_formats
 from eval.metrics.corpus import summarise
 from eval.metrics.document import f1_at_k, recall_at_k
 from eval.metrics.probabilities import (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from eval.decompose.given import Given
-from eval.formats import write_formats
+from eval.exports import write_formats
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Selection

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from eval.decompose.given import Given
-from eval.formats import write_formats
+from eval.exports import write_formats
 from eval.metrics.corpus import summarise
 from eval.pipeline import Pipeline
 from eval.verify.factreasoner.stage import FactReasoner

@@ -2,7 +2,7 @@
 
 One function a format: a row to one or more :class:`~records.Document`, or to a prompt (a dict)
 where the source has only questions; a text where there is nothing to score, which says why. Rows
-with texts are read by ``records/foreign_documents.py``, as everywhere.
+with texts are read by ``records/formats``, as everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from records import BadInput, Claim, Document, Passage
-from records.foreign_documents import READERS
+from records.formats.documents import READERS
 
 Format = Literal[
     *("factscore", "factreasoner", "safe", "veriscore", "factscore_predictions", "ambigbio"),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from tqdm import tqdm
@@ -20,19 +20,14 @@ from components.nearness import nearness, shown_nearness
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.evenness import even_weights, overlaps
-from data_builders.published.pairs.formats import (
-    FORMATS,
-    LABELS,
-    Found,
-    Target,
-    WrongRow,
-    detect,
-    pairs_of,
-)
 from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
+from records.formats import as_written
+from records.formats.pairs import Pair, pairs_of, plain, set_of
+
+Target = Literal["relation", "unli"]
 
 
 @dataclass(frozen=True)
@@ -41,17 +36,17 @@ class Source:
 
     Attributes:
         file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
-        format: anli, atoms, attribution_bench, averitec, citations, climate_fever, factcheck_bench,
-            fever, fever_hub, hub, lss, ours, sick, snli, unli, vitaminc or wice; null finds it by
-            the field names.
-        name: ``source`` of its records; the format by default.
+        format: ``atoms`` for AmbigBio's atoms; null finds the set by the field names: AmbigBio's
+            citations, ANLI, AttributionBench, AVeriTeC, Climate-FEVER, Factcheck-Bench, FEVER, LSS,
+            MultiNLI, SICK, SNLI, u-SNLI, VitaminC, WiCE, or our own records.
+        name: ``source`` of its records; the set by default.
         weight: of its records in training.
         take: at most so many of its pairs.
         per_label: at most so many of its pairs of train with a label.
     """
 
     file: str
-    format: str | None = None
+    format: Literal["atoms"] | None = None
     name: str | None = None
     weight: float | None = None
     take: int | None = None
@@ -87,11 +82,8 @@ class Pairs(Builder):
     least: ClassVar = {"shares": 0}
 
     def faults(self) -> Iterable[str]:
-        """Formats that are not known, and numbers of a source out of range."""
+        """Numbers of a source out of range."""
         for source in self.sources:
-            if source.format is not None and source.format not in FORMATS:
-                known = ", ".join(FORMATS)
-                yield f"sources: {source.file}: format {source.format!r}; give one of {known}"
             caps = [cap for cap in (source.take, source.per_label) if cap is not None]
             if min(caps, default=1) < 1 or (source.weight or 0) < 0:
                 yield f"sources: {source.file}: take, per_label: at least 1; weight: at least 0"
@@ -115,8 +107,6 @@ class Pairs(Builder):
         store = PairStore(work.table("pairs"), self.shares, self.seed)
         formats = self._read(store, work)
         counts = store.counts()
-        if self.target == "relation":
-            print(_maps(formats), file=sys.stderr)
         if not counts:
             raise UserError(f"sources: no pair is left ({work.why()})")
         files = {
@@ -164,7 +154,7 @@ class Pairs(Builder):
                 found |= {_plain(pair.premise), _plain(pair.premise, pair.hypothesis)}
         return found
 
-    def _reason(self, pair: Found, excluded: set[bytes]) -> str | None:
+    def _reason(self, pair: Pair, excluded: set[bytes]) -> str | None:
         if not pair.premise or not pair.hypothesis:
             return "empty premise or hypothesis"
         if _plain(pair.premise, pair.hypothesis) in excluded:
@@ -219,7 +209,7 @@ class Pairs(Builder):
             pretty_name=f"Pairs of public sets ({self.target})",
             license="other",
             tags=("factuality", "nli", *(["uncertain-nli"] if self.target == "unli" else [])),
-            text=CARD.format(rows=rows, maps=_maps(formats) if self.target == "relation" else ""),
+            text=CARD.format(rows=rows, maps=MEANT if self.target == "relation" else ""),
         )
 
 
@@ -232,7 +222,7 @@ class _Reader:
 
     Args:
         file: path, or ``hub:`` name.
-        format: of ``FORMATS``; ``None`` finds it by the first row's fields.
+        format: of the source; afterwards the set, by the first row's fields.
         target: whether relations or probabilities are asked for.
         limit: only the first so many rows.
         texts_only: do not look at the labels; a test file may have none.
@@ -252,36 +242,45 @@ class _Reader:
         self.limit = limit
         self.texts_only = texts_only
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[Pair]:
         rows = islice(source_rows(self.file), self.limit)
-        told = False
-        for where, row in tqdm(rows, desc=source_name(self.file), unit=" rows", disable=None):
-            if not told:
-                self.format = self.format or self._detect(row)
-                if self.target == "unli" and self.format != "unli":
-                    raise UserError(
-                        f"{self.file}: format {self.format} has no probabilities; leave it out, "
-                        "or set target: relation"
-                    )
-                told = True
-            if self.texts_only and self.format == "unli":
-                row = {"premise": row.get("premise"), "hypothesis": row.get("hypothesis")}
+        place = -1
+        for place, (where, row) in enumerate(
+            tqdm(rows, desc=source_name(self.file), unit=" rows", disable=None)
+        ):
+            if not place:
+                self.format = self.format or self._set_of(row)
+            if self.texts_only:
+                row = {name: v for name, v in row.items() if name not in ("label", "nli", "unli")}
             try:
-                yield from pairs_of(row, self.format, self.target)
-            except WrongRow as error:
+                with as_written(self.format):
+                    yield from _unli(row) if self.target == "unli" else pairs_of(row, self.format)
+            except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
-        if not told:
+        if place < 0:
             raise UserError(f"{self.file}: the file is empty; expected at least one pair")
 
-    def _detect(self, row: dict) -> str:
-        # Without their labels all pairs of premise and hypothesis are alike.
-        found = detect(row, "unli" if self.texts_only else self.target)
-        if found is None:
-            raise UserError(
-                f"{self.file}: fields {', '.join(map(str, row))} are of no known format; "
-                f"name one with format: {', '.join(FORMATS)}"
-            )
-        return found
+    def _set_of(self, row: dict) -> str:
+        if self.target == "relation":
+            name = set_of(row)
+        else:
+            name = "unli" if {"pre", "hyp"} <= row.keys() or "premise" in row else None
+        if name is None:
+            expected = "pairs" if self.target == "relation" else "pairs with a probability"
+            raise UserError(f"{self.file}: expected {expected}, got fields {', '.join(row)}")
+        return name
+
+
+def _unli(row: dict) -> list[Pair]:
+    """A row of u-SNLI (whose tables have ``pre`` and ``hyp``), or a record of ours."""
+    value = row.get("unli", row.get("label"))
+    label = None if value in (None, "") else float(value)
+    if label is not None and not 0 <= label <= 1:
+        raise ValueError(f"label: expected a probability in [0, 1], got {value!r}")
+    texts = {**row, "premise": row["pre"], "hypothesis": row["hyp"]} if "pre" in row else row
+    premise, hypothesis = texts["premise"].strip(), plain(texts["hypothesis"])
+    group, documents = str(row.get("group") or premise), tuple(row.get("documents") or ())
+    return [Pair(premise, hypothesis, label, group, documents)]
 
 
 def _nearness(
@@ -299,13 +298,10 @@ def _nearness(
     }
 
 
-def _maps(formats: list[str]) -> str:
-    lines = []
-    for name in sorted(set(formats)):
-        known = LABELS.get(name, LABELS["hub"])
-        told = ", ".join(f"`{key}` {value or 'left out'}" for key, value in known.items())
-        lines.append(f"- {name}: {told}")
-    return "Labels:\n\n" + "\n".join(lines)
+MEANT = """\
+Supported, entailed, attributable: entailment; refuted: contradiction; neutral, not enough evidence,
+irrelevant: neutral; supported in part or no further told: not_entailment. Disputed and unlabelled
+rows are left out."""
 
 
 CARD = """\

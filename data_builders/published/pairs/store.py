@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from components.ties import Tied, Ties
-from data_builders.published.pairs.formats import Found
 from data_builders.splits import SPLITS, least_share, split_at
+from records.formats.pairs import Pair
 
 _TABLE = """
 CREATE TABLE pairs (
@@ -44,7 +44,7 @@ class PairStore:
         self._db.execute(_TABLE)
         self._db.execute("BEGIN")
 
-    def add(self, source: int, pair: Found) -> None:
+    def add(self, source: int, pair: Pair) -> None:
         """Keep a pair, or merge it with the one that is there; other labels clash."""
         mark = digest(self.seed, pair.premise, pair.hypothesis)
         there = self._db.execute(
@@ -157,7 +157,7 @@ class PairStore:
             "COUNT(*) FROM pairs WHERE kept = 1 GROUP BY source, split, told ORDER BY 1, 2, 3"
         ).fetchall()
 
-    def pairs(self, split: int) -> Iterator[tuple[int, Found]]:
+    def pairs(self, split: int) -> Iterator[tuple[int, Pair]]:
         """Source and pair of one split, in the order of their hashes."""
         rows: Iterable[tuple] = self._db.execute(
             "SELECT source, premise, hypothesis, label, grouping, documents FROM pairs "
@@ -165,4 +165,4 @@ class PairStore:
             (split,),
         )
         for source, *pair, documents in rows:
-            yield source, Found(*pair, tuple(json.loads(documents or "[]")))
+            yield source, Pair(*pair, tuple(json.loads(documents or "[]")))

@@ -1,6 +1,6 @@
 """Sets of claims that people judged, as the documents that verifiers judge.
 
-What a row of a set says is read by its field names (``records/foreign_labelled.py``); here it is
+What a row of a set says is read by its field names (``records/formats``); here it is
 put in order by what the labels are of:
 
 - ``passages``: a claim and one passage, where people judged each passage (Climate-FEVER's
@@ -29,7 +29,7 @@ from records import (
     group_of,
     read_records,
 )
-from records.foreign_labelled import meant_by
+from records.formats.judged_claims import meant_by
 
 Level = Literal["passages", "claims", "citations", "relevance", "checkworthiness"]
 # What verdicts are judged by; the others are of retrieval and of selection.

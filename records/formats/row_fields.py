@@ -32,10 +32,10 @@ def topic_of(row: dict) -> str | None:
 
 def kept_of(row: dict) -> dict[str, object]:
     """The fields that a text keeps; FActScore's ``cat`` is its frequency and its region."""
-    given = row.get("cat") or []
-    names = [given] if isinstance(given, str) else given
-    cat = {"bin" if name in _FREQUENCIES else "group": name for name in names}
-    return cat | {name: row[name] for name in KEPT if row.get(name) is not None}
+    cat = row.get("cat") or []
+    names = [cat] if isinstance(cat, str) else cat
+    cell = {"bin" if name in _FREQUENCIES else "group": name for name in names}
+    return cell | {name: row[name] for name in KEPT if row.get(name) is not None}
 
 
 def document_of(row: dict, number: int, text: str, **more: object) -> dict:
@@ -62,7 +62,29 @@ def document_of(row: dict, number: int, text: str, **more: object) -> dict:
     return {"id": name, "topic": topic, "text": text, **kept, **more}
 
 
-def sampled(row: dict) -> str | None:
-    """The text of adversarial-factuality's samples: their ``output`` has ``raw`` and ``parsed``."""
+def text_of(row: dict) -> str | None:
+    """The text of a row of any project: FActScore's ``output``, VeriScore's ``response``, ours.
+
+    adversarial-factuality's samples have ``output`` twice, as ``raw`` and as ``parsed``.
+    """
     output = row.get("output")
-    return (output.get("parsed") or output["raw"]) if isinstance(output, dict) else None
+    if isinstance(output, dict):
+        return output.get("parsed") or output["raw"]
+    texts = (output, row.get("response"), row.get("text"))
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def plain_text(row: dict, number: int) -> dict | None:
+    """A text of any project, or ours without its id or its topic."""
+    text = text_of(row)
+    if text is None:
+        return None
+    others = (row.get("output"), row.get("response"))
+    ours = not any(isinstance(other, str | dict) for other in others)
+    return (row if ours else {}) | document_of(row, number, text)
+
+
+def to_generation(row: dict) -> dict:
+    """A text of any project as a generation; one of ours as it is."""
+    text = None if "text" in row else text_of(row)
+    return row if text is None else {"topic": topic_of(row), "text": text, **kept_of(row)}

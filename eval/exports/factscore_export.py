@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.statistics import average
-from eval.formats.judged import Judged
+from eval.exports.judged_document import Judged
 from records import json_line
 
 

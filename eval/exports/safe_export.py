@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.formats.judged import Judged
+from eval.exports.judged_document import Judged
 from eval.metrics.document import f1_at_k
 from records import Claim, Verdict, json_line
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from components.statistics import average
-from eval.formats.factscore import factscore
-from eval.formats.judged import Judged, judged
+from eval.exports.factscore_export import factscore
+from eval.exports.judged_document import Judged, judged
 from records import json_line
 
 

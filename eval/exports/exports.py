@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from eval.formats.dfactscore import dfactscore
-from eval.formats.factreasoner import factreasoner
-from eval.formats.factscore import factscore
-from eval.formats.judged import Judged, judged
-from eval.formats.safe import safe
-from eval.formats.veriscore import veriscore
+from eval.exports.dfactscore_export import dfactscore
+from eval.exports.factreasoner_export import factreasoner
+from eval.exports.factscore_export import factscore
+from eval.exports.judged_document import Judged, judged
+from eval.exports.safe_export import safe
+from eval.exports.veriscore_export import veriscore
 from eval.metrics.document import Scored
 from records import UserError, atomic_file
 

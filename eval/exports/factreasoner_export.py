@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.formats.judged import Judged
+from eval.exports.judged_document import Judged
 from eval.metrics.document import f1_at_k, recall_at_k
 from eval.metrics.probabilities import binary_entropy, e_measure, negative_log
 from records import Claim, Verdict, json_line

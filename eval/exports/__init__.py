@@ -1,5 +1,5 @@
 """Scored documents as other projects write them."""
 
-from eval.formats.writing import Format, write_formats
+from eval.exports.exports import Format, write_formats
 
 __all__ = ["Format", "write_formats"]

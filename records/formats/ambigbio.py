@@ -22,7 +22,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from records.foreign_text import document_of
+from records.formats.row_fields import document_of
 
 _NAME_LINE = re.compile(r"([^\t]*)\t\s*(\[\s*(?:'.*'|\".*\")\s*\])\s*")
 _QUESTION = re.compile(r"^Tell me a bio of\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL)
@@ -42,15 +42,12 @@ def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        found = _NAME_LINE.fullmatch(line.rstrip("\r\n"))
+        match = _NAME_LINE.fullmatch(line.rstrip("\r\n"))
         try:
-            listed = ast.literal_eval(found[2]) if found else None
-        except (SyntaxError, ValueError, MemoryError, RecursionError):  # of deep nesting
-            listed = None
-        if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], str):
+            (name,) = ast.literal_eval(match[2]) if match else ()
+            yield number, {"prompt": match[1], "name": name.strip()}
+        except (SyntaxError, ValueError):
             yield number, "name: expected a prompt, a tab and a list with one name, as ['Ada Lee']"
-        else:
-            yield number, {"prompt": found[1], "name": listed[0].strip()}
 
 
 def rows_in(whole: dict) -> list | None:
@@ -60,10 +57,7 @@ def rows_in(whole: dict) -> list | None:
         ValueError: it is such a file, but not a whole one.
     """
     if "args" in whole and isinstance(whole.get("data"), list):
-        return [
-            {**row, "qid": place} if isinstance(row, dict) else row
-            for place, row in enumerate(whole["data"])
-        ]
+        return [{**row, "qid": place} for place, row in enumerate(whole["data"])]
     if isinstance(whole.get("autoais_log"), list):
         return _cited_texts(whole["autoais_log"])
     alone, grouped = whole.get("decisions"), whole.get("global_decisions")
@@ -74,36 +68,20 @@ def rows_in(whole: dict) -> list | None:
                 "file whole?"
             )
         return [
-            {"qid": place, "atoms_independent": one, "atoms_grouped": other}
-            for place, (one, other) in enumerate(zip(alone, grouped, strict=True))
+            {"qid": place, "atoms_independent": atoms, "atoms_grouped": by_person}
+            for place, (atoms, by_person) in enumerate(zip(alone, grouped, strict=True))
         ]
     return None
 
 
-def _cited_texts(log: list) -> list[dict]:
+def _cited_texts(log: list[dict]) -> list[dict]:
     texts: dict[object, dict] = {}
-    for place, entry in enumerate(log):
-        fields = ("qid", "question", "output", "claim", "passage", "model_output")
-        for field in fields:
-            if not isinstance(entry, dict) or field not in entry:
-                raise ValueError(f"autoais_log[{place}].{field}: field required")
-        for field in ("question", "claim"):
-            if not isinstance(entry[field], str):
-                raise ValueError(f"autoais_log[{place}].{field}: expected a text")
-        if not isinstance(entry["qid"], int | str):
-            raise ValueError(f"autoais_log[{place}].qid: expected a number or a text")
-        own = texts.setdefault(
-            entry["qid"],
-            {
-                "qid": entry["qid"],
-                "name": _name(entry["question"]),
-                "output": entry["output"],
-                "citations": [],
-            },
-        )
+    for entry in log:
+        qid, output = entry["qid"], entry["output"]
+        text = {"qid": qid, "name": _name(entry["question"]), "output": output, "citations": []}
         claim = _BRACKETS.sub("", entry["claim"]).strip()
         cited = {"passage": entry["passage"], "entailed": entry["model_output"]}
-        own["citations"].append({"claim": claim} | cited)
+        texts.setdefault(qid, text)["citations"].append({"claim": claim} | cited)
     return list(texts.values())
 
 
@@ -205,3 +183,42 @@ def _document(row: dict, number: int, text: str, **more: object) -> dict:
     name = f"{row['generator']}-{place}" if row.get("generator") else str(place)
     topic = row.get("name") or _name(row.get("question") or f"text {place}")
     return document_of({**row, "id": name, "topic": topic}, number, text, **more)
+
+
+def citation_pairs(row: dict) -> list[dict]:
+    """Each citation of a text and what it cites, with the verdict of the authors' NLI model.
+
+    A citation that stands behind no words (an empty ``claim``) makes no pair.
+    """
+    name = row.get("name") or row.get("topic")
+    pairs = []
+    for citation in row["citations"]:
+        passage, entailed = citation["passage"], citation["entailed"]
+        if entailed not in (0, 1):
+            raise ValueError(f"citations: entailed: expected 0 or 1, got {entailed!r}")
+        premise = passage if isinstance(passage, str) else "\n".join(passage)
+        label = "entailment" if entailed else "not_entailment"
+        pair = {"premise": premise, "hypothesis": citation["claim"], "label": label}
+        pairs.append(pair | {"source": "citations", "group": str(name) if name else premise})
+    return [pair for pair in pairs if pair["hypothesis"].strip()]
+
+
+def atom_pairs(row: dict) -> list[dict]:
+    """The atoms after grouping by person, each with the cited sections of one title.
+
+    The title that supports an atom entails it. An atom that its person's title does not support is
+    not entailed by any title, but for the one that supports it where it is judged by itself.
+    """
+    alone = {(a["atom"], a["supporting_topic"]) for a in _atoms(row.get("atoms_independent")) or []}
+    titles: dict[str, list[str]] = {}
+    for passage in _cited_passages(row.get("citations") or []):
+        titles.setdefault(passage["title"], []).append(passage["text"])
+    pairs = []
+    for atom in row.get("atoms_grouped") or []:
+        text, supporting, entailed = atom["atom"], atom["supporting_topic"], _is_supported(atom)
+        for title, texts in titles.items():
+            if title == supporting if entailed else (text, title) not in alone:
+                pair = {"premise": f"{title}. " + "\n".join(texts), "hypothesis": text}
+                label = "entailment" if entailed else "not_entailment"
+                pairs.append(pair | {"label": label, "group": str(row["name"])})
+    return pairs

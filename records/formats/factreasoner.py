@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from records.foreign_text import document_of
+from records.formats.row_fields import document_of
 
 # What FactReasoner's assessors call a claim in ``predictions``.
 _PREDICTED = {

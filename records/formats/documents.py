@@ -1,0 +1,66 @@
+"""Projects whose texts are read as documents of ours, with their claims and passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from records.formats import ambigbio
+from records.formats.aggrefact import aggrefact
+from records.formats.attribution_bench import attribution_bench
+from records.formats.averitec import averitec
+from records.formats.climate_fever import climate_fever
+from records.formats.expertqa import expertqa
+from records.formats.factcheck_bench import factcheck_bench
+from records.formats.factreasoner import factreasoner
+from records.formats.factscore import factscore, factscore_predictions
+from records.formats.faithbench import faithbench
+from records.formats.halogen import halogen
+from records.formats.nli import inference
+from records.formats.qags import qags
+from records.formats.ragtruth import ragtruth
+from records.formats.row_fields import plain_text
+from records.formats.safe import safe
+from records.formats.veriscore import veriscore
+from records.formats.wice import claim_and_evidence
+
+Reader = Callable[[dict, int], dict | list[dict] | None]
+
+# Project to the reader of its documents. The first that knows a row reads it.
+READERS: dict[str, Reader] = {
+    "factscore": factscore,
+    "factreasoner": factreasoner,
+    "safe": safe,
+    "veriscore": veriscore,
+    "factscore_predictions": factscore_predictions,
+    "ambigbio": ambigbio.judged,
+    "alce": ambigbio.generation,
+    "alce_scores": ambigbio.cited,
+    "halogen": halogen,
+    "climate_fever": climate_fever,
+    "averitec": averitec,
+    "aggrefact": aggrefact,
+    "attribution_bench": attribution_bench,
+    "claim_and_evidence": claim_and_evidence,
+    "inference": inference,
+    "factcheck_bench": factcheck_bench,
+    "ragtruth": ragtruth,
+    "faithbench": faithbench,
+    "qags": qags,
+    "expertqa": expertqa,
+    "texts": plain_text,
+}
+
+
+def to_documents(row: dict, number: int) -> dict | list[dict]:
+    """A row of any project as a document or several; a row of ours as it is.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if "id" in row and "topic" in row and "text" in row:
+        return row
+    read = (reader(row, number) for reader in READERS.values())
+    documents = next((documents for documents in read if documents is not None), None)
+    if documents is None:
+        raise ValueError("text: field required; a text in output or response would do")
+    return documents

@@ -1,0 +1,30 @@
+"""FaithBench (2410.13210): a summary with people's annotations, the worst of which decides."""
+
+from records.formats.judged_claims import document_of_pair, meant_by, name_of, required_text
+
+_BY_SEVERITY = ("consistent", "benign", "questionable", "unwanted")
+
+
+def faithbench(row: dict, number: int) -> dict | None:
+    """A summary as one claim.
+
+    Unwanted and questionable is not supported, benign is, as in the set's own script. In its table
+    (``FaithBench.csv``) a row has that worst label, and ``LLM`` for the summarizer.
+    """
+    if not {"source", "summary"} <= set(row) or not {"annotations", "worst-label"} & set(row):
+        return None
+    if "annotations" in row:
+        labels = [label for annotation in row["annotations"] for label in annotation["label"]]
+    else:
+        labels = [row["worst-label"]]
+    words = {label.split(".")[0].lower() for label in labels}
+    if unknown := words - set(_BY_SEVERITY):
+        expected = ", ".join(word.capitalize() for word in _BY_SEVERITY)
+        raise ValueError(f"annotations: label: expected one of {expected}, got {min(unknown)!r}")
+    worst = max(words, key=_BY_SEVERITY.index, default="consistent")
+    source, summary = required_text(row, "source"), required_text(row, "summary")
+    meant = meant_by(worst, "label")
+    found = document_of_pair(row, number, summary, source, meant, name_of(source))
+    meta = row.get("metadata") or {}
+    writer = meta.get("summarizer") or row.get("meta_model") or row.get("LLM")
+    return found | ({"generator": writer} if writer else {})

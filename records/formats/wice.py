@@ -1,0 +1,55 @@
+"""WiCE (2303.01432), and the sets with the same fields: VitaminC, HealthVer, Factcheck-Bench's.
+
+WiCE's tokens that the evidence does not support are an LSS by another name.
+"""
+
+from __future__ import annotations
+
+from records.formats.judged_claims import document_of_pair, meant_by, required_text
+
+
+def claim_and_evidence(row: dict, number: int) -> dict | None:
+    """Rows of ``claim``, ``evidence``, ``label``.
+
+    WiCE's evidence is a list of sentences and becomes one passage; claims of an article belong
+    together, as do VitaminC's of a ``page`` and HealthVer's of a ``question``. Factcheck-Bench's
+    pairs (2311.09000) call their label ``stance``.
+    """
+    field = "stance" if "stance" in row else "label"
+    if not {"claim", "evidence"} <= set(row) or isinstance(row["evidence"], dict):
+        return None
+    evidence = row["evidence"]
+    evidence = evidence if isinstance(evidence, str) else "\n".join(evidence)
+    unit = _article(row) or row.get("page") or row.get("question")
+    claim = required_text(row, "claim")
+    return document_of_pair(
+        row, number, claim, evidence, meant_by(row.get(field), field), unit or claim
+    )
+
+
+def _article(row: dict) -> object:
+    """An article cites one page for many claims, and says one thing several times."""
+    meta = row.get("meta") or {}
+    return meta.get("claim_title") or meta.get("id")
+
+
+def to_lss(row: dict) -> dict:
+    """A row of WiCE's tokens as an LSS record; any other row as it is."""
+    if "claim_tokens" not in row or "non_supported_spans" not in row:
+        return row
+    tokens, dropped = row["claim_tokens"], row["non_supported_spans"]
+    if len(tokens) != len(dropped):
+        raise ValueError("non_supported_spans: must be as long as claim_tokens")
+    # A few tokens hold a blank; `keep` is by whitespace token, as the claim is read again.
+    words = [(w, drop) for t, drop in zip(tokens, dropped, strict=True) for w in t.split()]
+    evidence = [row["evidence"]] if isinstance(row["evidence"], str) else row["evidence"]
+    cited = [evidence[i] for i in sorted({i for s in row["supporting_sentences"] for i in s})]
+    return {
+        "claim": " ".join(tokens),
+        # The cited sentences come first so that a model of short inputs sees them at all.
+        "reference": "\n".join([*cited, *(e for e in evidence if e not in set(cited))]),
+        "annotations": [{"lss": " ".join(word for word, drop in words if not drop)}],
+        "keep": [not drop for _, drop in words],
+        "source": "wice",
+        **({"group": str(article)} if (article := _article(row)) else {}),
+    }
