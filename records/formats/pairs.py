@@ -80,6 +80,8 @@ def pairs_of(row: dict, name: str) -> list[Pair]:
         rows = citation_pairs(row) if name == "citations" else atom_pairs(row)
     elif name == "lss":
         rows = _lss_pairs(to_lss(row))
+    elif set_of(row) is None:
+        raise ValueError(f"record: expected the fields of {name}, got {', '.join(row)}")
     else:
         document = to_documents({"label": None} | row, 0)
         back = other_direction(row) if name == "sick" else None

@@ -441,7 +441,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path, source, message):
         (
             {"claim_id": 1, "claim": "x", "claim_label": "MAYBE", "evidences": []},
             "climate_fever",
-            ":1: label: expected one of SUPPORTS",
+            ":1: label: expected one of supported",
         ),
         (
             {

@@ -46,6 +46,12 @@ def told(records):
     return {(r.premise, r.hypothesis): r.label for r in records}
 
 
+# Of a sentence of Factcheck-Bench.
+SENTENCE = {
+    **{"text": "x", "decontext": "x", "sentence_checkworthiness": "yes"},
+    **{"claim_checkworthiness": ["factual"], "claims_factuality_label": [False]},
+    "human_evidence": ["NA"],
+}
 # Format, rows of it as its project writes them, the pairs they make, their groups.
 CASES = {
     "attribution_bench": (
@@ -65,10 +71,13 @@ CASES = {
     "factcheck_bench": (
         [
             {"prompt": "Who won?", "response": "Ann won. Bo lost.", "sentences": {
-                "sentence1": {"claims": ["Ann won.", "Ann sat."],
+                "sentence1": SENTENCE | {"claims": ["Ann won.", "Ann sat."],
+                              "claim_checkworthiness": ["factual"] * 2,
+                              "claims_factuality_label": [True] * 2, "human_evidence": ["NA"] * 2,
                               "auto_evidence": [["Ann was first.", "Rain."], ["Snow."]],
                               "stance_claim_autoEvid": [["completely-support", "irrelevant"], []]},
-                "sentence2": {"claims": ["Bo lost."], "auto_evidence": [["Bo came first."]],
+                "sentence2": SENTENCE | {"claims": ["Bo lost."],
+                              "auto_evidence": [["Bo came first."]],
                               "stance_claim_autoEvid": [["refute"]]}}},
             {"claim": "Cy won by far.", "evidence": "Cy won.", "stance": "partially-support"},
         ],
@@ -273,7 +282,7 @@ def test_each_format_is_found_by_its_fields(tmp_path, name):
     left_out = sum(of_row) - len(pairs)
     # Both directions of a row; four pairs of a response; a claim and its part
     if name in ("sick", "factcheck_bench", "lss"):
-        left_out = int(name != "sick")
+        left_out = int(name == "lss")
     assert sum(manifest["dropped"].values()) == left_out
     assert set(manifest["dropped"]) <= {f"in.{suffix}: no gold label"}
 
@@ -592,8 +601,11 @@ def test_a_limit_is_of_each_source(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([row("P", "H"), row("P", "I", "maybe")], r"a\.jsonl:2: label: expected one of entailment"),
-        ([row("P", "H"), {"premise": "P", "label": N}], r"a\.jsonl:2: hypothesis: field required"),
+        ([row("P", "H"), row("P", "I", "maybe")], r"a\.jsonl:2: label: expected one of supported"),
+        (
+            [row("P", "H"), {"premise": "P", "label": N}],
+            r"a\.jsonl:2: record: expected the fields of ours, got premise, label",
+        ),
         ([{"claim": "c", "evidence": "e", "label": "TRUE"}], r"a\.jsonl:1: label: expected one of"),
         ([{"citations": [{"claim": "c"}]}], r"a\.jsonl:1: passage: field required"),
     ],

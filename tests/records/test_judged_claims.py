@@ -252,7 +252,7 @@ def test_climate_fever_of_the_hub_has_numbers_for_its_words(tmp_path):
         one, two = read(tmp_path, row(number, [0, 1, 2]), row(word, words))
         assert one == two
         assert one.claim_label == word
-    with pytest.raises(BadInput, match=r":1: label: expected one of SUPPORTS, .* got 4"):
+    with pytest.raises(BadInput, match=r":1: label: expected one of supported, .* got 4"):
         read(tmp_path, row(4, [0]))
 
 
@@ -337,5 +337,7 @@ def test_a_batch_of_faithbench_is_one_object(tmp_path):
     assert labels(found) == [("S", "supported")] * 2
     bad = row | {"annotations": [{"label": ["Wanted"]}]}
     (tmp_path / "batch_2.json").write_text(json.dumps({"samples": [bad]}))
-    with pytest.raises(BadInput, match=r"annotations: label: expected one of Benign, .* 'wanted'"):
+    with pytest.raises(
+        BadInput, match=r"annotations: label: expected one of Consistent, .* 'wanted'"
+    ):
         read_records(tmp_path / "batch_2.json", Document)
