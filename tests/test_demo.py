@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.experiments.robustness.lookup import lookups_of
-from eval.experiments.robustness.words import absent
 from records import read_results
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +15,6 @@ RULED, REPEATED, TRAINED = "uninformative", "repetitive", "sampled"
 def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
     subprocess.run(["make", "demo"], cwd=ROOT, check=True)
     file = read_results(ROOT / "runs/demo/results.json")
-    assert not absent(lookups_of(file)[0])
     whole = [r for r in file.results if (r.generator, r.group, r.bin) == ("all", "all", "all")]
     gamed = {(r.assessor, r.selection, r.kind): r.value == 1 for r in whole if r.metric == "gamed"}
     judged = {assessor for assessor, _, _ in gamed}

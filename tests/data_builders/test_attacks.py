@@ -52,9 +52,9 @@ from data_builders.written.attacks.validity import (
 from data_builders.written.attacks.world import World
 from data_builders.written.corruption.sources import Source
 from eval.decompose.given import Given
-from eval.experiments.robustness.grid import Grid
 from eval.experiments.robustness.robustness import Robustness
-from eval.experiments.robustness.values import cells_of, gains
+from eval.experiments.robustness.robustness_grid import Grid
+from eval.experiments.robustness.robustness_values import cells_of, gains
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.verify.labels import Labels

@@ -31,8 +31,8 @@ from data_builders.written.corruption.sources import read_sources
 from data_builders.written.corruption.swap import Values, ValueSwap, _value
 from data_builders.written.corruption.texts import ToMerge, held, place_claims
 from eval.decompose.given import Given
-from eval.experiments.robustness.grid import Grid
-from eval.experiments.robustness.values import cells_of, curve
+from eval.experiments.robustness.robustness_grid import Grid
+from eval.experiments.robustness.robustness_values import cells_of, curve
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline

@@ -9,10 +9,7 @@ import pytest
 import yaml
 
 from eval.commands.experiment import main
-from eval.commands.report import main as report
 from eval.experiments.optimise.optimise import Optimise
-from eval.experiments.optimise.page import PAGE
-from eval.report.render import told as told_of
 from eval.run.run import Run
 from eval.stages import Selection
 from records import Claim, Document, Result, UserError, read_results, write_jsonl
@@ -209,105 +206,46 @@ def test_a_killed_run_goes_on_to_the_same_bytes_and_a_finished_one_stays(config,
         run(config, "killed")
     assert not Path("killed/results.json").exists()
     run(config, "killed")
-    for name in ("results.json", "texts.jsonl", "tables.md", "figures/precision.csv"):
+    for name in ("results.json", "texts.jsonl", "tables.md", "figures/precision_labels.csv"):
         assert Path("whole", name).read_bytes() == Path("killed", name).read_bytes(), name
 
 
-def test_the_page_says_whether_the_defence_held(config, capsys):
+def test_the_page_shows_each_step_and_the_largest_gain(config, capsys):
     run(config, "out")
     printed = capsys.readouterr().out
-    assert "not empty did not hold" in printed
-    assert printed.count("gamed") == 4  # two without, one with; "not gamed" with the other
-    report(["--run", "out"])
+    assert f"labels, {EMPTY}: largest gain over the start +0.35 [" in printed
+    assert "; with not empty +0.00 [+0.00, +0.00] at step 10." in printed
     page = Path("out/report.html").read_text(encoding="utf-8")
-    assert f"<b>labels, {EMPTY}</b>" in page
-    for said in (
-        "precision from 0.426 to 0.780 (steps 0 to 20), of normal texts 0.426",
-        "not empty no step gains (+0.00 [+0.00, +0.00] at step 20): the defence holds",
-        "at step 20): the defence does not hold",
-        "relevance 100.0 % to 37.6 %",
-    ):
-        assert said in page, said
-    for name in ("precision", "claims", "kept", "texts"):
-        xml.etree.ElementTree.parse(f"out/figures/{name}.svg")
-        rows = Path(f"out/figures/{name}.csv").read_text(encoding="utf-8").splitlines()
-        assert rows[0].startswith("metric,adversary,defence,step,value,low,high,n,failed")
-    assert len(Path("out/figures/precision.csv").read_text().splitlines()) == 1 + 2 * 2 * 3
-    told = Path("out/tables.md").read_text(encoding="utf-8")
-    assert "Ann Lee is someone of kind 3." in told
+    assert "Ann Lee is someone of kind 3." in page
+    tables = Path("out/tables.md").read_text(encoding="utf-8")
+    gains = tables.split("## Gain")[1].split("\n## ")[0]
+    assert gains.count("gamed") - gains.count("not gamed") > 0
+    assert f"| labels | {EMPTY} | 20 |" in gains
+    for path in Path("out/figures").glob("*.svg"):
+        xml.etree.ElementTree.parse(path)
+    rows = Path("out/figures/precision_labels.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "series,x,value,low,high"
+    assert len(rows) == 1 + 2 * 2 * 3
 
 
-def test_without_a_gain_nothing_is_said_of_the_defence(config):
-    flat = {EMPTY: {0: ["a0.jsonl"], 10: ["a0.jsonl"]}}
-    run(config, "out", "--experiment.adversaries", json.dumps(flat), "--experiment.texts", "[]")
-    said = told_of(PAGE, read_results("out/results.json"))
-    assert "Training gained nothing without a defence" in said
-    assert "which does not show that it holds" in said
-    assert "cannot be told" not in said
-    write_jsonl("one.jsonl", series(TOLD, 0)[:1])
-    flat |= {TOLD: {0: ["one.jsonl"], 10: ["one.jsonl"]}}
-    run(config, "two", "--experiment.adversaries", json.dumps(flat), "--experiment.texts", "[]")
-    said = told_of(PAGE, read_results("two/results.json"))
-    assert "could stop, but 1 of 2 pairs cannot be told." in said
-    assert "held:" not in said
-
-
-class Unsure(NotEmpty):
-    """The same, but it can judge no claim of one adversary's texts."""
-
-    def __call__(
-        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
-    ) -> list[list[Selection]]:
-        lost = {"selected": False, "reason": "failed"}
-        found = super().__call__(documents, claims)
-        return [
-            [one.model_copy(update=lost) for one in own] if document.kind == TOLD else own
-            for document, own in zip(documents, found, strict=True)
-        ]
-
-
-@pytest.mark.parametrize(
-    ("last", "said"),
-    [
-        # Nothing was gained by the only adversary that could be judged with it.
-        ("a0.jsonl", "Whether unsure held cannot be said: where training gained, no gain with it"),
-        ("a20.jsonl", "unsure held: with it no gain over the start is above 0 at any step, but 1"),
-    ],
-)
-def test_a_defence_has_not_held_where_it_could_not_be_judged(config, last, said):
-    adversaries = {EMPTY: {0: ["a0.jsonl"], 20: [last]}, TOLD: {0: ["b0.jsonl"], 20: ["b20.jsonl"]}}
-    unsure = {"unsure": {"class_path": "tests.eval.test_optimise.Unsure"}}
-    options = {"adversaries": adversaries, "defences": unsure}
-    run(config, "out", *(f"--experiment.{k}={json.dumps(v)}" for k, v in options.items()))
-    assert said in told_of(PAGE, read_results("out/results.json"))
-
-
-def test_a_step_that_nobody_could_judge_is_no_sign_that_nothing_was_gained(config):
+def test_a_step_that_nobody_could_judge_has_no_value_and_its_failures(config):
     lost = [
         row | {"claims": [claim | {"failed": "no list"} for claim in row["claims"]]}
         for row in series(EMPTY, 20)
     ]
     write_jsonl("lost.jsonl", lost)
     steps = {0: ["a0.jsonl"], 10: ["a0.jsonl"], 20: ["lost.jsonl"]}
-    run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
-    told = told_of(PAGE, read_results("out/results.json"))
-    assert "Whether training gained anything cannot be said: not every gain has an int" in told
-    assert "Whether not empty held cannot be said: not every gain with it has an interval" in told
-    report(["--run", "out"])
-    page = Path("out/report.html").read_text(encoding="utf-8")
-    said = "no step is known to gain (+0.00 [+0.00, +0.00] at step 10), and not every step could be"
-    assert page.count(said) == 2
-    table = Path("out/tables.md").read_text(encoding="utf-8").split("## Factual precision")[1]
-    assert f"| labels | {EMPTY} | 20 | – (n = 0, 58 not judged)" in table
+    found = run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
+    value = found["factual_precision", "none", EMPTY, 20, None]
+    assert (value.value, value.n, value.failed) == (None, 0, 58)
+    assert ("gain", "none", EMPTY, 20, "start") not in found
+    assert "at step 20" not in "".join(Optimise.page.summary(read_results("out/results.json")))
 
 
-def test_a_single_topic_shows_nothing(config, capsys):
-    run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
-    told = capsys.readouterr()
-    assert f"gain: {EMPTY} with start: fewer than two topics" in told.err
-    said = "Whether training gained anything cannot be said: no gain has an interval."
-    assert said in told.out
-    assert "cannot be said" in told.out
+def test_a_single_topic_has_no_gain(config, capsys):
+    found = run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
+    assert f"gain: {EMPTY} with start: fewer than two topics" in capsys.readouterr().err
+    assert not any(metric == "gain" for metric, *_ in found)
 
 
 @pytest.mark.parametrize(
@@ -315,8 +253,6 @@ def test_a_single_topic_shows_nothing(config, capsys):
     [
         ({}, "adversaries: none; give at least one"),
         ({EMPTY: {0: ["a0.jsonl"]}}, "only step 0; give the start and later"),
-        ({EMPTY: {0: ["a0.jsonl"], 10: ["a10.jsonl"]}, TOLD: {}}, f"{TOLD}: no text; give files"),
-        ({EMPTY: {0: ["a0.jsonl"], 10: ["a10.jsonl"], 20: []}}, f"{EMPTY}: 20: no text; give fil"),
         ({"normal": {0: ["a0.jsonl"], 1: ["a10.jsonl"]}}, "so honest texts are called"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
         (["honest.jsonl"], "honest.jsonl:1: adversary: Field required; or name both"),

@@ -2,11 +2,10 @@
 
 import pytest
 
-from eval.experiments.robustness.correlations import agreement, truth
-from eval.experiments.robustness.grid import NONE, Judged, Row
-from eval.experiments.robustness.values import (
+from eval.experiments.robustness.robustness_correlations import agreement, truth
+from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
+from eval.experiments.robustness.robustness_values import (
     Text,
-    by_precision,
     cells_of,
     costs,
     curve,
@@ -252,7 +251,6 @@ def test_each_metric_stands_there_by_f1_at_k_as_well():
             rows.append(Row(document=document(topic, kind), metrics={"m": judged}))
     cells = cells_of(rows, 10)
     assert list(cells) == [("m", NONE), ("m, F1@10", NONE)]
-    assert list(by_precision(cells)) == [("m", NONE)]
     found = list(gains(cells, "normal", (), [], 0))
     assert only(found, metric="gain", assessor="m")["value"] == pytest.approx(0.5)
     by_k = only(found, metric="gain", assessor="m, F1@10")["value"]

@@ -9,7 +9,7 @@ from eval.decompose.by_sentence import BackedOff, BySentence, Failed
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.experiments.named import Named
-from eval.experiments.robustness.grid import Grid
+from eval.experiments.robustness.robustness_grid import Grid
 from eval.pipeline import Pipeline
 from eval.select.core import Core
 from eval.select.decorator import core

@@ -11,18 +11,26 @@ from __future__ import annotations
 
 import random
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
-from pydantic import BaseModel, NonNegativeInt, ValidationError
+from jsonargparse.typing import NonNegativeInt
+from pydantic import BaseModel, Field, ValidationError
 
 from components.sentences import split_sentences
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
-from eval.experiments.optimise.page import PAGE
-from eval.experiments.optimise.values import Judged, distinct, gains, of_steps, relevance, step_of
-from eval.experiments.robustness.grid import Grid, Row
-from eval.experiments.robustness.values import cells_of
+from eval.experiments.experiment import Experiment, Found, at_least_one, drawn
+from eval.experiments.optimise.optimise_page import PAGE
+from eval.experiments.optimise.optimise_values import (
+    Judged,
+    distinct,
+    gains,
+    of_steps,
+    relevance,
+)
+from eval.experiments.robustness.robustness_grid import Grid, Row
+from eval.experiments.robustness.robustness_texts import read_texts
+from eval.experiments.robustness.robustness_values import cells_of
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.select.core import Relevance
@@ -34,9 +42,10 @@ class _Written(BaseModel):
     """Who wrote a text, and when; a table's column may have the step as text."""
 
     adversary: str
-    step: NonNegativeInt
+    step: int = Field(ge=0)
 
 
+@dataclass(eq=False)
 class Optimise(Experiment):
     """The experiment.
 
@@ -59,29 +68,18 @@ class Optimise(Experiment):
     name = "optimise"
     page = PAGE
 
-    def __init__(
-        self,
-        metrics: dict[str, Pipeline],
-        adversaries: dict[str, dict[int, list[str]]] | list[str],
-        texts: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        defences: dict[str, Selector] = {},  # noqa: B006
-        against: str = "normal",
-        relevance: Relevance | None = None,
-        topics: int = 0,
-        domain: str = "biographies",
-        seed: int = 0,
-    ):
-        at_least_one(metrics=metrics, adversaries=adversaries)
-        natural(topics=topics)
-        self.metrics = metrics
-        self.adversaries = adversaries
-        self.texts = texts
-        self.defences = defences
-        self.against = against
-        self.relevance = relevance
-        self.topics = topics
-        self.domain = domain
-        self.seed = seed
+    metrics: dict[str, Pipeline]
+    adversaries: dict[str, dict[int, list[str]]] | list[str]
+    texts: list[str] = field(default_factory=list)
+    defences: dict[str, Selector] = field(default_factory=dict)
+    against: str = "normal"
+    relevance: Relevance | None = None
+    topics: NonNegativeInt = 0
+    domain: str = "biographies"
+    seed: int = 0
+
+    def __post_init__(self):
+        at_least_one(metrics=self.metrics, adversaries=self.adversaries)
 
     def measure(self, run: Run) -> Found:
         """Score all texts under all metrics and defences.
@@ -100,12 +98,7 @@ class Optimise(Experiment):
         if self.relevance is not None:
             judged = run.documents("relevance", self._judge, documents, Judged)
             values += relevance(rows, judged, self.seed)
-        counts = Counter((d.kind, step_of(d)) for d in documents)
-        told = {
-            "against": self.against,
-            "texts": [[*place, number] for place, number in counts.items()],
-        }
-        return Found(values, {"texts.jsonl": rows}, told)
+        return Found(values, {"texts.jsonl": rows}, {"against": self.against})
 
     def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
         return Grid(self.metrics, self.defences, config)(documents)
@@ -127,67 +120,53 @@ class Optimise(Experiment):
         """The texts that are scored: honest ones first, then each adversary's, step by step.
 
         An adversary's text has its adversary as its kind, and its step.
-
-        Raises:
-            BadInput: a row without adversary or step.
         """
-        found = {(self.against, None): self._honest()} | self._written()
-        every = {document.topic for own in found.values() for document in own}
-        topics = drawn(every, self.topics, random.Random(self.seed))
-        return [
-            _as(document, kind, step, number)
-            for (kind, step), own in found.items()
-            for number, document in enumerate(own, 1)
-            if document.topic in topics
-        ]
-
-    def _honest(self) -> list[Document]:
-        found = []
-        for path in self.texts:
-            read = read_records(path, Document)
-            own = [document for document in read if document.kind in (None, self.against)]
-            if not own:
-                raise UserError(f"{path}: no text of kind {self.against!r}")
-            if len(own) < len(read):
-                left = f"{len(read) - len(own)} texts that are not {self.against}"
-                print(f"{path}: left out: {left}", file=sys.stderr)
-            found += own
-        return found
-
-    def _written(self) -> dict[tuple[str, int], list[Document]]:
-        found: dict[str, dict[int, list[Document]]] = {}
-        for adversary, step, document in self._read():
-            found.setdefault(adversary, {}).setdefault(step, []).append(document)
-        for adversary, steps in found.items():
-            if adversary == self.against:
-                raise UserError(f"adversaries: {adversary}: so honest texts are called; rename it")
-            if len(steps) < 2:
+        texts: dict[str, dict[int | None, list[Document]]] = {self.against: {None: self._honest()}}
+        for adversary, step, document in self._written():
+            texts.setdefault(adversary, {}).setdefault(step, []).append(document)
+        for adversary, steps in texts.items():
+            if adversary != self.against and len(steps) < 2:
                 raise UserError(
                     f"adversaries: {adversary}: only step {min(steps)}; give the start and later "
                     "steps of its training"
                 )
-        return {(name, step): found[name][step] for name in found for step in sorted(found[name])}
+        every = {d.topic for steps in texts.values() for some in steps.values() for d in some}
+        topics = drawn(every, self.topics, random.Random(self.seed))
+        return [
+            _as(document, kind, step, number)
+            for kind, steps in texts.items()
+            for step in sorted(steps, key=lambda step: step or 0)
+            for number, document in enumerate(steps[step], 1)
+            if document.topic in topics
+        ]
 
-    def _read(self) -> Iterator[tuple[str, int, Document]]:
+    def _honest(self) -> list[Document]:
+        honest = []
+        for path in self.texts:
+            texts, skipped = read_texts(path, self.against, len(self.texts))
+            print(skipped, end="\n" * bool(skipped), file=sys.stderr)
+            honest += texts
+        return honest
+
+    def _written(self) -> Iterator[tuple[str, int, Document]]:
         if isinstance(self.adversaries, dict):
             for adversary, steps in self.adversaries.items():
-                if not steps:
-                    raise UserError(f"adversaries: {adversary}: no text; give files of its steps")
+                if adversary == self.against:
+                    name = f"adversaries: {adversary}"
+                    raise UserError(f"{name}: so honest texts are called; rename it")
                 for step, paths in steps.items():
-                    if not paths:
-                        raise UserError(f"adversaries: {adversary}: {step}: no text; give files")
                     for path in paths:
                         for document in read_records(path, Document):
                             yield adversary, step, document
             return
         for path in self.adversaries:
-            for place, document in enumerate(read_records(path, Document), 1):
+            for number, document in enumerate(read_records(path, Document), 1):
                 more = document.model_extra or {}
-                told = {n: more[n] for n in ("adversary", "step") if more.get(n) is not None}
+                place = {n: more[n] for n in ("adversary", "step") if more.get(n) is not None}
                 try:
-                    written = _Written.model_validate(told)
+                    written = _Written.model_validate(place)
                 except ValidationError as error:
-                    fault = first_fault(f"{path}:{place}", error)
+                    fault = first_fault(f"{path}:{number}", error)
                     say = "or name both for the file: adversaries: {NAME: {STEP: [FILE]}}"
                     raise BadInput([f"{fault}; {say}"]) from None
                 yield written.adversary, written.step, document

@@ -1,7 +1,7 @@
 """What a metric and a defence make of an adversary's texts over the steps of its training.
 
 A row of results has the adversary as its ``kind`` and the step as its ``variant``. What precision,
-gain and an interval are is said once, in ``eval/experiments/robustness/values.py``.
+gain and an interval are is said once, in ``eval/experiments/robustness/robustness_values.py``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import BaseModel
 
-from eval.experiments.robustness.grid import Row
-from eval.experiments.robustness.values import (
+from eval.experiments.robustness.robustness_grid import Row
+from eval.experiments.robustness.robustness_values import (
     ALL,
     Cells,
     Text,

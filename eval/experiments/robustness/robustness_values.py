@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from components.statistics import Ratio, difference, pearson, ratio, spearman
-from eval.experiments.robustness.grid import NONE, Row, Under
+from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
+from eval.experiments.robustness.robustness_texts import twin_of
 from eval.metrics.document import DocumentScore, f1_at_k
 from eval.metrics.probabilities import labelled_precision
 from records import Document
@@ -66,14 +67,13 @@ def cells_of(rows: Sequence[Row], k: int | None = None) -> Cells:
     """
     found: Cells = defaultdict(list)
     for metric in rows[0].metrics if rows else ():
-        under = [Under(row.document, row.metrics[metric]) for row in rows]
-        names = names_of(under)
-        for one in under:
-            for score in one.scores:
+        names = names_of(row.metrics[metric] for row in rows)
+        for row in rows:
+            for score in row.metrics[metric].scores:
                 own = (score.assessor, score.name)
                 for name in [own] if own in names or not names else names:
                     label = label_of(metric, name, names)
-                    found[label, score.selection].append(Text(one.document, score))
+                    found[label, score.selection].append(Text(row.document, score))
     if k:
         for (label, defence), texts in list(found.items()):
             found[with_k(label, k), defence] = [text._replace(k=k) for text in texts]
@@ -85,19 +85,14 @@ def with_k(metric: str, k: int | str) -> str:
     return f"{metric}, F1@{k}"
 
 
-def by_precision(cells: Cells) -> Cells:
-    """Those of them that are not by F1@K."""
-    return {place: texts for place, texts in cells.items() if not by_k(texts)}
-
-
 def by_k(texts: Sequence[Text]) -> bool:
     """Whether the texts of a cell are scored by F1@K."""
     return any(text.k is not None for text in texts)
 
 
-def names_of(under: Sequence[Under]) -> list[tuple[str, str]]:
+def names_of(judged: Iterable[Judged]) -> list[tuple[str, str]]:
     """The assessors and their named verdicts that a metric gives."""
-    return list(dict.fromkeys((s.assessor, s.name) for u in under for s in u.scores if s.kept))
+    return list(dict.fromkeys((s.assessor, s.name) for j in judged for s in j.scores if s.kept))
 
 
 def label_of(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
@@ -326,12 +321,6 @@ def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
         topics = len({own[None].document.topic for own in whole})
         row = shared | {"metric": "break_even", "against": "clean", "n": topics}
         yield row | {"value": least, "ci95": None}
-
-
-def twin_of(document: Document) -> tuple[str, int | None]:
-    """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
-    more = document.model_extra or {}
-    return (document.id, None) if more.get("k") is None else (more["clean"], more["k"])
 
 
 # Small steps

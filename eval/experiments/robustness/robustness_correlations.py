@@ -9,19 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from components.statistics import ratio
-from eval.experiments.robustness.grid import NONE, Row, Under
-from eval.experiments.robustness.values import (
+from eval.experiments.robustness.robustness_grid import Row
+from eval.experiments.robustness.robustness_values import (
     ALL,
     Cells,
     Text,
     Value,
+    by_k,
     by_kind,
-    by_precision,
     correlation,
     fisher,
     label_of,
     names_of,
 )
+from eval.metrics.document import judged_of
 
 
 def truth(rows: Sequence[Row], seed: int) -> Iterator[Value]:
@@ -32,27 +33,28 @@ def truth(rows: Sequence[Row], seed: int) -> Iterator[Value]:
     do, as in factual precision, those whose verdict is ``irrelevant`` or ``failed``.
     """
     for metric in rows[0].metrics if rows else ():
-        names = names_of([Under(row.document, row.metrics[metric]) for row in rows])
+        names = names_of(row.metrics[metric] for row in rows)
         for name in names:
             found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
             for row in rows:
                 labels = {claim.text: claim.label for claim in row.document.claims or []}
-                for claim, verdict in Under(row.document, row.metrics[metric]).judged(*name, NONE):
+                judged = row.metrics[metric]
+                for claim, verdict in judged_of(judged.claims, judged.verdicts, [], None, name):
                     label = labels.get(claim.text)
                     if label in ("S", "NS") and verdict.label != "irrelevant":
                         kind = row.document.kind or "normal"
                         found[kind, label].append((row.document.topic, verdict.label))
             for (kind, label), own in found.items():
-                judged = [(topic, said) for topic, said in own if said != "failed"]
-                parts = np.array([float(said == "supported") for _, said in judged])
-                value, ci95, n = ratio(parts, np.ones(len(parts)), [t for t, _ in judged], seed)
+                usable = [(topic, said) for topic, said in own if said != "failed"]
+                parts = np.array([float(said == "supported") for _, said in usable])
+                value, ci95, n = ratio(parts, np.ones(len(parts)), [t for t, _ in usable], seed)
                 yield {
                     "metric": "supported_if_true" if label == "S" else "supported_if_false",
                     "assessor": label_of(metric, name, names),
                     "kind": kind,
                     "generator": ALL,
                     "n": n,
-                    "failed": len(own) - len(judged),
+                    "failed": len(own) - len(usable),
                     "value": value,
                     "ci95": ci95,
                 }
@@ -65,7 +67,8 @@ def agreement(cells: Cells, kind: str) -> Iterator[Value]:
     """
     scored = {
         place: {t.document.id: t for t in by_kind(texts).get(kind, [])}
-        for place, texts in by_precision(cells).items()
+        for place, texts in cells.items()
+        if not by_k(texts)
     }
     places = list(scored)
     for index, (metric, defence) in enumerate(places):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 
 from eval import stages
-from eval.metrics.document import DocumentScore, judged_of, score_document
+from eval.metrics.document import DocumentScore, score_document
 from eval.pipeline import (
     Once,
     Pipeline,
@@ -63,33 +63,6 @@ class CurveRow(Row):
     """The same of a text of a curve; ``clean`` and ``k`` are the document's."""
 
     curve: str
-
-
-class Under(NamedTuple):
-    """A document under one metric, as ``eval.metrics.corpus.summarise`` takes it."""
-
-    document: Document
-    judgement: Judged
-
-    @property
-    def claims(self) -> list[Claim]:
-        """All subclaims."""
-        return self.judgement.claims
-
-    @property
-    def scores(self) -> list[DocumentScore]:
-        """Its scores, without and with each defence."""
-        return self.judgement.scores
-
-    def judged(self, assessor: str, name: str, selection: str) -> list[tuple[Claim, Verdict]]:
-        """The claims that count under a defence, each with its verdict."""
-        own = self.judgement
-        kept = None
-        if selection != NONE:
-            kept = {s.claim for s in own.selections[selection] if s.selected}
-        return judged_of(
-            own.claims, own.verdicts, own.again.get(selection, []), kept, (assessor, name)
-        )
 
 
 class Grid:
