@@ -349,9 +349,6 @@ class Page:
         texts: takes the run folder and gives texts to look into.
         documents: whether the page shows the documents of ``scored.jsonl`` with their verdicts.
         terminal: which results the terminal shows when the run ends; ``None`` for none.
-        template, context, script: a page of another kind: a template below ``eval`` that extends
-            ``report/base.html.j2``, what it needs (a function of the results file and the run
-            folder), and its script below ``eval``, the only one that may run in the page.
     """
 
     question: str
@@ -362,9 +359,6 @@ class Page:
     texts: Callable[[Path], Iterable[Excerpt]] = lambda folder: ()
     documents: bool = False
     terminal: Where | None = field(default_factory=dict)
-    template: str = "report/base.html.j2"
-    context: Callable[[ResultFile, Path], dict] = lambda file, folder: {}
-    script: str | None = None
 
     def shown(self, results: Iterable[Result]) -> list[Result]:
         """The results that the terminal shows."""

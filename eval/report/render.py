@@ -50,15 +50,12 @@ give equal bytes.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from eval.report.declare import Cell, Excerpt, Figure, Page, Table, TextTable, interval, number
 from eval.report.documents import cut, documents_of
@@ -121,10 +118,8 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
         "sections": _sections(tables),
         "drawings": [(drawing.title, inline(drawing.svg)) for drawing in drawn],
         "texts": _first_texts(page, folder),
-        "script": _script(page.script),
     }
-    context |= _origin(file) | page.context(file, folder)
-    _write(folder / "report.html", page.template, context)
+    _write(folder / "report.html", context | _origin(file))
     return folder / "report.html"
 
 
@@ -146,8 +141,8 @@ def write_tables(
 ) -> None:
     """Write a page of tables that are of no single run."""
     shown = {"question": question, "note": note, "summary": summary, "sections": _sections(tables)}
-    none = {"left_out": {}, "drawings": [], "texts": ([], 0), "script": None}
-    _write(path, "report/base.html.j2", shown | none | {"file": None, "domains": []})
+    none = {"left_out": {}, "drawings": [], "texts": ([], 0)}
+    _write(path, shown | none | {"file": None, "domains": []})
 
 
 def _drawings(page: Page, file: ResultFile, folder: Path) -> Iterator[Drawing]:
@@ -190,7 +185,7 @@ def _sections(tables: Sequence[TextTable]) -> list[tuple[TextTable, list[TextTab
     return found
 
 
-def _write(path: Path, template: str, context: Mapping[str, object]) -> None:
+def _write(path: Path, context: Mapping[str, object]) -> None:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -199,17 +194,9 @@ def _write(path: Path, template: str, context: Mapping[str, object]) -> None:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "interval": interval, "unbroken": unbroken}
-    environment.filters |= {"csp_hash": _csp_hash, "slug": slug, "cut": cut, "usage": used}
+    environment.filters |= {"slug": slug, "cut": cut, "usage": used}
     environment.tests["cell"] = lambda value: isinstance(value, Cell)
-    write_text(path, environment.get_template(template).render(context))
-
-
-def _script(name: str | None) -> Markup | None:
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8")) if name else None
-
-
-def _csp_hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    write_text(path, environment.get_template("report/base.html.j2").render(context))
 
 
 def _origin(file: ResultFile) -> dict:

@@ -10,12 +10,6 @@ from io import StringIO
 from eval.report.declare import Cell, TextTable, interval, number
 from records import Result, in_markdown
 
-_UNITS = {
-    **dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share"),
-    **dict.fromkeys(("supported_if_true", "supported_if_false"), "share"),
-    **dict.fromkeys(("judged", "supported", "contradicted", "undecided", "irrelevant"), "total"),
-    "claims": "tenth",
-}
 COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
 _NAMES = ("metric", "assessor", "variant", "against")
@@ -25,11 +19,6 @@ _WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d
 # What a spreadsheet computes, also behind blanks, and what begins like it.
 _FORMULA = re.compile(r"[\t\n]|\s*[=+@＝＋－＠-]")
 _NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
-
-
-def unit_of(metric: str) -> str:
-    """How a metric of ``score`` and of texts by kind is read."""
-    return _UNITS.get(metric, "score")
 
 
 def unbroken(text: object) -> str:
@@ -126,14 +115,6 @@ def _no_formula(value: object) -> object:
         return value
     text = value.replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
-
-
-def plain_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
-    """A table whose columns are aligned by blanks, for a terminal."""
-    lines = [[" ".join(str(part).split()) for part in line] for line in (head, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = ([p.ljust(w) for p, w in zip(line, widths, strict=True)] for line in lines)
-    return "\n".join("  ".join(line).rstrip() for line in padded)
 
 
 def terminal(rows: Sequence[Result]) -> str:

@@ -273,20 +273,16 @@ def signed(row: Result) -> str:
 
 
 def _summary(file: ResultFile) -> list[str]:
-    """For each metric the gain of each kind of text, without and with each defence."""
-    gains: dict[str, dict[str, list[str]]] = {}
+    """For each metric and kind of text the gain without and with each defence."""
+    gains: dict[str, list[str]] = {}
     for row in shown_results(file):
         whole = (row.generator, row.bin, row.group) == (ALL, ALL, ALL)
         if row.metric in ("gain", "rise") and whole and row.against != CLEAN:
             defence = "" if row.selection == NO_DEFENCE else f"with {row.selection} "
-            verb = f"{row.kind} texts {row.metric} " * (not defence)
-            kinds = gains.setdefault(row.assessor, {})
-            kinds.setdefault(row.kind, []).append(f"{verb}{defence}{signed(row)}")
-    lines = [
-        f"{metric}: {'. '.join('; '.join(parts) for parts in kinds.values())}."
-        for metric, kinds in gains.items()
-    ]
-    return lines + [f"Left out: {line}." for line in file.provenance.get("skipped") or []]
+            name = f"{row.assessor}: {row.kind} texts {row.metric}"
+            gains.setdefault(name, []).append(f"{defence}{signed(row)}")
+    skipped = [f"Left out: {line}." for line in file.provenance.get("skipped") or []]
+    return [f"{name} {'; '.join(parts)}." for name, parts in gains.items()] + skipped
 
 
 def excerpts(folder: Path) -> Iterator[Excerpt]:

@@ -51,7 +51,7 @@ def read_texts(path: str, kind: str | None, files: int) -> tuple[list[Document],
     if not texts:
         raise UserError(f"{path}: no text of kind {kind!r}")
     counts = ", ".join(f"{count} {name}" for name, count in sorted(others.items()))
-    skipped = f"{path}: left out, since it is given for {kind}: {counts}" if others else ""
+    skipped = f"{path}: {counts} (the file is configured for {kind})" if others else ""
     return [document for _, document in texts], skipped
 
 
