@@ -10,7 +10,6 @@ from io import StringIO
 from eval.report.declare import Cell, TextTable, interval, number
 from records import Result, in_markdown
 
-COMPONENTS = {"trained": "trained components", "untrained": "untrained control"}
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
 _NAMES = ("metric", "assessor", "variant", "against")
 # Between a number and what belongs to it: its spread, or the other end of its interval.
@@ -27,39 +26,6 @@ def unbroken(text: object) -> str:
 
 
 # Tables
-
-
-def by(rows: Iterable[Result], *fields: str) -> dict:
-    """Results by one of their fields, or by several."""
-    if len(fields) == 1:
-        return {getattr(row, fields[0]): row for row in rows}
-    return {tuple(getattr(row, name) for name in fields): row for row in rows}
-
-
-def pivot(
-    results: Iterable[Result],
-    place: Sequence[str],
-    key: Sequence[str],
-    heads: Mapping[tuple, str],
-) -> tuple[list[str], list[tuple[tuple, list[Result | None]]]]:
-    """Results side by side; what is empty throughout is left out.
-
-    Args:
-        place: the fields that say the row.
-        key: the fields that say the column.
-        heads: the values of ``key`` to the heads of their columns.
-
-    Returns:
-        The heads of the columns, and of each row its place and a result a column.
-    """
-    cells: dict[tuple, dict[tuple, Result]] = {}
-    for row in results:
-        column = tuple(getattr(row, name) for name in key)
-        if column in heads:
-            cells.setdefault(tuple(getattr(row, name) for name in place), {})[column] = row
-    shown = [column for column in heads if any(column in own for own in cells.values())]
-    rows = [(place, [own.get(column) for column in shown]) for place, own in cells.items()]
-    return [heads[column] for column in shown], rows
 
 
 def markdown(tables: Iterable[TextTable], first: str) -> str:
