@@ -5,8 +5,7 @@ values of what was found, and declares how they are shown. Keys, guards, journal
 are the frame's.
 """
 
-from __future__ import annotations
-
+# No postponed annotations: jsonargparse resolves them with the names of a subclass's module.
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.commands.experiment import main
+from eval.commands.experiment import EXPERIMENTS, build_parser, main
 from eval.decompose.sentences import Sentences
 from eval.experiments.robustness.robustness import Robustness, Target
 from eval.pipeline import Pipeline
@@ -141,6 +141,12 @@ def test_every_experiment_has_a_dry_run(tmp_path, monkeypatch, capsys):
         "no language model is asked; how often is known when it runs",
     ]
     assert not Path("run").exists()
+
+
+def test_jsonargparse_knows_the_type_of_every_option_of_an_experiment():
+    for name in EXPERIMENTS:
+        actions = build_parser(name)._actions
+        assert not [a.dest for a in actions if "Unvalidated" in str(getattr(a, "_typehint", ""))]
 
 
 # What is left out

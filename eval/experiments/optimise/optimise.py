@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
 
 from jsonargparse.typing import NonNegativeInt
 from pydantic import BaseModel, Field, ValidationError
@@ -33,7 +32,6 @@ from eval.experiments.robustness.robustness_grid import Grid, Row
 from eval.experiments.robustness.robustness_texts import read_texts
 from eval.experiments.robustness.robustness_values import cells_of
 from eval.pipeline import Pipeline
-from eval.report.declare import Page
 from eval.run.run import Run
 from eval.select.core import Relevance
 from eval.stages import Selector
@@ -67,9 +65,8 @@ class Optimise(Experiment):
         seed: seed of the draw and of the bootstrap.
     """
 
-    # jsonargparse resolves the annotations of the base class with the names of this module.
-    name: ClassVar[str] = "optimise"
-    page: ClassVar[Page] = PAGE
+    name = "optimise"
+    page = PAGE
 
     metrics: dict[str, Pipeline]
     adversaries: dict[str, dict[int, list[str]]] | list[str]

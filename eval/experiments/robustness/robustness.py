@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from pydantic import BaseModel, ConfigDict, Field
@@ -44,7 +44,6 @@ from eval.experiments.robustness.robustness_values import (
     of_texts,
 )
 from eval.pipeline import Pipeline
-from eval.report.declare import Page
 from eval.run.run import Run
 from eval.stages import Selector
 from records import Document, UserError
@@ -97,9 +96,8 @@ class Robustness(Experiment):
         seed: seed of the draws and of the bootstrap.
     """
 
-    # jsonargparse resolves the annotations of the base class with the names of this module.
-    name: ClassVar[str] = "robustness"
-    page: ClassVar[Page] = PAGE
+    name = "robustness"
+    page = PAGE
 
     metrics: dict[str, Pipeline]
     texts: dict[str, list[str]] | list[str]
