@@ -83,6 +83,14 @@ def _no_formula(value: object) -> object:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
+def plain_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
+    """A table whose columns are aligned by blanks, for a terminal."""
+    lines = [[" ".join(str(part).split()) for part in line] for line in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([p.ljust(w) for p, w in zip(line, widths, strict=True)] for line in lines)
+    return "\n".join("  ".join(line).rstrip() for line in padded)
+
+
 def terminal(rows: Sequence[Result]) -> str:
     """Results one a line under their fields; what is the same of all of them is left out."""
     if not rows:
