@@ -1,8 +1,9 @@
 """How many calls, tokens and pairs a run would take, without asking any model or server.
 
-Each stage runs with models that only count, and with stand-ins for what would have come before it:
-subclaims for the sentences of a text, passages for its claims. The figures are therefore estimates,
-and those of methods that ask in several steps an upper bound.
+The pipeline itself runs, chunk by chunk, with models that count and answer so that most is asked:
+no pair entails, every likelihood is 0, and every claim is selected. Where claims and passages are
+made by rules the figures are an upper bound. Where a language model writes claims, or a server or
+an encoder finds passages, so many are assumed as the last lines state.
 """
 
 from __future__ import annotations
@@ -11,29 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
-from components.sentences import split_sentences, without_citations
+from clients.mediawiki import MediaWiki
+from clients.webpages import WebPages
 from eval.models.chat import CHARACTERS_A_TOKEN, CachedWriter
-from eval.pipeline import Once, Pipeline, kept_of
-from eval.retrieve.bm25 import BM25
-from eval.retrieve.cut import Cut, InSentences
-from eval.retrieve.given import Given as GivenPassages
-from eval.retrieve.knowledge import WORDS
-from eval.retrieve.links import PagesOfLinks
-from eval.retrieve.pages import PageRetriever
-from eval.retrieve.search import SearchRetriever
-from eval.retrieve.titles import PagesOfTitles
-from eval.retrieve.trusted import Trusted
-from eval.retrieve.wikipedia_search import WikipediaSearch
-from eval.run.held import held, writers
+from eval.pipeline import Pipeline
+from eval.run.held import KeepsAnswers, held, writers
+from eval.run.run import CHUNK
 from eval.run.terminal import model_name
-from eval.select.core import Core
-from eval.stages import AsksInSteps, Retriever, Selector, Verifier
-from eval.verify.factreasoner.stage import FactReasoner
+from eval.stages import AsksInSteps, Selection, Selector
 from records import Claim, Document, Passage, UserError
-
-T = TypeVar("T")
 
 # Human annotators found 3.9 facts in a sentence of FActScore's labelled biographies (n = 2,748).
 CLAIMS_A_SENTENCE = 4
@@ -82,202 +72,235 @@ class _Pairs(NamedTuple):
     known: int
 
 
-def dry_run(pipeline: Pipeline, documents: Sequence[Document]) -> str:
+def dry_run(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUNK) -> str:
     """A table of the calls, tokens and pairs that scoring ``documents`` would take."""
     selectors = {} if pipeline.select is None else {"select": pipeline.select}
-    count = _Count(selectors, documents)
-    count.metric("", pipeline, lambda stage, number=None: (stage, number))
-    return count.table()
+    count = _Count()
+    for start in range(0, len(documents), chunk):
+        some = documents[start : start + chunk]
+        count.outputs.clear()
+        count.metric("", pipeline, selectors, some, lambda *stage: stage)
+    return count.table(len(documents))
 
 
 def dry_run_of(judging: Judging) -> str:
     """The same of several metrics and defences that share their stages."""
-    count = _Count(judging.selectors, judging.documents)
-    for name, pipeline in judging.pipelines.items():
-        count.metric(f"{name}: ", pipeline, judging.shared(name))
-    return count.table()
+    count = _Count()
+    for start in range(0, len(judging.documents), CHUNK):
+        some = judging.documents[start : start + CHUNK]
+        count.outputs.clear()
+        for name, pipeline in judging.pipelines.items():
+            count.metric(f"{name}: ", pipeline, judging.selectors, some, judging.shared(name))
+    return count.table(len(judging.documents))
 
 
 class _Count:
     """Counts stage by stage; a stage that several metrics share is counted with the first."""
 
-    def __init__(self, selectors: Mapping[str, Selector], documents: Sequence[Document]):
-        self.selectors = selectors
-        self.documents = documents
-        self.rows: list[_Row] = []
-        self.pairs: list[_Pairs] = []
-        self.unknown: list[str] = []  # stages whose models cannot be counted
-        self.claims: dict[str, int] = {}
+    def __init__(self):
+        self.rows: dict[tuple[str, int], _Row] = {}
+        self.pairs: dict[tuple[str, int], _Pairs] = {}
+        self.unknown: dict[str, None] = {}  # stages whose models cannot be counted
+        self.claims: Counter[str] = Counter()
+        self.outputs: dict[Hashable, Any] = {}
         self._asked: set[bytes] = set()
-        self._once = Once()
 
-    def metric(self, name: str, pipeline: Pipeline, key: Callable[..., Hashable]) -> None:
-        texts = (key("decompose"), key("revise"))
+    def metric(
+        self,
+        name: str,
+        pipeline: Pipeline,
+        selectors: Mapping[str, Selector],
+        documents: Sequence[Document],
+        key: Callable[..., Hashable],
+    ) -> None:
+        """Run a pipeline on a chunk, without a selector and with each."""
+        first = documents[0].id
+        texts = (first, key("decompose"), key("revise"))
         place = (*texts, key("retrieve"))
-        claims = self._once(("claims", *texts), lambda: self._claims(name, pipeline))
-        selections = {
-            defence: self._once(
-                ("select", defence, *texts),
-                lambda d=defence, s=select: self._select(f"{name}{d}", s, claims),
-            )
-            for defence, select in self.selectors.items()
-        }
-        claims, passages = self._once(
-            ("retrieve", *place), lambda c=claims: _evidence(pipeline, self.documents, c)
-        )
-        for number, verifier in enumerate(pipeline.verify):
-            own = ("verify", key("verify", number), *place)
-            stage, verifier = f"{name}{type(verifier).__name__}", _unwritten(verifier)
+        shares = ("claims", *texts) in self.outputs
+        self.outputs["claims", *texts] = None
+        revise, retrieve = pipeline.revise, pipeline.retrieve
+        for defence, select in [("", None), *selectors.items()]:
+            stage = f"{name}{defence}"
+            scored = Pipeline(
+                _Stage(self, f"{name}decompose", pipeline.decompose, texts[:2], _stand_ins),
+                [
+                    _Stage(
+                        self,
+                        f"{name}{type(verifier).__name__}",
+                        _unwritten(verifier),
+                        (*place, key("verify", number)),
+                        lambda _, some, *rest: [[] for _ in some],
+                        defence,
+                        getattr(verifier, "judges_sets", False),
+                    )
+                    for number, verifier in enumerate(pipeline.verify)
+                ],
+                _Stage(self, f"{name}retrieve", retrieve, ("retrieve", *place), _passages),
+                select and _Stage(self, stage, select, (defence, *texts), _all),
+                revise and _Stage(self, f"{name}revise", revise, texts, lambda _, some, own: own),
+            ).score(documents)
+            if not (defence or shares):
+                self.claims[name.removesuffix(": ")] += sum(len(one.claims) for one in scored)
 
-            def judge(some: list[list[Claim]], said: str, v=verifier) -> None:
-                if _models(v):
-                    self._counted(v, said, lambda: v(self.documents, some, passages))
+    def run(self, name: str, stage: Any, given: Sequence, needed: bool) -> Any:
+        """What a stage returns while its models count; ``None`` where it needs their answers.
 
-            self._once(own, lambda j=judge, s=stage: j(claims, s))
-            for defence in selections if verifier.judges_sets else ():
-                kept = claims
-                if selections[defence] is not None:
-                    kept = kept_of(claims, selections[defence])
-                said = f"{stage}, {defence}"
-                self._once((*own, defence), lambda j=judge, k=kept, s=said: j(k, s))
+        A stage without a model runs only if its output is ``needed``.
+        """
+        parts = held(stage)
+        models = writers(parts) + [
+            part
+            for part in parts
+            if not isinstance(part, CachedWriter) and hasattr(part, "counting")
+        ]
+        if not (models or needed):
+            return None
+        with ExitStack() as counting:
+            counts = [counting.enter_context(model.counting(self._asked)) for model in models]
+            try:
+                return stage(*given)
+            except NotImplementedError:
+                self.unknown[name] = None
+            except UserError:  # a prompted model, of which every answer fails here
+                pass
+            finally:
+                times = stage.most_calls if isinstance(stage, AsksInSteps) else 1
+                for place, (model, count) in enumerate(zip(models, counts, strict=True)):
+                    self._add((name, place), model, count, times)
+        return None
 
-    def table(self) -> str:
-        parts = [_calls(self.rows, bool(self.pairs))] if self.rows or not self.pairs else []
-        parts += [_encoders(self.pairs)] if self.pairs else []
+    def _add(self, key: tuple[str, int], model: Any, count: Any, times: int) -> None:
+        if isinstance(model, CachedWriter):
+            tokens = (count.prompt_tokens * times, count.completion_tokens * times)
+            new = (count.calls * times, *tokens, model.cost(*tokens) or 0.0)
+            before = self.rows.get(key, (0,) * 6)[2:]
+            added = map(sum, zip(before, new, strict=True))
+            self.rows[key] = _Row(key[0], model_name(model.identity), *added)
+        elif count.pairs or count.known:
+            name = getattr(model, "checkpoint", None) or getattr(model, "model", None)
+            pairs, known = self.pairs.get(key, (0,) * 4)[2:]
+            row = (pairs + count.pairs, known + count.known)
+            self.pairs[key] = _Pairs(key[0], str(name or type(model).__name__), *row)
+
+    def table(self, documents: int) -> str:
+        """The figures, and what is assumed."""
+        rows, pairs = [*self.rows.values()], [*self.pairs.values()]
+        parts = [_calls(rows, bool(pairs))] if rows or not pairs else []
+        parts += [_encoders(pairs)] if pairs else []
         if self.unknown:
             parts.append(f"Not known before the run: {', '.join(self.unknown)}.")
         claims = [f"{count:,}" + f" ({name})" * bool(name) for name, count in self.claims.items()]
         parts.append(
-            f"{len(self.documents)} documents, about {' and '.join(claims)} claims "
-            f"({CLAIMS_A_SENTENCE} a sentence where a model decomposes). Calls that a cache "
+            f"{documents} documents, about {' and '.join(claims)} claims "
+            f"({CLAIMS_A_SENTENCE} a sentence where a model decomposes; `k` passages a claim, else "
+            f"{PASSAGES_A_CLAIM}, where a server or an encoder searches). Calls that a cache "
             f"answers are left out; prompt tokens are characters / {CHARACTERS_A_TOKEN}, new "
             "tokens the most there can be, and methods of several steps count with all steps."
         )
         return "\n".join(parts)
 
-    def _claims(self, name: str, pipeline: Pipeline) -> list[list[Claim]]:
-        decompose, revise = pipeline.decompose, pipeline.revise
-        found = self._counted(decompose, f"{name}decompose", lambda: decompose(self.documents))
-        claims = [_stand_ins(own) for own in found or [[] for _ in self.documents]]
-        # Stages without a model cost nothing, and need not run.
-        if revise is not None and _models(revise):
-            self._counted(revise, f"{name}revise", lambda: revise(self.documents, claims))
-        self.claims[name.removesuffix(": ")] = sum(map(len, claims))
-        return claims
 
-    def _select(self, stage: str, select: Selector, claims: list[list[Claim]]) -> list | None:
-        if isinstance(select, Core) and select.relevance is not None:
-            relevance, select = select.relevance, copy(select)
-            select.relevance = None
-            sentences = [split_sentences(without_citations(d.text)) for d in self.documents]
-            run = lambda: relevance(self.documents, sentences)  # noqa: E731
-            name = "relevance" if stage == "select" else f"{stage} relevance"
-            self._counted(relevance, name, run)
-        if not _models(select):
-            return None
-        try:
-            return self._counted(select, stage, lambda: select(self.documents, claims))
-        except UserError:  # a prompted model, of which every answer fails here
-            return None
+@dataclass
+class _Stage:
+    """A stage whose models count.
 
-    def _counted(self, stage: object, name: str, run: Callable[[], T]) -> T | None:
-        models = _models(stage)
-        with ExitStack() as counting:
-            counts = [counting.enter_context(model.counting(self._asked)) for model in models]
-            try:
-                return run()
-            except NotImplementedError:
-                self.unknown.append(name)
-                return None
-            finally:
-                times = stage.most_calls if isinstance(stage, AsksInSteps) else 1
-                for model, count in zip(models, counts, strict=True):
-                    self._add(name, model, count, times)
+    Attributes:
+        key: stages of one key run once on a chunk.
+        instead: makes, of what the stage returned and what it was given, what goes on.
+        defence: a second call is for the claims that this selector kept.
+    """
 
-    def _add(self, stage: str, model: Any, count: Any, times: int) -> None:
-        if not isinstance(model, CachedWriter):
-            if count.pairs or count.known:
-                self.pairs.append(_Pairs(stage, _checkpoint(model), count.pairs, count.known))
-            return
-        tokens = (count.prompt_tokens * times, count.completion_tokens * times)
-        cost = model.cost(*tokens) or 0.0
-        name = model_name(model.identity)
-        self.rows.append(_Row(stage, name, count.calls * times, *tokens, cost))
+    count: _Count
+    name: str
+    stage: Any
+    key: Hashable
+    instead: Callable
+    defence: str = ""
+    judges_sets: bool = False
+
+    def __call__(self, *given: Sequence) -> Any:
+        if self.key not in self.count.outputs:
+            output: Any = self.stage
+            if self.instead is not _passages or not _searches(self.stage):
+                needed = self.instead in (_stand_ins, _passages)
+                output = self.count.run(self.name, self.stage, given, needed)
+            self.count.outputs[self.key] = self.instead(output, *given)
+        output = self.count.outputs[self.key]
+        self.key, self.name = (self.key, self.defence), f"{self.name}, {self.defence}"
+        return output
 
 
-def _models(stage: object) -> list[Any]:
-    known = writers(stage)
-    return known + [p for p in held(stage) if p not in known and hasattr(p, "counting")]
-
-
-def _checkpoint(model: Any) -> str:
-    name = getattr(model, "checkpoint", None) or getattr(model, "model", None)
-    return str(name or type(model).__name__)
-
-
-def _stand_ins(claims: Sequence[Claim]) -> list[Claim]:
+def _stand_ins(
+    output: list[list[Claim]] | None, documents: Sequence[Document]
+) -> list[list[Claim]]:
     """For a sentence that nobody decomposed as many texts as it is likely to have claims.
 
     Where each of its claims was to be asked for alone, their number is known.
     """
-    found = []
-    asked = Counter(claim.sentence for claim in claims if claim.failed is not None)
-    done: Counter[int] = Counter()
-    for claim in claims:
-        if claim.failed is None:
-            found.append(claim)
-            continue
-        words = claim.text.split()
-        times = CLAIMS_A_SENTENCE if asked[claim.sentence] == 1 else 1
-        for number in range(done[claim.sentence], done[claim.sentence] + times):
-            text = f"{' '.join(words[number:] + words[:number])} {number}"
-            update = {"id": f"{claim.id}.{number}", "text": text, "failed": None}
-            found.append(claim.model_copy(update=update))
-        done[claim.sentence] += times
-    return found
+    rows = []
+    for claims in output or [[] for _ in documents]:
+        asked = Counter(claim.sentence for claim in claims if claim.failed is not None)
+        done: Counter[int] = Counter()
+        rows.append([])
+        for claim in claims:
+            if claim.failed is None:
+                rows[-1].append(claim)
+                continue
+            words = claim.text.split()
+            times = CLAIMS_A_SENTENCE if asked[claim.sentence] == 1 else 1
+            for number in range(done[claim.sentence], done[claim.sentence] + times):
+                text = f"{' '.join(words[number:] + words[:number])} {number}"
+                update = {"id": f"{claim.id}.{number}", "text": text, "failed": None}
+                rows[-1].append(claim.model_copy(update=update))
+            done[claim.sentence] += times
+    return rows
 
 
-def _unwritten(verifier: Verifier) -> Verifier:
-    if isinstance(verifier, FactReasoner):
+def _all(
+    output: object, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+) -> list[list[Selection]]:
+    chosen = {"selected": True, "weight": 1.0, "reason": "selected"}
+    return [[Selection(claim=claim.id, **chosen) for claim in row] for row in claims]
+
+
+def _unwritten(verifier: Any) -> Any:
+    if getattr(verifier, "uai", None) is not None:  # FactReasoner writes its graphs there
         verifier = copy(verifier)
         verifier.uai = None
     return verifier
 
 
-def _chain(retrieve: Retriever) -> list[Retriever]:
-    chain = [retrieve]
-    while isinstance(chain[-1], Cut | InSentences | PagesOfLinks | Trusted):
-        chain.append(chain[-1].retrieve)
-    return chain
+def _searches(retrieve: object) -> bool:
+    return any(isinstance(p, KeepsAnswers) or hasattr(p, "encode") for p in held(retrieve))
 
 
-def _evidence(
-    pipeline: Pipeline, documents: Sequence[Document], claims: list[list[Claim]]
+def _passages(
+    output: Any, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    chain = _chain(pipeline.retrieve)
-    retrieve = chain[-1]
-    whole = any(isinstance(part, PagesOfLinks | WikipediaSearch) for part in chain)
-    if isinstance(retrieve, GivenPassages | BM25) and not whole:
-        return pipeline.retrieve(documents, claims)
-    words, k = WORDS_A_PAGE if whole else WORDS_A_PASSAGE, PASSAGES_A_CLAIM
-    if isinstance(retrieve, SearchRetriever | PagesOfTitles):
-        k = retrieve.k
-    if isinstance(retrieve, PageRetriever | PagesOfTitles) and not whole:
-        words = retrieve.words or WORDS
-    given, found = [], []
+    """What was retrieved, or stand-ins: ``k`` passages for each title of a document's passages."""
+    if isinstance(output, tuple):
+        return output
+    parts = held(output)
+    whole = any(isinstance(part, MediaWiki | WebPages) for part in parts)
+    k = next((part.k for part in parts if hasattr(part, "k")), PASSAGES_A_CLAIM)
+    rows, passages = [], []
     for document, row in zip(documents, claims, strict=True):
-        titles = ["Title"]
-        if isinstance(retrieve, PagesOfTitles):
-            titles = list(dict.fromkeys(p.title for p in document.passages or []))
-        own = [
-            Passage(id=f"p{place}.{n}", title=title, text=" ".join([f"w{place}{n}"] * words))
-            for place, title in enumerate(titles)
-            for n in range(k)
-        ]
-        names = [passage.id for passage in own]
-        given.append([claim.model_copy(update={"contexts": names}) for claim in row])
-        found.append(own)
-    return given, found
+        titles = dict.fromkeys(passage.title for passage in document.passages or []) or ["Title"]
+        passages.append(
+            [
+                Passage(
+                    id=f"p{place}.{n}",
+                    title=title,
+                    text=" ".join([f"w{place}{n}"] * (WORDS_A_PAGE if whole else WORDS_A_PASSAGE)),
+                )
+                for place, title in enumerate(titles)
+                for n in range(k)
+            ]
+        )
+        names = [passage.id for passage in passages[-1]]
+        rows.append([claim.model_copy(update={"contexts": names}) for claim in row])
+    return rows, passages
 
 
 def _calls(rows: Sequence[_Row], more: bool) -> str:

@@ -98,7 +98,7 @@ def main(argv: list[str]) -> int:
     if arguments.dry_run:
         from eval.commands.dry_run import dry_run  # the stages that it knows take time to import
 
-        print(dry_run(pipeline, documents))
+        print(dry_run(pipeline, documents, arguments.chunk))
         return 0
     scored = run.output / "scored.jsonl"
     with run:

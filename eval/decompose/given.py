@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -14,6 +15,7 @@ from eval.stages import Decomposer, decomposed
 from records import Claim, Document, UserError
 
 
+@dataclass(eq=False)
 class Given:
     """Use each document's own claims.
 
@@ -27,17 +29,10 @@ class Given:
             entails it, and for atoms whose release names no sentence (HALoGEN).
     """
 
-    def __init__(
-        self,
-        irrelevant: bool = False,
-        field: str = "claims",
-        otherwise: Decomposer | None = None,
-        align: bool = False,
-    ):
-        self.irrelevant = irrelevant
-        self.field = field
-        self.otherwise = otherwise
-        self.align = align
+    irrelevant: bool = False
+    field: str = "claims"
+    otherwise: Decomposer | None = None
+    align: bool = False
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         without = [document for document in documents if not self.has(document)]

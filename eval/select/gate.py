@@ -8,6 +8,7 @@ texts is in ``docs/results.md`` and measured by ``benchmarks/core_gate.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -16,6 +17,7 @@ from eval.retrieve.dense import SentenceEncoder, relatedness
 from records import UserError
 
 
+@dataclass(eq=False)
 class Gate:
     """Lets through pairs of claims that may entail each other.
 
@@ -28,17 +30,13 @@ class Gate:
         encoder: scores are cosines of its vectors; without it, shares of stems.
     """
 
-    def __init__(
-        self,
-        skip_below: float = 0.3,
-        from_claims: int = 50,
-        encoder: SentenceEncoder | None = None,
-    ):
-        if not 0 <= skip_below <= 1:
-            raise UserError(f"skip_below: {skip_below}; give a share in [0, 1]")
-        self.skip_below = skip_below
-        self.from_claims = from_claims
-        self.encoder = encoder
+    skip_below: float = 0.3
+    from_claims: int = 50
+    encoder: SentenceEncoder | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.skip_below <= 1:
+            raise UserError(f"skip_below: {self.skip_below}; give a share in [0, 1]")
 
     def pairs(self, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Places i < j of the texts to compare, in order."""

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from eval.models.chat import Writer
-from eval.prompting.asker import Asker
+from eval.models.chat import NOTHING_ASKED, Writer
+from eval.prompting.asker import Asker, Reading
 from eval.prompting.labels_in_answers import before_next, read_label
 from eval.prompting.prompts import Prompt
 from eval.select.core import Relevance
@@ -73,14 +73,17 @@ class Prompted:
             for sentence in own
         ]
         readings = iter(self.asker.ask(prompts, self._read))
-        return [
-            [None if (r := next(readings)).value is None else int(r.value) for _ in own]
-            for own in sentences
-        ]
+        return [[_relevance(next(readings)) for _ in own] for own in sentences]
 
     def _read(self, text: str) -> str | None:
         read = partial(read_label, labels=_LABELS[self.question])
         return read(before_next(text, "Text:", read))
+
+
+def _relevance(reading: Reading[str]) -> int | None:
+    if reading.failed == NOTHING_ASKED:  # a dry run: all that a selector asks then counts
+        return 1
+    return None if reading.value is None else int(reading.value)
 
 
 class Relevant:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ from records import UserError, iter_rows
 _TOGETHER = 128
 
 
+@dataclass(eq=False)
 class BertScore(Measure):
     """Greedy matching of tokens by cosine: recall over the reference's, precision over the other's.
 
@@ -53,25 +55,19 @@ class BertScore(Measure):
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 
-    def __init__(
-        self,
-        model: str,
-        layer: int | None = None,
-        value: Literal["fmeasure", "precision", "recall"] = "fmeasure",
-        idf: str | None = None,
-        max_length: int | None = None,
-        batch_size: int = 64,
-        device: str = "auto",
-    ):
-        if (layer is not None and layer < 0) or (max_length is not None and max_length < 8):
+    model: str
+    layer: int | None = None
+    value: Literal["fmeasure", "precision", "recall"] = "fmeasure"
+    idf: str | None = None
+    max_length: int | None = None
+    batch_size: int = 64
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if (self.layer is not None and self.layer < 0) or (
+            self.max_length is not None and self.max_length < 8
+        ):
             raise UserError("layer: 0 or more; max_length: 8 tokens or more")
-        self.model = model
-        self.layer = layer
-        self.value = value
-        self.idf = idf
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
 
     @cached_property
     def identity(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from components.encoding import Pair
 from eval.models.answers import Answerer
@@ -15,6 +16,7 @@ from eval.similarity.questeval import questions_about, side_score
 _ANSWERABLE = 0.5
 
 
+@dataclass(eq=False)
 class QAFactEval(Measure):
     """Mean agreement of the reference's answers with the candidate's (Fabbri et al. 2022).
 
@@ -36,21 +38,12 @@ class QAFactEval(Measure):
             the released one does.
     """
 
-    def __init__(
-        self,
-        questions: Text2Text,
-        answerer: Answerer,
-        spans: SpanChooser,
-        compare: Lerc | None = None,
-        least_f1: float = 0.6,
-        marks: tuple[str, str] | None = None,
-    ):
-        self.questions = questions
-        self.answerer = answerer
-        self.spans = spans
-        self.compare = compare
-        self.least_f1 = least_f1
-        self.marks = marks
+    questions: Text2Text
+    answerer: Answerer
+    spans: SpanChooser
+    compare: Lerc | None = None
+    least_f1: float = 0.6
+    marks: tuple[str, str] | None = None
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """One score a pair: token F1 in [0, 1] or LERC's own scale; NaN where nothing was asked."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from eval.similarity import Measure
 from eval.similarity.answers import Span, SpanChooser, token_f1
 
 
+@dataclass(eq=False)
 class QuestEval(Measure):
     """Mean of recall (questions about the reference) and precision (about the candidate).
 
@@ -37,19 +39,11 @@ class QuestEval(Measure):
         value: which side, or the mean of both.
     """
 
-    def __init__(
-        self,
-        questions: Text2Text,
-        answerer: Answerer,
-        spans: SpanChooser,
-        compare: Measure | None = None,
-        value: Literal["mean", "precision", "recall"] = "mean",
-    ):
-        self.questions = questions
-        self.answerer = answerer
-        self.spans = spans
-        self.compare = compare
-        self.value = value
+    questions: Text2Text
+    answerer: Answerer
+    spans: SpanChooser
+    compare: Measure | None = None
+    value: Literal["mean", "precision", "recall"] = "mean"
 
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Scores of shape (n,) in [0, 1]; NaN where nothing could be asked."""

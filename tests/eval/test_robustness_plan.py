@@ -71,7 +71,7 @@ def test_a_dry_run_says_what_is_compared_and_asks_nobody(config, capsys, monkeyp
     assert not Path("run").exists()
 
 
-def test_its_pairs_are_those_that_the_run_asks_for(config, capsys, monkeypatch):
+def test_its_pairs_are_at_least_those_that_the_run_asks_for(config, capsys, monkeypatch):
     found = rows_of(dry_run(capsys))
     asked = {}
 
@@ -85,11 +85,8 @@ def test_its_pairs_are_those_that_the_run_asks_for(config, capsys, monkeypatch):
     monkeypatch.setattr(Encoder, "_forward", forward)
     main(["robustness", "--config", "config.yaml", "--output", "run"])
     verified = sum(n for stage, (n, _) in found.items() if "NLI" in stage)
-    selected = sum(n for stage, (n, _) in found.items() if "NLI" not in stage and stage != "all")
-    assert min(verified, selected) > 20
     # What is verified is known; what is selected depends on what the models say.
-    assert asked["relation"] >= verified
-    assert 0.5 < sum(asked.values()) / (verified + selected) < 2
+    assert 20 < verified <= asked["relation"] <= found["all"][0]
     capsys.readouterr()
     assert "run         run is finished: nothing is asked" in dry_run(capsys)
 

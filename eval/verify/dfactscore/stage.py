@@ -6,6 +6,7 @@ Chiang and Lee 2024, Merging Facts, Crafting Fallacies (2402.05629), sections 4 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +21,7 @@ _UNTOLD = "the model gave no answer for one of its passages"
 _UNLINKED = "its group's page depends on passages for which the model gave no answer"
 
 
+@dataclass(eq=False)
 class DFActScore:
     """Judge claims one by one (``independent``) and person by person (``grouped``) in one run.
 
@@ -55,34 +57,25 @@ class DFActScore:
 
     judges_sets = True
 
-    def __init__(
-        self,
-        entailment: EntailmentModel | ClaimByClaim,
-        group: Grouper,
-        threshold: float | None = None,
-        assignment: Assignment = "argmax",
-        per_title: int = 5,
-        title_in_premise: bool = True,
-        retrieved: bool = False,
-    ):
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise UserError(f"threshold: must be between 0 and 1, not {threshold}")
-        if per_title < 1:
-            raise UserError(f"per_title: must be 1 or more, not {per_title}")
-        if threshold is not None and isinstance(entailment, ClaimByClaim):
+    entailment: EntailmentModel | ClaimByClaim
+    group: Grouper
+    threshold: float | None = None
+    assignment: Assignment = "argmax"
+    per_title: int = 5
+    title_in_premise: bool = True
+    retrieved: bool = False
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise UserError(f"threshold: must be between 0 and 1, not {self.threshold}")
+        if self.per_title < 1:
+            raise UserError(f"per_title: must be 1 or more, not {self.per_title}")
+        if self.threshold is not None and isinstance(self.entailment, ClaimByClaim):
             raise UserError("threshold: a verifier gives no probability; take it out")
-        if getattr(entailment, "nonparametric", None) is not None:
+        if getattr(self.entailment, "nonparametric", None) is not None:
             raise UserError(
                 "entailment: with nonparametric it gives two verdicts a claim; set that to null"
             )
-        self.entailment = entailment
-        self.group = group
-        self.threshold = threshold
-        self.assignment = assignment
-        self.per_title = per_title
-        self.title_in_premise = title_in_premise
-        self.retrieved = retrieved
-        # Of the last documents: (id, topic, text) → claim's (id, text) → its group
         self._groups: dict[tuple[str, str, str], dict[tuple[str, str], str | None]] = {}
 
     def __call__(
