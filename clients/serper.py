@@ -36,8 +36,6 @@ class SerperClient(PoliteClient):
         api_key_env: environment variable that holds the key; it is read with the first query, so
             that a run whose answers are kept needs none.
         base_url: of the service.
-        gl: country that Google answers for.
-        hl: language that it answers in.
         options: those of ``PoliteClient``.
     """
 
@@ -45,8 +43,6 @@ class SerperClient(PoliteClient):
         self,
         api_key_env: str = "SERPER_API_KEY",
         base_url: str = "https://google.serper.dev",
-        gl: str = "us",
-        hl: str = "en",
         **options: object,
     ):
         if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", api_key_env):
@@ -66,8 +62,6 @@ class SerperClient(PoliteClient):
         self.base_url = base_url.rstrip("/")
         super().__init__(f"{self.base_url}/search", "factfoundry", **options)
         self.api_key_env = api_key_env
-        self.gl = gl
-        self.hl = hl
 
     def search(self, query: str, results: int = RESULTS) -> Reply:
         """The parts of the page of results that hold evidence.
@@ -77,7 +71,7 @@ class SerperClient(PoliteClient):
             EndpointError: no whole answer after all retries.
         """
         key = self._key()
-        body = json.dumps({"q": query, "gl": self.gl, "hl": self.hl, "num": results})
+        body = json.dumps({"q": query, "gl": "us", "hl": "en", "num": results})
         return self._attempts(lambda: self._attempt(body, key))
 
     def _key(self) -> str:

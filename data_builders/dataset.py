@@ -281,7 +281,7 @@ def _plain(value: object) -> object:
         return value.model_dump(mode="json")
     if hasattr(value, "identity"):
         return _plain(value.identity)
-    if is_dataclass(value):
+    if is_dataclass(value) and not callable(value):  # a stage goes by its name
         return _plain(asdict(value))
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}

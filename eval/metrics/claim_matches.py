@@ -15,9 +15,11 @@ be: who says a claim twice gains nothing, and who splits one that people did not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from jsonargparse.typing import ClosedUnitInterval
 from pydantic import BaseModel
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
@@ -25,7 +27,6 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from eval.retrieve.dense import SentenceEncoder, directions
 from eval.select.judgements import relations
 from eval.stages import EntailmentModel, entails
-from records import UserError
 
 Claims = Sequence[Sequence[str]]
 
@@ -51,6 +52,7 @@ class ClaimMatcher(Protocol):
         """One :class:`Matches` a text."""
 
 
+@dataclass(eq=False)
 class ByEntailment:
     """Two claims say the same where each entails the other.
 
@@ -59,9 +61,8 @@ class ByEntailment:
         threshold: least probability of entailment; None: the argmax.
     """
 
-    def __init__(self, entailment: EntailmentModel, threshold: float | None = None):
-        self.entailment = entailment
-        self.threshold = threshold
+    entailment: EntailmentModel
+    threshold: float | None = None
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
         """One :class:`Matches` a text.
@@ -83,6 +84,7 @@ class ByEntailment:
         return found
 
 
+@dataclass(eq=False)
 class ByCosine:
     """Two claims say the same where their vectors' cosine reaches a threshold.
 
@@ -91,11 +93,8 @@ class ByCosine:
         threshold: least cosine.
     """
 
-    def __init__(self, encoder: SentenceEncoder, threshold: float = 0.85):
-        if not 0 < threshold <= 1:
-            raise UserError(f"threshold: {threshold}; give a cosine in (0, 1]")
-        self.encoder = encoder
-        self.threshold = threshold
+    encoder: SentenceEncoder
+    threshold: ClosedUnitInterval = 0.85
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
         every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jsonargparse.typing import PositiveInt
 
 from components.sentences import split_sentences
 from eval.stages import Retriever
-from records import Claim, Document, Passage, UserError
+from records import Claim, Document, Passage
 
 
+@dataclass(eq=False)
 class Cut:
     """Another retriever's passages, each cut to its first characters.
 
@@ -20,11 +24,8 @@ class Cut:
         max_characters: characters of a passage's text.
     """
 
-    def __init__(self, retrieve: Retriever, max_characters: int = 4000):
-        if max_characters < 1:
-            raise UserError(f"max_characters: {max_characters}; give at least 1")
-        self.retrieve = retrieve
-        self.max_characters = max_characters
+    retrieve: Retriever
+    max_characters: PositiveInt = 4000
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
@@ -40,6 +41,7 @@ class Cut:
         return passage.model_copy(update={"text": text[: end if end > 0 else self.max_characters]})
 
 
+@dataclass(eq=False)
 class InSentences:
     """Another retriever's passages, each sentence a passage of its own under the same title.
 
@@ -50,8 +52,7 @@ class InSentences:
         retrieve: finds the passages.
     """
 
-    def __init__(self, retrieve: Retriever):
-        self.retrieve = retrieve
+    retrieve: Retriever
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

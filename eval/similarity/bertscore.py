@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 from transformers import (
     AutoModel,
     GPT2Tokenizer,
@@ -56,18 +57,12 @@ class BertScore(Measure):
     """
 
     model: str
-    layer: int | None = None
+    layer: NonNegativeInt | None = None
     value: Literal["fmeasure", "precision", "recall"] = "fmeasure"
     idf: str | None = None
-    max_length: int | None = None
+    max_length: PositiveInt | None = None
     batch_size: int = 64
     device: str = "auto"
-
-    def __post_init__(self) -> None:
-        if (self.layer is not None and self.layer < 0) or (
-            self.max_length is not None and self.max_length < 8
-        ):
-            raise UserError("layer: 0 or more; max_length: 8 tokens or more")
 
     @cached_property
     def identity(self) -> dict[str, Any]:

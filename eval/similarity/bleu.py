@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from components.encoding import Pair
 from components.measures import sentence_bleu_of
 from eval.similarity import Measure
 
 
+@dataclass(eq=False)
 class Bleu(Measure):
     """Sentence BLEU, smoothed (:func:`components.measures.sentence_bleu_of`).
 
@@ -17,8 +19,7 @@ class Bleu(Measure):
             evaluate.py), so that "Paris" and "Paris," differ; else over words and marks.
     """
 
-    def __init__(self, blanks: bool = False):
-        self.blanks = blanks
+    blanks: bool = False
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """One score in [0, 1] a pair."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from eval.similarity import Measure
 from eval.stages import EntailmentModel
 
 
+@dataclass(eq=False)
 class Nli(Measure):
     """Probability that the reference entails the candidate, by any entailment model.
 
@@ -28,13 +30,8 @@ class Nli(Measure):
             entails the reference; ``mean`` of both.
     """
 
-    def __init__(
-        self,
-        entailment: EntailmentModel,
-        direction: Literal["forward", "backward", "mean"] = "forward",
-    ):
-        self.entailment = entailment
-        self.direction = direction
+    entailment: EntailmentModel
+    direction: Literal["forward", "backward", "mean"] = "forward"
 
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Probabilities of shape (n,)."""

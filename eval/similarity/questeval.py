@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -26,33 +25,25 @@ class QuestEval(Measure):
 
     Each question has two scores: token F1 of the answers, and answerability. A side's score is the
     mean over all scores of its questions, 0 where the text has nothing to ask about; the released
-    code (ThomasScialom/QuestEval) does the same. Where it differs: a pair has failed here when no
-    question on a side could be asked; there are no cached questions and no weighting of questions.
+    code (ThomasScialom/QuestEval) does the same; its newest version has a third score, BERTScore.
+    Where it differs: a pair has failed here when no question on a side could be asked; there are no
+    cached questions and no weighting of questions.
 
     Args:
         questions: writes a question for an answer in its sentence; ``ThomasNLG/t5-qg_squad1-en``
             with the template ``sv1 </s> {asked} </s> {context}``.
         answerer: answers it from the other text.
         spans: chooses what is asked about.
-        compare: a third score of two answers; the released code's newest version has BERTScore by
-            ``bert-base-multilingual-cased``.
-        value: which side, or the mean of both.
     """
 
     questions: Text2Text
     answerer: Answerer
     spans: SpanChooser
-    compare: Measure | None = None
-    value: Literal["mean", "precision", "recall"] = "mean"
 
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Scores of shape (n,) in [0, 1]; NaN where nothing could be asked."""
-        sides = []
-        if self.value != "precision":
-            sides.append(self._side([(reference, candidate) for reference, candidate in pairs]))
-        if self.value != "recall":
-            sides.append(self._side([(candidate, reference) for reference, candidate in pairs]))
-        return np.mean(sides, axis=0)
+        back = [(candidate, reference) for reference, candidate in pairs]
+        return np.mean([self._side(pairs), self._side(back)], axis=0)
 
     def _side(self, pairs: Sequence[Pair]) -> list[float]:
         asked = questions_about(self.questions, self.spans, [about for about, _ in pairs])
@@ -67,10 +58,6 @@ class QuestEval(Measure):
         scores: list[list[float]] = [[] for _ in pairs]
         for (place, span, _, _), answer in known:
             scores[place] += [token_f1(span.text, answer.text), answer.answerable]
-        if self.compare is not None:
-            third = self.compare([(span.text, answer.text) for (_, span, _, _), answer in known])
-            for ((place, _, _, _), _), score in zip(known, third, strict=True):
-                scores[place].append(min(max(float(score), 0.0), 1.0))
         return [side_score(own, found) for own, found in zip(asked, scores, strict=True)]
 
 

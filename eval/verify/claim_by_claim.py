@@ -102,12 +102,11 @@ class ClaimByClaim(ABC):
 class ByPassage(ClaimByClaim):
     """A verifier that judges a claim by each of its passages alone, all pairs of a batch at once.
 
-    Args:
-        title_in_premise: put a passage's title before its text.
+    Attributes:
+        title_in_premise: whether a passage's title is put before its text.
     """
 
-    def __init__(self, title_in_premise: bool):
-        self.title_in_premise = title_in_premise
+    title_in_premise: bool
 
     @abstractmethod
     def answers(self, pairs: Sequence[Pair]) -> Iterable[Any]:

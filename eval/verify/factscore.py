@@ -18,7 +18,6 @@ from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked
 from eval.verify.nonparametric import NP
 from eval.verify.prompted import ByPrompt
-from eval.verify.several_claims import SeveralClaims
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
@@ -73,8 +72,7 @@ class FActScore(ByPrompt):
             raise UserError("nonparametric: needs the claims' passages; set retrieval to true")
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         topic = ["with_topic"] if wording == "factscore" else []
-        several = SeveralClaims(claims_per_call, asker, _LABELS, ["True", "False"], topic)
-        super().__init__(asker, several)
+        super().__init__(asker, claims_per_call, _LABELS, ["True", "False"], topic)
         self.reads_passages = retrieval
         self.nonparametric = nonparametric
         self.name = "retrieval" if retrieval else "no_context"

@@ -15,7 +15,6 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
-from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -47,6 +46,8 @@ class FactVerify(FromPassages):
             (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
+    assessor = "factverify"
+
     def __init__(
         self,
         writer: Writer,
@@ -58,8 +59,7 @@ class FactVerify(FromPassages):
         claims_per_call: int = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
+        labels = ["Supported", "Contradicted", _THIRD[wording]]
+        super().__init__(asker, claims_per_call, _LABELS, labels)
         name = "factverify" if wording == "factbench" else "factverify_2502.18573"
-        shown = ["Supported", "Contradicted", _THIRD[wording]]
-        several = SeveralClaims(claims_per_call, asker, _LABELS, shown)
-        prompt = Prompt(_PROMPTS / f"{name}.jinja")
-        super().__init__("factverify", prompt, _LABELS, asker, several)
+        self.prompt = Prompt(_PROMPTS / f"{name}.jinja")

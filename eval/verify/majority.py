@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -20,6 +21,7 @@ _ENTAILMENT, _CONTRADICTION = 0, 2
 _LEAST = 1e-6
 
 
+@dataclass(eq=False)
 class Majority(ByPassage):
     """Judge each claim by the majority of its own passages' relations to it.
 
@@ -41,13 +43,12 @@ class Majority(ByPassage):
 
     assessor = "majority"
 
-    def __init__(
-        self, entailment: EntailmentModel, title_in_premise: bool = False, by_prior: bool = False
-    ):
-        self.entailment = entailment
-        super().__init__(title_in_premise)
-        self.by_prior = by_prior
-        self.name = "by_prior" if by_prior else "default"
+    entailment: EntailmentModel
+    title_in_premise: bool = False
+    by_prior: bool = False
+
+    def __post_init__(self) -> None:
+        self.name = "by_prior" if self.by_prior else "default"
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """The relations."""

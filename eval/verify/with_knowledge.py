@@ -11,7 +11,6 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from eval.verify.prompted import FromPassages
-from eval.verify.several_claims import SeveralClaims
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "with_knowledge.jinja"
@@ -39,6 +38,8 @@ class WithKnowledge(FromPassages):
             (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
+    assessor = "with_knowledge"
+
     def __init__(
         self,
         writer: Writer,
@@ -49,6 +50,6 @@ class WithKnowledge(FromPassages):
         claims_per_call: int = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        shown = ["Supported", "Contradicted", "Undecided"]
-        several = SeveralClaims(claims_per_call, asker, _LABELS, shown, ["with_knowledge"])
-        super().__init__("with_knowledge", Prompt(_PROMPT), _LABELS, asker, several)
+        labels = [label.capitalize() for label in _LABELS]
+        super().__init__(asker, claims_per_call, _LABELS, labels, ["with_knowledge"])
+        self.prompt = Prompt(_PROMPT)

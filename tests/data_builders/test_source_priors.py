@@ -143,5 +143,3 @@ def test_priors_reach_the_verifiers(tmp_path):
     _, passages = unknown(documents, [documents[0].claims])
     assert passages[0][0].prior == 0.4
     assert unknown.identity["by"] == "title"
-    with pytest.raises(UserError, match="otherwise"):
-        Trusted(Given(), file, otherwise=1.5)

@@ -136,5 +136,3 @@ def test_likeness_is_a_cosine_from_its_threshold_on():
     assert same.p == pytest.approx(1, abs=1e-5)
     assert (other.label, without.label) == ("not_supported", "failed")
     assert 0 <= other.p < 0.5
-    with pytest.raises(UserError, match="threshold"):
-        Similar(threshold=1.1)

@@ -678,8 +678,6 @@ def test_claims_are_matched_by_an_encoder():
     found = match([["aa", "b"], []], [["a", "c"], ["b"]])
     assert found == [Matches(people=2, matched=1), Matches(people=1, matched=0)]
     assert match([[]], [[]]) == [Matches(people=0, matched=0)]
-    with pytest.raises(UserError, match="threshold: 2; give a cosine"):
-        ByCosine(Letters(), threshold=2)
 
 
 def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):

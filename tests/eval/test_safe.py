@@ -126,14 +126,14 @@ def test_each_step_is_one_call_over_all_open_claims():
 
 
 def test_options_change_what_is_asked():
-    model = Scripted()
-    verdicts = run(model, judge_relevance=False, max_searches=1, title_in_knowledge=True, k=3)
-    assert [step for step, _ in model.calls] == ["query", "rating"]
+    model = Scripted(lambda step, *_: "[Foo]" if step == "relevance" else None)
+    verdicts = run(model, max_searches=1, title_in_knowledge=True, k=3)
+    assert [step for step, _ in model.calls] == ["relevance", "query", "rating"]
     assert verdicts[0][0].steps[0]["result"].startswith("Ann Lee: Ann Lee was a painter")
     assert labels(verdicts)[0][1] == "failed"  # nothing is found for "Oslo has"
     assert verdicts[0][1].reason == "no passage was found"
     assert Safe(model, Search()).most_calls == 7
-    assert Safe(model, Search(), max_searches=3, judge_relevance=False).most_calls == 4
+    assert Safe(model, Search(), max_searches=3).most_calls == 5
 
 
 def test_a_repeated_query_is_not_searched_again_and_two_claims_share_a_search():

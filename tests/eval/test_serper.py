@@ -148,7 +148,7 @@ def test_answers_are_kept_and_failures_are_not(server, tmp_path, monkeypatch):
     assert len(server.asked) == asked
     assert KEY.encode() not in cache.read_bytes()
     with pytest.raises(UserError, match="environment variable SERPER_API_KEY"):
-        serper(server, cache=cache, gl="de").search(["ada"], 3)
+        serper(server, cache=cache).search(["new"], 3)
 
 
 @pytest.mark.parametrize(

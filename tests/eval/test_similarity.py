@@ -60,8 +60,7 @@ def test_overlap_by_hand() -> None:
     assert Bleu(blanks=True)([(claim, claim)]) == 1
     assert Bleu(blanks=True)([(claim, lss)]) < Bleu()([(claim, lss)]) < 1
     assert KeptWords()(pairs)[0] == pytest.approx(5 / 7)
-    assert Rouge("rouge1", "precision")(pairs)[0] == 1
-    assert Rouge("rouge1", "recall")(pairs)[0] == pytest.approx(5 / 7)
+    assert Rouge("rouge1")(pairs)[0] == pytest.approx(2 * 5 / (5 + 7))
     assert Rouge("rouge2")(pairs)[0] == pytest.approx(2 * 3 / (4 + 6))
     for measure in (Bleu(), Rouge(), KeptWords()):  # nothing to compare with
         assert np.isnan(measure([("...", "Ada"), ("...", "...")])).all(), measure
@@ -232,9 +231,6 @@ def test_questeval_by_hand() -> None:
     assert scores[3] == 0  # one question of two had an answer
     assert scores[4] == pytest.approx((0.3 + 0) / 2)
     assert math.isnan(scores[5])
-    assert QuestEval(Asks(), Finds(), Words(), value="recall")(pairs)[0] == pytest.approx(1 / 3)
-    third = QuestEval(Asks(), Finds(), Words(), compare=KeptWords(), value="recall")
-    assert third([("a b", "a")])[0] == pytest.approx((1 + 1 + 1 + 0 + 0 + 0) / 6)
 
 
 def test_qafacteval_by_hand() -> None:

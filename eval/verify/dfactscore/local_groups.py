@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from jsonargparse.typing import ClosedUnitInterval
 
 from components.overlap import stems
 from components.sentences import split_sentences, without_citations
 from eval.stages import EntailmentModel
 from eval.verify.dfactscore.grouping import in_order
 from eval.verify.dfactscore.mentions import Person, evidence
-from records import Claim, Document, UserError
+from records import Claim, Document
 
 # From so many points of evidence on, a sentence introduces somebody new.
 _NEW = 3
@@ -33,6 +35,7 @@ class Stretch(NamedTuple):
     doubtful: bool
 
 
+@dataclass(eq=False)
 class LocalGroups:
     """Group claims by the stretch of the text that they come from (2402.05629, section 4.1).
 
@@ -55,11 +58,8 @@ class LocalGroups:
         contradiction: probability from which two claims contradict each other.
     """
 
-    def __init__(self, entailment: EntailmentModel | None = None, contradiction: float = 0.9):
-        if not 0 < contradiction <= 1:
-            raise UserError(f"contradiction: must be over 0 and at most 1, not {contradiction}")
-        self.entailment = entailment
-        self.contradiction = contradiction
+    entailment: EntailmentModel | None = None
+    contradiction: ClosedUnitInterval = 0.9
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, ClaimByClaim
@@ -59,23 +60,20 @@ class DFActScore:
 
     entailment: EntailmentModel | ClaimByClaim
     group: Grouper
-    threshold: float | None = None
+    threshold: ClosedUnitInterval | None = None
     assignment: Assignment = "argmax"
-    per_title: int = 5
+    per_title: PositiveInt = 5
     title_in_premise: bool = True
     retrieved: bool = False
 
     def __post_init__(self) -> None:
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise UserError(f"threshold: must be between 0 and 1, not {self.threshold}")
-        if self.per_title < 1:
-            raise UserError(f"per_title: must be 1 or more, not {self.per_title}")
         if self.threshold is not None and isinstance(self.entailment, ClaimByClaim):
             raise UserError("threshold: a verifier gives no probability; take it out")
         if getattr(self.entailment, "nonparametric", None) is not None:
             raise UserError(
                 "entailment: with nonparametric it gives two verdicts a claim; set that to null"
             )
+        # Of the last documents: (id, topic, text) → claim's (id, text) → its group
         self._groups: dict[tuple[str, str, str], dict[tuple[str, str], str | None]] = {}
 
     def __call__(
