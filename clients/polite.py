@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
 import threading
@@ -151,13 +152,7 @@ class PoliteClient:
         keep_days: float = 30,
         sleep: Sleep = time.sleep,
     ):
-        if "@" in endpoint.partition("?")[0]:
-            raise UserError(
-                "endpoint: holds a user or a password, which would stand in the manifest; give the "
-                "URL without it (what ~/.netrc says of a remote host is sent)"
-            )
-        if not is_address(endpoint):
-            raise UserError(f"endpoint: {endpoint!r} is no http(s) URL of a service")
+        check_address("endpoint", endpoint)
         if not user_agent and not is_local(endpoint):
             raise UserError(
                 f"user_agent: {endpoint} needs one that says who asks, "
@@ -337,6 +332,36 @@ def is_address(endpoint: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def check_address(option: str, address: str) -> None:
+    """Refuse what is no address of a service, and one with a password, which would be recorded."""
+    if "@" in address or "?" in address:
+        raise UserError(
+            f"{option}: holds a user or a password, or a query, which would stand in results and "
+            "manifests; give the URL without it"
+        )
+    if not is_address(address):
+        raise UserError(f"{option}: {address!r} is no http(s) URL of a service")
+
+
+def check_key_name(api_key_env: str) -> None:
+    """Refuse a key in the place of the environment variable that holds it."""
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", api_key_env):
+        raise UserError(
+            "api_key_env: give the name of an environment variable, in capitals, not the key"
+        )
+
+
+def api_key(api_key_env: str) -> str:
+    """The key that an environment variable holds; empty if it is not set."""
+    key = os.environ.get(api_key_env, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(
+            f"{api_key_env}: holds characters that no key has, such as curly quotation marks; set "
+            "it again"
+        )
+    return key
 
 
 def is_local(endpoint: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +11,9 @@ from clients.polite import (
     PoliteClient,
     RefusedError,
     Transient,
-    is_address,
+    api_key,
+    check_address,
+    check_key_name,
     is_local,
     one_line,
     whole_json,
@@ -45,20 +46,10 @@ class SerperClient(PoliteClient):
         base_url: str = "https://google.serper.dev",
         **options: object,
     ):
-        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", api_key_env):
-            raise UserError(
-                "api_key_env: give the name of an environment variable, in capitals, not the key"
-            )
-        if not is_address(base_url) or (
-            urlsplit(base_url).scheme != "https" and not is_local(base_url)
-        ):
+        check_key_name(api_key_env)
+        check_address("base_url", base_url)
+        if urlsplit(base_url).scheme != "https" and not is_local(base_url):
             raise UserError("base_url: give the https address of the service; the key goes there")
-        address = urlsplit(base_url)
-        if address.username or address.password or address.query:
-            raise UserError(
-                "base_url: holds a user, a password or a query; give the key in the variable that "
-                "api_key_env names"
-            )
         self.base_url = base_url.rstrip("/")
         super().__init__(f"{self.base_url}/search", "factfoundry", **options)
         self.api_key_env = api_key_env
@@ -75,8 +66,8 @@ class SerperClient(PoliteClient):
         return self._attempts(lambda: self._attempt(body, key))
 
     def _key(self) -> str:
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not key or not key.isascii() or not key.isprintable():
+        key = api_key(self.api_key_env)
+        if not key:
             raise UserError(
                 f"set Serper's key in the environment variable {self.api_key_env} (or name another "
                 "variable with api_key_env)"

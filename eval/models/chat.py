@@ -289,12 +289,11 @@ class CachedWriter(ABC):
             self._count("cached", answers[key], row["prompt_tokens"], row["completion_tokens"])
 
         def keep(place: int, answer: Answer, prompt_tokens: int, completion_tokens: int) -> None:
-            fault = _fault(answer, prompt_tokens, completion_tokens)
             if place not in range(len(todo)) or todo[place] in answers:
-                fault = "give each of the requests one answer, under its place among them"
-            if fault:
-                told = f"kept for request {place}: {answer!r:.80}"
-                raise UserError(f"{class_of(self)}: {told}; {fault}")
+                raise UserError(
+                    f"{class_of(self)}: kept for request {place}: {answer!r:.80}; give each of the "
+                    "requests one answer, under its place among them"
+                )
             answers[todo[place]] = answer
             self._count("calls", answer, prompt_tokens, completion_tokens)
             # The server may be told to give probabilities before the next run.
@@ -354,13 +353,7 @@ class CachedWriter(ABC):
         if not sampling.logprobs:  # so that answers of before it was there keep their keys
             settings.pop("logprobs")
         whole = [self.identity, settings, seed]
-        try:
-            told = json.dumps(whole, sort_keys=True)
-        except TypeError as error:
-            raise UserError(
-                f"{class_of(self)}: identity: {error}; give texts and numbers"
-            ) from None
-        engine = hashlib.sha256(told.encode()).digest()
+        engine = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).digest()
         return answer_key(engine, [text for m in messages for text in (m["role"], m["content"])])
 
 
@@ -396,20 +389,6 @@ def with_tokens(answer: Answer, tokens: Sequence[Token]) -> Answer:
     if not tokens or not all(_is_logprob(token.logprob) for token in tokens):
         return Answer(answer.text, NO_TOKENS)
     return answer._replace(tokens=tuple(tokens))
-
-
-def _fault(answer: object, *tokens: object) -> str | None:
-    if not isinstance(answer, Answer) or not isinstance(answer.text, str):
-        return "give an Answer with a text, empty where there is none"
-    if answer.failed is not None and not (isinstance(answer.failed, str) and answer.failed):
-        return f"failed: give a reason or None, not {answer.failed!r}"
-    if not all(isinstance(n, int) and n >= 0 for n in tokens):
-        return f"give whole numbers of tokens, not {tokens}"
-    try:
-        answer.text.encode()
-    except UnicodeEncodeError:
-        return "half a character can be written to no file; `as_answer` mends it"
-    return None
 
 
 def _is_logprob(value: object) -> bool:

@@ -9,7 +9,6 @@ answered is kept even when the server dies.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,15 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
 from tqdm import tqdm
 
-from clients.polite import LONGEST_WAIT_S, TRANSIENT_STATUS, backoff, retry_after
+from clients.polite import (
+    LONGEST_WAIT_S,
+    TRANSIENT_STATUS,
+    api_key,
+    backoff,
+    check_address,
+    check_key_name,
+    retry_after,
+)
 from eval.models.chat import (
     Answer,
     CachedWriter,
@@ -99,16 +106,9 @@ class OpenAIServer(CachedWriter):
         endpoint: Literal["chat", "completions"] = "chat",
     ):
         super().__init__(cache, when_cut, prices)
+        check_address("base_url", base_url)
+        check_key_name(api_key_env)
         address = urlsplit(base_url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise UserError("base_url: no http(s) address; give e.g. http://localhost:8000/v1")
-        if address.username or address.password or address.query:
-            raise UserError(
-                "base_url: holds a user, a password or a query; give the key in the variable that "
-                "api_key_env names"
-            )
-        if not re.fullmatch(r"[A-Za-z_]\w*", api_key_env):
-            raise UserError("api_key_env: give the name of an environment variable, not the key")
         if concurrency < 1 or retries < 0 or timeout_s <= 0:
             raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
         self.model = model
@@ -145,7 +145,7 @@ class OpenAIServer(CachedWriter):
         _run(self._ask_all(requests, sampling, keep))
 
     async def _ask_all(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
-        key = self._secret()
+        key = api_key(self.api_key_env)
         bar = tqdm(total=len(requests), desc=self.model, unit="text", disable=None)
         places = iter(range(len(requests)))
         self._not_before = 0.0
@@ -171,15 +171,6 @@ class OpenAIServer(CachedWriter):
                 raise
             finally:
                 bar.close()
-
-    def _secret(self) -> str:
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise UserError(
-                f"{self.api_key_env}: holds characters that no key has, such as curly quotation "
-                "marks; set it again"
-            )
-        return key
 
     def _body(self, request: Request, sampling: Sampling) -> dict[str, Any]:
         chat, messages = self.endpoint == "chat", request.messages

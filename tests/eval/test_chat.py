@@ -399,9 +399,12 @@ def test_the_key_is_nowhere(echo, tmp_path, monkeypatch, caplog):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"base_url": "localhost:8000"}, "base_url: no http"),
+        ({"base_url": "localhost:8000"}, "base_url: .* is no http"),
         ({"base_url": "http://me:pass@host/v1"}, "base_url: holds a user"),
-        ({"api_key_env": "sk-abc"}, "give the name of an environment variable, not the key"),
+        (
+            {"api_key_env": "sk-abc"},
+            "give the name of an environment variable, in capitals, not the key",
+        ),
         ({"concurrency": 0}, "concurrency: at least 1"),
     ],
 )
@@ -557,12 +560,11 @@ def test_yaml_picks_a_writer(tmp_path):
 class OfOnesOwn(CachedWriter):
     """A backend of a user's own, which keeps what it is told to."""
 
-    identity = None
+    identity = {"model": "own"}  # noqa: RUF012
 
-    def __init__(self, *kept: tuple, identity: dict | None = None):
+    def __init__(self, *kept: tuple):
         super().__init__(None, "trim")
         self.kept = kept
-        self.identity = identity or {"model": "own"}
 
     def _ask(self, requests, sampling, keep):
         for one in self.kept:
@@ -573,13 +575,6 @@ class OfOnesOwn(CachedWriter):
     ("kept", "said"),
     [
         ([], "kept no answer for 1 of 1 requests"),
-        ([(0, None, 1, 1)], "request 0: None; give an Answer"),
-        ([(0, "yes", 1, 1)], "request 0: 'yes'; give an Answer"),
-        ([(0, Answer(None), 1, 1)], "give an Answer with a text"),
-        ([(0, Answer("x", False), 1, 1)], "failed: give a reason or None, not False"),
-        ([(0, Answer("x"), None, 1)], "whole numbers of tokens"),
-        ([(0, Answer("x"), 1, float("nan"))], "whole numbers of tokens"),
-        ([(0, Answer("x\ud800"), 1, 1)], "half a character"),
         ([(1, Answer("x"), 1, 1)], "request 1: .* under its place"),
         ([(-1, Answer("x"), 1, 1)], "request -1: .* under its place"),
         ([(0, Answer("x"), 1, 1), (0, Answer("y"), 1, 1)], "give each of the requests one answer"),
@@ -588,8 +583,6 @@ class OfOnesOwn(CachedWriter):
 def test_what_a_backend_of_ones_own_does_wrong_is_one_line_with_its_class(kept, said):
     with pytest.raises(UserError, match=rf"^tests\.eval\.test_chat\.OfOnesOwn: .*{said}"):
         OfOnesOwn(*kept).answer(PROMPTS[:1])
-    with pytest.raises(UserError, match=r"OfOnesOwn: identity: .*Path.*; give texts and numbers"):
-        OfOnesOwn(*kept, identity={"model": Path("m")}).answer(PROMPTS[:1])
 
 
 class Parrot:

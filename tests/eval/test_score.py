@@ -13,14 +13,18 @@ from eval.commands.dry_run import dry_run
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
 from eval.decompose.given import Given as GivenClaims
-from eval.models.encoder import Entailment
+from eval.decompose.sentences import Sentences
+from eval.models.encoder import Entailment, Unli
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
+from eval.retrieve.bm25 import BM25
 from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.trusted import Trusted
 from eval.run.run import Run
+from eval.select.core import Core
 from eval.verify.factreasoner.stage import FactReasoner
+from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
 from tests.model_server import ModelServer
 
@@ -171,6 +175,20 @@ def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     pipeline.score(DOCUMENTS[:1])
     lines = [line.split() for line in dry_run(pipeline, DOCUMENTS).splitlines()]
     assert lines[1][2] == "5", "what the cache holds is not asked"
+
+
+def test_a_dry_run_counts_at_least_the_pairs_that_are_asked(relation, unli, tmp_path):
+    passages = [Passage(id=str(n), title="Ann", text=f"Ann painted {n} birds.") for n in range(9)]
+    write_jsonl(tmp_path / "passages.jsonl", passages)
+    models = Entailment(str(relation)), Unli(str(unli))
+    core = Core(*models, bleached=["{topic} is a person.", "{topic} painted."])
+    retrieve = BM25(str(tmp_path / "passages.jsonl"), k=2)
+    pipeline = Pipeline(Sentences(), [NLI(models[0])], retrieve, core)
+    last = dry_run(pipeline, DOCUMENTS).splitlines()[-2].split()
+    assert not any(model.judged for model in models)
+    pipeline.score(DOCUMENTS)
+    assert last[0] == "all"
+    assert 0 < sum(model.judged for model in models) <= int(last[1])
 
 
 def test_a_dry_run_writes_no_graphs_and_takes_the_given_passages(relation, tmp_path):

@@ -212,7 +212,7 @@ def test_queries_go_side_by_side_within_bounds(server):
     [
         ({"api_key_env": "a0f3c2"}, "not the key"),
         ({"base_url": "http://serper.example"}, "https address"),
-        ({"base_url": "https://[::1"}, "https address"),
+        ({"base_url": "https://[::1"}, "is no http"),
         ({"base_url": "https://me:secret@serper.example"}, "holds a user"),
         ({"concurrency": 0}, "at least 1"),
         ({"k": 0}, "give at least 1"),
