@@ -10,8 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-
-from jsonargparse import ArgumentParser
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
@@ -19,6 +18,9 @@ os.environ.setdefault("WANDB_SILENT", "true")
 from cli.command import run_command
 from records import UserError
 from train.help import COMMANDS, help_of
+
+if TYPE_CHECKING:
+    from jsonargparse import ArgumentParser
 
 # Commands that no parser of Lightning's knows, and their functions.
 OTHERS = {
@@ -66,6 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser_of(command: str) -> tuple[Callable[..., None], ArgumentParser]:
     """The function of one of ``OTHERS``, and the parser of its options."""
+    from jsonargparse import ArgumentParser
+
     module, _, name = OTHERS[command].rpartition(".")
     function = getattr(import_module(module), name)
     parser = ArgumentParser(prog=f"python -m train {command}", exit_on_error=False)

@@ -1,7 +1,7 @@
-"""The options of every run, and the help of ``fit``, ``validate``, ``test`` and ``predict``.
+"""The help of ``fit``, ``validate``, ``test`` and ``predict``, read from the sources.
 
-A parser of all options must import Lightning, torch and transformers, which takes seconds; the help
-is read from the sources, where names, types, defaults and docstrings stand.
+A parser of all options must import Lightning, torch and transformers, which takes seconds; names,
+types, defaults and docstrings stand in the files.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from docstring_parser import parse
-from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 COMMANDS = ("fit", "validate", "test", "predict")
 MODULES = [
@@ -39,31 +38,6 @@ TRAINER_DEFAULTS = {
     # All batches know their process already (train/data.py).
     "use_distributed_sampler": False,
 }
-
-
-@dataclass
-class RunOptions:
-    """Where a run is kept and what becomes of it.
-
-    Args:
-        name: name of the run's folder.
-        runs: where runs are kept.
-        export_to: checkpoint folder to write when the fit ends; null: checkpoints/NAME.
-        patience: stop early after this many validations without a better monitored measure.
-        save_every: steps between two last.ckpt.
-        export_steps: steps whose weights are exported as well, each to a checkpoint folder
-            EXPORT_TO_step_STEP with measures of its own; 0 is the start. They are written when the
-            fit ends.
-        push_to_hub: ORG/NAME: upload the exported folder there when the fit ends.
-    """
-
-    name: str = "run"
-    runs: str = "runs/train"
-    export_to: str | None = None
-    patience: PositiveInt = 10
-    save_every: PositiveInt = 100
-    export_steps: list[NonNegativeInt] = field(default_factory=list)
-    push_to_hub: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +83,7 @@ def _command_help(command: str) -> str:
     modules = "\n".join(f"  {path:<30}{declared(path)[0]}" for path in MODULES)
     parts = [
         f"usage: python -m train {command} [--config FILE] [--OPTION VALUE …]",
-        f"options:\n{_COMMON}\n{shown(declared('train.help.RunOptions')[1], '--')}",
+        f"options:\n{_COMMON}\n{shown(declared('train.cli.RunOptions')[1], '--')}",
         f"modules (--model CLASS, --model.OPTION; --model CLASS --help shows them):\n{modules}",
         f"data (--data {DATA}):\n{shown(declared(DATA)[1], '--data.')}",
     ]

@@ -23,7 +23,7 @@ import warnings
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import optuna
 import yaml
@@ -42,9 +42,6 @@ from components.checkpoint import read_component
 from records import UserError, first_fault, sha256_text, write_json, write_text
 from records.errors import first_line
 from records.writing import alone_in
-
-if TYPE_CHECKING:
-    import pandas as pd  # half a second to import, which --help need not wait for
 
 Space = dict[str, BaseDistribution]
 _GOOD = (TrialState.COMPLETE,)
@@ -395,8 +392,11 @@ class Search:
             },
         )
 
-    def table(self) -> pd.DataFrame:
-        """The finished trials, a row each: trial, state, metric, parameters, seconds, reason."""
+    def table(self) -> Any:
+        """The finished trials as a table of pandas', which no ``--help`` should wait for.
+
+        A row each: trial, state, metric, parameters, seconds, reason.
+        """
         attributes = ("number", "state", "value", "params", "user_attrs")
         table = self.study.trials_dataframe(attrs=attributes)
         table = table[table["state"].isin(["COMPLETE", "FAIL"])]
