@@ -166,7 +166,7 @@ class FactReasoner(Experiment):
         TABLES,
         summary=_k,
         documents=True,
-        terminal={"variant": (None, "p"), "metric": tuple(_SCORES)},
+        terminal={"variant": None, "against": None, "metric": tuple(_SCORES)},
     )
 
     documents: dict[str, str]
