@@ -138,6 +138,11 @@ def third_party(folders):
     return tops - {*PACKAGES, "tests", *beside, *sys.stdlib_module_names}
 
 
+def test_no_builder_imports_an_experiment():
+    names = {(m, n) for m, own in IMPORTS.items() if m.startswith("data_builders") for n in own}
+    assert not [pair for pair in sorted(names) if pair[1].startswith("eval.experiments")]
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_follow_the_arrows(module):
     own = module.split(".")[0]

@@ -7,17 +7,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_builders.annotated.dfactscore.agreement import agreement
+from data_builders.annotated.dfactscore.dfactscore_agreement import agreement
 from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
-from data_builders.annotated.dfactscore.labelstudio import (
+from data_builders.annotated.dfactscore.dfactscore_tasks import (
     FORM,
     Answer,
     latest,
     read_answers,
-    to_result,
 )
-from eval.experiments.dfactscore.judged_texts import JudgedClaim, JudgedText, factual_precision
+from eval.metrics.judged_texts import JudgedClaim, JudgedText, factual_precision
 from records import BadInput, UserError, read_records
 
 PAINTER, MP = "Ann Lee (painter)", "Ann Lee (politician)"
@@ -62,6 +61,29 @@ def claims(groups, verdicts, titles):
 MERGED = claims("00-0", "sain", {"0": PAINTER})
 APART = claims("01-0", "ssin", {"0": PAINTER, "1": MP})
 NOBODY = claims("01-1", "sann", {"0": PAINTER, "1": None})
+
+
+def to_result(claims):
+    """Judgements as the items of Label Studio's ``result``."""
+    groups = list(dict.fromkeys(claim.group for claim in claims if claim.group is not None))
+    items = []
+    for k, claim in enumerate(claims):
+        named = "nobody" if claim.group is None else f"person {groups.index(claim.group) + 1}"
+        items.append((f"group_{k}", f"claim_{k}", named))
+    for number, group in enumerate(groups, 1):
+        title = next(claim.entity for claim in claims if claim.group == group)
+        items.append((f"title_{number}", "text", title or "no page"))
+    for k, claim in enumerate(claims):
+        verdict = "supported" if claim.grouped else "not supported"
+        if claim.independent and not claim.grouped:
+            verdict = "of another person"
+            items += [(f"owner_{k}", f"fact_{k}", claim.alone)] if claim.alone else []
+        verdict = "irrelevant" if claim.grouped is None else verdict
+        items.append((f"verdict_{k}", f"fact_{k}", verdict))
+    return [
+        {"id": name, "from_name": name, "to_name": to, "type": "choices", "value": {"choices": [v]}}
+        for name, to, v in items
+    ]
 
 
 def project(tmp_path, **options):

@@ -7,17 +7,17 @@ import datasets
 import pytest
 
 from components.words import join_words
-from data_builders.annotated.labelstudio import values_of
-from data_builders.annotated.lss.agreement import agreement, as_markdown
-from data_builders.annotated.lss.labelstudio import (
+from data_builders.annotated.labelstudio_exports import values_of
+from data_builders.annotated.lss.lss import Lss
+from data_builders.annotated.lss.lss_agreement import agreement, as_markdown
+from data_builders.annotated.lss.lss_project import LssProject
+from data_builders.annotated.lss.lss_tasks import (
     FORM,
     Unreadable,
     from_values,
     to_result,
     to_task,
 )
-from data_builders.annotated.lss.lss import Lss
-from data_builders.annotated.lss.lss_project import LssProject
 from data_builders.annotated.lss.sources import merge, read_answers
 from data_builders.annotated.lss.votes import gold, length_class, vote
 from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl

@@ -7,11 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_builders.annotated.dfactscore.agreement import agreement, as_markdown, rand_indices
-from data_builders.annotated.dfactscore.labelstudio import Answer, latest, read_answers
+from data_builders.annotated.dfactscore.dfactscore_agreement import (
+    agreement,
+    as_markdown,
+    rand_indices,
+)
+from data_builders.annotated.dfactscore.dfactscore_tasks import Answer, latest, read_answers
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
-from eval.experiments.dfactscore.judged_texts import JudgedClaim, JudgedText
+from eval.metrics.judged_texts import JudgedClaim, JudgedText
 from records import UserError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from data_builders.annotated.dfactscore.labelstudio import FORM, to_task
-from data_builders.annotated.labelstudio import project_pages
+from data_builders.annotated.dfactscore.dfactscore_tasks import FORM, to_task
+from data_builders.annotated.labelstudio_exports import project_pages
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from eval.decompose.given import Given
@@ -45,7 +45,7 @@ class DFActScoreProject(Builder):
 
     def make(self, work: Work) -> Made:
         """The project of the texts that have claims."""
-        from eval.experiments.dfactscore.dfactscore_files import read_texts  # brings PyTorch
+        from eval.metrics.dfactscore_files import read_texts  # brings PyTorch
 
         every = read_texts(self.documents)
         names = list(dict.fromkeys(document.topic for document in every))[: self.limit]

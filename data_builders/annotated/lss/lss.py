@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
-from data_builders.annotated.labelstudio import project_pages
-from data_builders.annotated.lss.agreement import agreement, as_markdown
-from data_builders.annotated.lss.labelstudio import FORM, to_task
+from data_builders.annotated.labelstudio_exports import project_pages
+from data_builders.annotated.lss.lss_agreement import agreement, as_markdown
+from data_builders.annotated.lss.lss_tasks import FORM, to_task
 from data_builders.annotated.lss.sources import Repeats, merge, read_answers
 from data_builders.annotated.lss.votes import By, OnTie, Vote, gold, length_class, vote
 from data_builders.builder import Builder, Made, Work

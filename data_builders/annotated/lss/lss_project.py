@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 
 from pydantic import ValidationError
 
-from data_builders.annotated.labelstudio import project_pages
-from data_builders.annotated.lss.labelstudio import FORM, to_task
+from data_builders.annotated.labelstudio_exports import project_pages
+from data_builders.annotated.lss.lss_tasks import FORM, to_task
 from data_builders.annotated.lss.sources import pair_of
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card

@@ -15,8 +15,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from data_builders.annotated.labelstudio import SHORT, Task, read_tasks
-from data_builders.annotated.lss.labelstudio import Unreadable, example_of, from_values
+from data_builders.annotated.labelstudio_exports import SHORT, Task, read_tasks
+from data_builders.annotated.lss.lss_tasks import Unreadable, example_of, from_values
 from records import (
     Annotation,
     BadInput,

@@ -21,17 +21,7 @@ from random import Random
 
 from pydantic import BaseModel
 
-from eval.experiments.dfactscore.dfactscore_files import Files, read_texts, reported
 from eval.experiments.dfactscore.dfactscore_values import values_of
-from eval.experiments.dfactscore.judged_texts import (
-    TYPES,
-    JudgedText,
-    factual_precision,
-    from_file,
-    from_pipeline,
-    output_type,
-    people_of,
-)
 from eval.experiments.dfactscore.page_views import Views
 from eval.experiments.experiment import (
     Experiment,
@@ -41,7 +31,17 @@ from eval.experiments.experiment import (
     natural,
 )
 from eval.metrics.citations import Citations, CitedSentence
+from eval.metrics.dfactscore_files import Files, read_texts, reported
 from eval.metrics.document import Scored
+from eval.metrics.judged_texts import (
+    TYPES,
+    JudgedText,
+    factual_precision,
+    from_file,
+    from_pipeline,
+    output_type,
+    people_of,
+)
 from eval.pipeline import Pipeline
 from eval.report.declare import Excerpt, Figure, Line, Page, Table, TextTable, number, rows_in
 from eval.run.run import Run

@@ -21,7 +21,8 @@ from components.statistics import (
     pearson,
     spearman,
 )
-from eval.experiments.dfactscore.judged_texts import (
+from eval.experiments.dfactscore.page_views import Views
+from eval.metrics.judged_texts import (
     TYPES,
     JudgedText,
     Name,
@@ -40,7 +41,6 @@ from eval.experiments.dfactscore.judged_texts import (
     penalised,
     ungrouped,
 )
-from eval.experiments.dfactscore.page_views import Views
 
 ALL = "all"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from eval.experiments.dfactscore.judged_texts import JudgedText
+from eval.metrics.judged_texts import JudgedText
 from records import BadInput, UserError, iter_rows
 
 

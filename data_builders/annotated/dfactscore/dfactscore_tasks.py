@@ -1,7 +1,7 @@
 """A text as a task of Label Studio, and the answers back from its exports.
 
 The controls are those of ``label_config.xml``, repeated a claim: ``group_0``, ``group_1``, …;
-``annotated/labelstudio.py`` reads the exports.
+``annotated/labelstudio_exports.py`` reads the exports.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from data_builders.annotated.labelstudio import read_tasks
-from eval.experiments.dfactscore.judged_texts import JudgedClaim
+from data_builders.annotated.labelstudio_exports import read_tasks
+from eval.metrics.judged_texts import JudgedClaim
 from eval.verify.dfactscore.grouping import in_order
-from records import BadInput, Claim, Document, Passage, UserError
+from records import BadInput, Claim, Document, Passage
 
 FORM = Path(__file__).parent
 
@@ -64,36 +64,6 @@ def to_task(document: Document, claims: Sequence[Claim], passages: Sequence[Pass
             },
         }
     }
-
-
-def to_result(claims: Sequence[JudgedClaim]) -> list[dict]:
-    """Judgements as the items of Label Studio's ``result``, e.g. to import them as suggestions."""
-    groups = list(dict.fromkeys(claim.group for claim in claims if claim.group is not None))
-    if len(groups) > PEOPLE:
-        raise UserError(f"{len(groups)} people in one text; the project has room for {PEOPLE}")
-    items: list[tuple[str, str, str]] = []
-    for k, claim in enumerate(claims):
-        named = NOBODY if claim.group is None else f"person {groups.index(claim.group) + 1}"
-        items.append((f"group_{k}", f"claim_{k}", named))
-    for number, group in enumerate(groups, 1):
-        title = next(claim.entity for claim in claims if claim.group == group)
-        items.append((f"title_{number}", "text", title or NO_PAGE))
-    for k, claim in enumerate(claims):
-        items.append((f"verdict_{k}", f"fact_{k}", _verdict(claim)))
-        if _verdict(claim) == OF_ANOTHER and claim.alone:
-            items.append((f"owner_{k}", f"fact_{k}", claim.alone))
-    return [
-        {"id": name, "from_name": name, "to_name": to, "type": "choices", "value": {"choices": [v]}}
-        for name, to, v in items
-    ]
-
-
-def _verdict(claim: JudgedClaim) -> str:
-    if claim.grouped is None:
-        return IRRELEVANT
-    if claim.grouped:
-        return SUPPORTED
-    return OF_ANOTHER if claim.independent else NOT_SUPPORTED
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:

@@ -25,7 +25,7 @@ from itertools import combinations
 import numpy as np
 
 from components.statistics import bootstrap, rand_indices
-from eval.experiments.dfactscore.judged_texts import JudgedClaim
+from eval.metrics.judged_texts import JudgedClaim
 
 Answers = Sequence[Sequence[JudgedClaim]]  # of one text: annotators, claims
 

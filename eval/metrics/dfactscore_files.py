@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from eval.experiments.dfactscore.dfactscore_values import ALL
-from eval.experiments.dfactscore.judged_texts import atoms_fault
 from eval.metrics.citations import citations_fault, given_citations, without_numbers
+from eval.metrics.judged_texts import atoms_fault
 from records import BadInput, Document, UserError, read_records
 
 Files = dict[str, str | list[str]] | list[str]
@@ -45,8 +44,8 @@ def read_texts(documents: Files) -> list[Document]:
         parts = [list(_read_file(path)) for path in files]
         texts = _joined(parts) if len(parts) > 1 else [text for own in parts for text in own]
         found += [_named(text, generator or text.generator or "given") for text in texts]
-    if any(document.generator == ALL for document in found):
-        raise UserError(f"documents: no generator can be called {ALL!r}; give another name")
+    if any(document.generator == "all" for document in found):  # results name all of them so
+        raise UserError("documents: no generator can be called 'all'; give another name")
     _once(found)
     return found
 

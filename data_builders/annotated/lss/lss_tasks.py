@@ -1,6 +1,6 @@
 """An annotation of an LSS as Label Studio keeps it, and back.
 
-The controls are those of ``label_config.xml``; ``annotated/labelstudio.py`` reads the exports.
+The controls are those of ``label_config.xml``; ``labelstudio_exports.py`` reads the exports.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def from_values(values: dict[str, list], claim: str, annotator: str | None) -> A
     One that was imported comes back as it was, unless somebody has changed what the controls show.
 
     Args:
-        values: control to the values that it holds, as ``annotated/labelstudio.py`` reads them.
+        values: control to the values that it holds, as ``labelstudio_exports.py`` reads them.
         claim: the claim that was annotated.
         annotator: who did it.
 
