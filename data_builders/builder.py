@@ -149,7 +149,7 @@ class Builder(ABC):
 
     Args:
         output: folder of the dataset.
-        limit: only the first so many rows, for a trial.
+        limit: only the first so many rows, documents, topics or people, for a trial.
         seed: of all choices.
     """
 
@@ -261,12 +261,9 @@ class AskingBuilder(Builder):
     """A builder that asks services.
 
     Args:
-        output: folder of the dataset.
         user_agent: who asks, with an address; needed for any remote service.
         cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
             whole.
-        limit: only the first so many rows, for a trial.
-        seed: of all choices.
     """
 
     user_agent: str | None = field(default=None, kw_only=True)

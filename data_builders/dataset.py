@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -28,7 +28,6 @@ class Card:
         text: the body in Markdown: what it is, how it was made, what it must not be used for.
         license: the Hub's name of the licence.
         task_categories: the Hub's names of the tasks.
-        language: codes of the texts' languages.
         tags: free words.
     """
 
@@ -36,7 +35,6 @@ class Card:
     text: str
     license: str = "cc0-1.0"
     task_categories: Sequence[str] = ("text-classification",)
-    language: Sequence[str] = ("en",)
     tags: Sequence[str] = ("factuality",)
 
 
@@ -62,20 +60,14 @@ def write_dataset(
     Args:
         folder: where it goes; files of an earlier dataset, those that its manifest names and those
             with the names of ``configs``, are replaced, or removed where this one has none such.
-        files: path in the folder (``unli/train.jsonl``) to its records; generators are written
-            as they come, so a dataset may be larger than the memory.
+        files, pages, card: as of :class:`~data_builders.builder.Made`.
         builder: who made it, as the command line names it.
-        configs: config of the card to its splits, each to the path of its file, e.g. ``{"unli":
-            {"train": "unli/train.jsonl"}}``. The card names those that have rows, since the Hub's
-            viewer cannot read others, and none of the config ``""``.
-        card: what else ``README.md`` says.
-        clients: the clients that were asked, for their request logs.
-        dropped: reason to how many rows were left out for it; read after the last record.
-        config: the builder's configuration, without the folder it writes to.
-        seed: the builder's seed.
+        configs: as of ``Builder.files``. The card names the files that have rows, since the Hub's
+            viewer cannot read others.
+        clients, dropped: as of :class:`~data_builders.builder.Work`; read after the last record.
+        config, seed: the builder's.
         inputs: files that were read; the manifest has their names, sizes and SHA-256. One that
             stands in the folder is not removed.
-        pages: path in the folder to the text of a file that holds no records, e.g. a drawing.
 
     Returns:
         Path of ``manifest.json``.
@@ -95,7 +87,7 @@ def write_dataset(
     remove_earlier(folder, named, {*files, *(pages or {})}, inputs)
     written = {}
     for name in sorted(files):
-        rows = write_jsonl(folder / name, _records(f"{builder}: {name}", files[name]))
+        rows = write_jsonl(folder / name, files[name])
         written[name] = {"rows": rows, "sha256": sha256_file(folder / name)}
     for name, text in sorted((pages or {}).items()):
         write_text(folder / name, text)
@@ -144,26 +136,16 @@ def remove_earlier(
 def require_own(folder: Path, builder: str) -> None:
     """See that a folder holds no other builder's dataset, whose card and manifest would be lost.
 
-    A manifest that names no builder is of a time when none did, and is taken for the builder's own.
-
     Args:
         folder: where a dataset is to go.
         builder: who is to make it, as the command line names it.
     """
-    found = _manifest(folder)
-    there = found.get("builder", builder) if isinstance(found, dict) else "something else"
+    there = _manifest(folder).get("builder", builder)
     if there != builder:
         raise UserError(
             f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "
             "overwrite; give another --output, or delete the folder"
         )
-
-
-def _records(who: str, made: Iterable[object]) -> Iterator[BaseModel | dict]:
-    for number, one in enumerate(made, 1):
-        if not isinstance(one, BaseModel | dict):
-            raise UserError(f"{who}: record {number} is {one!r:.80}; give a record or a dict")
-        yield one
 
 
 def why_nothing(dropped: Mapping[str, int]) -> str:
@@ -172,20 +154,20 @@ def why_nothing(dropped: Mapping[str, int]) -> str:
     return ", ".join(told) or "the files are empty"
 
 
-def _manifest(folder: Path) -> object:
+def _manifest(folder: Path) -> dict:
     path = folder / "manifest.json"
     if not path.is_file():
         return {}
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        return None
+        manifest = None
+    return manifest if isinstance(manifest, dict) else {"builder": "something else"}
 
 
 def _of_manifest(folder: Path) -> set[str]:
-    found = _manifest(folder)
-    told = (found.get("files"), found.get("pages")) if isinstance(found, dict) else ()
-    names = {name for part in told if isinstance(part, dict) for name in part}
+    manifest = _manifest(folder)
+    names = {*manifest.get("files", ()), *manifest.get("pages", ())}
     return {n for n in names if (folder / n).resolve().is_relative_to(folder.resolve())}
 
 
@@ -238,7 +220,7 @@ def _card_text(
     front = DatasetCardData(
         pretty_name=card.pretty_name,
         license=card.license,
-        language=list(card.language),
+        language=["en"],
         task_categories=list(card.task_categories),
         tags=list(card.tags),
         size_categories=[_size_category(total)],

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clients.sparql import SparqlClient
-from data_builders.kb.core_cells import BINS, bin_of, group_of, most_voted
 from data_builders.kb.graph import (
     PREFIXES,
     WD,
@@ -61,7 +60,7 @@ class Person:
         facts: property (``P27``, ``P106``, …) to its values, sorted by label; an absent property
             has no known value.
         continent: English label of the continent that decided the group.
-        group: Core's group of continents, A to D (see ``core_cells``).
+        group: Core's group of continents, A to D (``CONTINENTS``).
         frequency: how often a corpus names the person; ``0`` where the endpoint has no table.
     """
 
@@ -197,3 +196,38 @@ def _group(
     labels = [label for c in citizenships for label in continents.get(c.iri or "", ())]
     group = most_voted(map(group_of, labels))
     return group, min((label for label in labels if group_of(label) == group), default=None)
+
+
+# Core's cells of frequency and continent (2407.03572, section 4.2). The groups are Table 1's, as in
+# the authors' released code: by the English label of the continent on Wikidata, where a country's
+# continent may be Oceania, Insular Oceania, the Australian continent, or all of them. What no group
+# lists, and a topic without any continent (NULL), is in the last.
+CONTINENTS = {
+    "A": ("Asia", "Australian continent", "Indian subcontinent", "Insular Oceania", "Oceania"),
+    "B": ("North America",),
+    "C": ("Eurasia", "Europe"),
+    "D": ("Africa", "Afro-Eurasia", "Americas", "Caribbean", "Central America", "South America"),
+}
+REST = "D"
+# Least frequency of each bin.
+BINS = {"very rare": 0, "rare": 100, "medium": 1000, "frequent": 5000}
+
+
+def group_of(label: str, groups: Mapping[str, Sequence[str]] = CONTINENTS, rest: str = REST) -> str:
+    """The group that lists a continent, or whatever else groups topics, by its English label."""
+    return next((group for group, labels in groups.items() if label in labels), rest)
+
+
+def most_voted(votes: Iterable[str], rest: str = REST) -> str:
+    """The group with most votes, of equal ones the first; without any vote, the rest.
+
+    A vote is a country's continent, so that two countries of one continent weigh two. The paper
+    does not say what happens to people of two continents.
+    """
+    counts = Counter(votes)
+    return min(counts, key=lambda group: (-counts[group], group), default=rest)
+
+
+def bin_of(frequency: int, edges: Sequence[int] = tuple(BINS.values())) -> int:
+    """Index of the bin that a frequency is in: of the highest least frequency it reaches."""
+    return sum(frequency >= edge for edge in edges) - 1

@@ -11,12 +11,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import requests
 
+from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.builder import Work
+from data_builders.builder import AskingBuilder, Step, Work, complaint
+from data_builders.kb.graph import POPULATION, check_population
 from records import UserError, sha256_file
 
 SNAPSHOT = Path(__file__).parent / "snapshot" / "people.ttl"
@@ -24,6 +28,31 @@ READY_S = 20.0
 QUERY_TIMEOUT_S = 60
 # For a file of a million people.
 LOAD_TIMEOUT_S = 1800
+
+
+@dataclass
+class KbBuilder(AskingBuilder):
+    """A builder of what a Wikidata-shaped knowledge base holds of a population.
+
+    Args:
+        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
+            Turtle file (``.ttl``), or the URL of a SPARQL service.
+        population: SPARQL patterns that bind ``?item`` (of builders about people, ``?person``);
+            narrow it by occupation, country or year on a big endpoint.
+    """
+
+    endpoint: str = "snapshot"
+    population: str = POPULATION
+
+    asks = ("endpoint",)
+    subject: ClassVar[str] = "item"
+
+    def faults(self) -> Iterator[str]:
+        yield from complaint(check_population, self.population, self.subject)
+
+    def plan(self) -> list[Step]:
+        """What a build would ask; how much depends on how many the population has."""
+        return [Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST)]
 
 
 def _oxigraph() -> str:

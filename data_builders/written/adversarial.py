@@ -44,7 +44,6 @@ class Adversarial(Builder):
     """Uninformative and repetitive texts on topics, written by a prompted model.
 
     Args:
-        output: folder of the dataset.
         topics: files of records with ``topic``, or ``.txt`` files with a topic a line; or
             ``{train: [files], dev: [files], test: [files]}``, which keeps those splits.
         writer: the language model, by ``class_path``.
@@ -79,29 +78,27 @@ class Adversarial(Builder):
     probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
-        """Prompt files that are none."""
         return complaint(lambda: self._prompts)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """Each kind of text by split."""
         return {kind: by_split(kind) for kind in self._prompts}
 
     def plan(self) -> list[Step]:
-        """One step a kind: how many texts are to be written."""
         number = sum(len(own) for own in self._topics().values()) * self.per_topic
         model = model_name(self.writer)
         return [Step(f"{kind} texts", model, number, "texts") for kind in self._prompts]
 
     def config(self) -> dict[str, object]:
-        """The options, of the prompts their hashes."""
         return super().config() | {"prompts": {k: p.sha256 for k, p in self._prompts.items()}}
 
     @cached_property
     def _prompts(self) -> dict[str, Prompt]:
-        return shipped_prompts() if self.prompts is None else _read_prompts(self.prompts)
+        paths = {kind: kind for kind in KINDS} if self.prompts is None else self.prompts
+        if not paths or not all(re.fullmatch(r"\w+", kind) for kind in paths):
+            raise UserError("prompts: give at least one kind, of letters only, with its file")
+        return {kind: prompt_of(path) for kind, path in paths.items()}
 
     def make(self, work: Work) -> Made:
-        """The texts that the model wrote, sifted."""
         topics = self._topics()
         files: dict[str, list[Generation]] = {}
         figures = {}
@@ -139,18 +136,6 @@ class Adversarial(Builder):
     def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = model_name(self.writer)
         return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
-
-
-def shipped_prompts() -> dict[str, Prompt]:
-    """The prompts about people, by kind."""
-    return {kind: Prompt(PROMPTS / f"{kind}.jinja") for kind in KINDS}
-
-
-def _read_prompts(paths: Mapping[str, str]) -> dict[str, Prompt]:
-    bad = [kind for kind in paths if not re.fullmatch(r"\w+", kind)]
-    if bad or not paths:
-        raise UserError("prompts: give at least one kind, of letters only, with its file")
-    return {kind: prompt_of(path) for kind, path in paths.items()}
 
 
 def prompt_of(given: str | Path) -> Prompt:

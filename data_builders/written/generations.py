@@ -50,7 +50,6 @@ class Generations(Builder):
     """Texts on topics by several models, honest and adversarial, none left out.
 
     Args:
-        output: folder of the dataset.
         topics: files of records with ``topic`` (their ``bin`` and ``group`` are kept), a frequency
             map, or ``.txt`` files with a topic a line.
         authors: name of a generator, as results will show it, to who that is.
@@ -60,7 +59,6 @@ class Generations(Builder):
         max_new_tokens: most tokens of a text.
         ray: processes that write beside this one, each with an author's model in its memory.
         seed: of sampling.
-        limit: only the first so many topics, for a trial.
     """
 
     topics: list[str]
@@ -77,7 +75,6 @@ class Generations(Builder):
     probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
-        """No author, kinds that name no file, prompts that take no topic."""
         if not self.authors:
             yield "authors: nobody writes; give at least one"
         for name, author in self.authors.items():
@@ -90,17 +87,14 @@ class Generations(Builder):
                     yield f"authors: {name}: {kind}: give a prompt with {{topic}}, or a checkpoint"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The texts of each kind."""
         kinds = dict.fromkeys(kind for author in self.authors.values() for kind in author.prompts)
         return {kind: {"test": f"{kind}.jsonl"} for kind in kinds}
 
     def plan(self) -> list[Step]:
-        """How many texts each author is to write of each kind."""
         number = len(self._topics()) * self.per_topic
         return [Step(f"{kind} texts", name, number, "texts") for name, kind in self._templates()]
 
     def config(self) -> dict[str, object]:
-        """The options, of each author who that is and what was asked."""
         authors = {
             name: {"writer": author.writer.identity, "prompts": {}}
             for name, author in self.authors.items()
@@ -112,7 +106,6 @@ class Generations(Builder):
         return super().config() | {"authors": authors}
 
     def make(self, work: Work) -> Made:
-        """The texts, kind by kind."""
         topics = self._topics()
         files: dict[str, list[Generation]] = {f"{kind}.jsonl": [] for kind in self.files()}
         figures = {}

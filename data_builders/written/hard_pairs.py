@@ -81,7 +81,6 @@ class HardPairs(Builder):
     """Entailed pairs of a file, each beside a minimally changed one that is not, of equal overlap.
 
     Args:
-        output: folder of the dataset.
         pairs: files of relation pairs (or another project's, by its field names); those with label
             ``entailment`` are used.
         edits: which changes are tried: ``number`` and ``value`` (another number or name of the
@@ -90,7 +89,6 @@ class HardPairs(Builder):
         margin: largest difference in the IDF-weighted share of the claim's stems that the premise
             has; a change beyond it is left out.
         limit: only the first so many pairs of each file, for a trial.
-        seed: of all choices.
     """
 
     pairs: list[str]
@@ -103,16 +101,13 @@ class HardPairs(Builder):
     probabilities = ("margin",)
 
     def faults(self) -> Iterable[str]:
-        """No change at all."""
         if not self.edits:
             yield "edits: give at least one of number, value, role, negation"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The pairs; a training holds back whole premises and groups of them by itself."""
         return {"relation": {"train": "relation_train.jsonl"}}
 
     def make(self, work: Work) -> Made:
-        """Every pair that can be changed, and what it is changed to."""
         read = [p for path in self.pairs for p in read_records(path, RelationPair)[: self.limit]]
         entailed = [pair for pair in read if pair.label == "entailment"]
         work.dropped["pair that is not entailed"] += len(read) - len(entailed)

@@ -8,8 +8,9 @@ asks it with imitations only).
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -20,11 +21,14 @@ from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
 from data_builders.written.sampled import sample, sampling_of, template_of
-from records import Preference, UserError
+from records import Document, Preference, UserError, sha256_text
 
 if TYPE_CHECKING:
     from eval.models.local import LocalModel
+    from eval.pipeline import Pipeline, Scored
 
+# What a kill loses at most; the pipeline's stages batch across documents.
+DOCUMENTS_A_WRITE = 128
 PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
 
 
@@ -33,7 +37,6 @@ class Preferences(Builder):
     """Chosen and rejected texts on topics, by a metric's score of a language model's samples.
 
     Args:
-        output: folder of the dataset.
         topics: files whose topics are taken: rows with the field ``topic``, such as those of
             ``bios`` or generation records, or ``.txt`` files with a topic a line.
         generator: who writes: an adversary's checkpoint folder, or a base model's name.
@@ -54,7 +57,6 @@ class Preferences(Builder):
         batch_size: texts that are sampled together; changes the speed, not the texts.
         cache: SQLite file of answers, so that builds that score the same texts in two ways sample
             them once.
-        limit: only the first so many topics, for a trial.
         seed: of sampling and of the split.
     """
 
@@ -84,18 +86,15 @@ class Preferences(Builder):
     probabilities = ("top_p",)
 
     def faults(self) -> list[str]:
-        """A gap that is none."""
         return [] if self.min_gap > 0 else [f"min_gap: {self.min_gap}; give more than 0"]
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The pairs by split, and every text with its score."""
         return {
             "preferences": by_split("preferences", PARTS),
             "samples": {"train": "samples.jsonl"},
         }
 
     def plan(self) -> list[Step]:
-        """What a build would sample and score."""
         texts = len(self._topics()) * self.samples
         return [
             Step("texts to sample", self.generator, texts, "texts"),
@@ -103,10 +102,8 @@ class Preferences(Builder):
         ]
 
     def make(self, work: Work) -> Made:
-        """The best and the worst text of each topic."""
         # PyTorch comes with these, and `--help` has no need of it.
         from components.checkpoint import library_versions
-        from data_builders.written import scored
         from eval.pipeline import read_pipeline
         from eval.run.provenance import inputs
 
@@ -119,11 +116,11 @@ class Preferences(Builder):
         answers = sample(writer, template, topics, sampling, work, "samples")
         writer.release()  # two models at a time are more than enough
         texts = {topic: [answer.text for answer in own] for topic, own in answers.items()}
-        found = scored.score(pipeline, topics, texts, shown, work)
+        scored = _scored(pipeline, topics, texts, shown, work)
         told = (self.selection, self.score, self.verdict)
         values = {
-            topic: [scored.value_of(one, *told, work.dropped) for one in own]
-            for topic, own in found.items()
+            topic: [value_of(next(scored), *told, work.dropped) for _ in own]
+            for topic, own in texts.items()
         }
         origin = {
             "generator": writer.identity | {"prompt_template": template, **sampling},
@@ -177,6 +174,55 @@ class Preferences(Builder):
             for text, value in zip(texts[topic], values[topic], strict=True)
         ]
         return files
+
+
+def _scored(
+    pipeline: Pipeline,
+    topics: Topics,
+    texts: Mapping[str, Sequence[str]],
+    shown: Mapping[str, object],
+    work: Work,
+) -> Iterator[Scored]:
+    from eval.pipeline import Scored
+    from eval.run.run import Run
+
+    documents = [
+        Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
+        for topic, stratum in topics.items()
+        for number, text in enumerate(texts[topic])
+    ]
+    digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
+    config = {"pipeline": shown, "texts": digest}
+    with Run("preferences", pipeline, config, work.kept("scoring")) as run:
+        found = run.documents("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
+    return iter(found)
+
+
+def value_of(
+    scored: Scored, selection: str, field: str, verdict: str | None, dropped: Counter[str]
+) -> float | None:
+    """A text's score; ``None``, counted, where it abstains or could not be judged.
+
+    Args:
+        selection: whose claims count.
+        field: the score, e.g. ``precision``.
+        verdict: assessor and verdict that score, where there are several.
+    """
+    own = {f"{s.assessor}.{s.name}": s for s in scored.scores if s.selection == selection}
+    if len(own) > 1 and verdict is None:
+        raise UserError(f"the pipeline gives {', '.join(own)}; name one with --verdict")
+    # A text without claims has no verdicts, and one score that no assessor gave.
+    alone = next(iter(own.values())) if verdict is None or not scored.claims else None
+    found = alone or own.get(verdict)
+    if found is None:
+        raise UserError(f"--verdict {verdict}: the pipeline gives {', '.join(own)}")
+    if not found.responded:
+        dropped["text that abstains"] += 1
+    elif found.precision is None:
+        dropped["text of which no claim could be judged"] += 1
+    else:
+        dropped["claim without a verdict, left out of its text's score"] += found.failed
+    return getattr(found, field) if found.responded else None
 
 
 PAIR = ("chosen", "rejected", "score_chosen", "score_rejected")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 from components.checkpoint import read_component
 from components.encoding import fill_prompt
-from data_builders.builder import Work
+from data_builders.builder import Builder, Work
 from data_builders.journal import Each, write_texts
 from eval.models.chat import Answer, Writer
 from records import UserError
@@ -18,17 +17,8 @@ from records import UserError
 TOPICS_A_WRITE = 32
 
 
-class Sampled(Protocol):
-    """A builder with the options of sampling."""
-
-    temperature: float
-    top_p: float
-    max_new_tokens: int
-    seed: int
-
-
-def sampling_of(builder: Sampled, n: int) -> dict[str, int | float]:
-    """The keywords of ``Writer.answer``, for ``n`` texts a prompt."""
+def sampling_of(builder: Builder, n: int) -> dict[str, int | float]:
+    """The keywords of ``Writer.answer``, for ``n`` texts a prompt, of a builder's options."""
     names = ("temperature", "top_p", "max_new_tokens", "seed")
     return {"n": n, **{name: getattr(builder, name) for name in names}}
 

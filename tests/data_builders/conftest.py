@@ -10,8 +10,8 @@ import pytest
 from data_builders.kb.facts import Person, load_people
 from data_builders.kb.graph import Value
 from data_builders.kb.kb_pairs.kb_pairs import KbPairs
-from data_builders.kb.kb_pairs.splits import SPLITS
 from data_builders.kb.server import open_client
+from data_builders.splits import SPLITS
 from records import Generation, LssExample, RelationPair, UnliPair, read_records
 
 KINDS = {

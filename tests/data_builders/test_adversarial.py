@@ -12,17 +12,17 @@ from datasets import load_dataset
 from data_builders.__main__ import main
 from data_builders.topics import Stratum, read_topics, split_topics
 from data_builders.written.adversarial import (
+    KINDS,
     Adversarial,
     names_topic,
     paragraph,
     prompt_of,
-    shipped_prompts,
     sift,
     statistics,
 )
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from records import BadInput, Generation, UserError, read_records, write_jsonl
+from records import Generation, UserError, read_records, write_jsonl
 from tests.model_server import ModelServer
 
 TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve", "Joe") for last in ("Lee", "Ray")]
@@ -179,7 +179,7 @@ def test_statistics_tell_empty_from_telling_texts():
 
 
 def test_the_shipped_prompts_take_any_topic():
-    for prompt in shipped_prompts().values():
+    for prompt in map(prompt_of, KINDS):
         messages = prompt.messages(topic="Ann {{ x }} Lee")
         assert [m["role"] for m in messages] == ["user", "assistant"] * 2 + ["user"]
         assert messages[-1]["content"] == "Person: Ann {{ x }} Lee"
@@ -231,12 +231,6 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
 def test_mistakes_say_what_to_change(server, given, options, said):
     with pytest.raises(UserError, match=said):
         build(server, given, **options)
-
-
-def test_a_row_without_a_topic_is_named(server):
-    write_jsonl("bad.jsonl", [{"topic": "Ann"}, {"name": "Bob"}])
-    with pytest.raises(BadInput, match=r"bad\.jsonl:2: topic: field required"):
-        build(server, ["bad.jsonl"])
 
 
 @pytest.mark.parametrize(("kind", "turns"), [("info", 13), ("repetitive", 13)])

@@ -19,7 +19,7 @@ from data_builders.builder import Work, show_plan
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import generations
-from data_builders.written.ambigbio.names import csv_text, read_names, shares_name
+from data_builders.written.ambigbio.shared_names import csv_text, read_names, shares_name
 from eval.metrics.citations import cited_sentences, without_numbers
 from eval.models.chat import Answer
 from eval.models.local import LocalModel
@@ -31,7 +31,6 @@ from records import (
     Generation,
     Passage,
     RelationPair,
-    UserError,
     read_records,
     sha256_file,
     write_jsonl,
@@ -244,34 +243,6 @@ def test_the_door_builds_it(folder):
     Path("config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     assert main(["ambigbio", "--config", "config.yaml", "--seed", "3"]) == 0
     assert [len(row["passages"]) for row in rows("retrieval")] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sample": 0}, "give at least 1"),
-        ({"limit": 0}, "give at least 1"),
-        ({"knowledge": "k.db"}, "give one of them"),
-        ({"judge": object()}, "nothing to judge"),
-        ({"views": ("2023-13", "2024-01")}, "give the first and the last month"),
-        ({"views": ("2024-02", "2024-01")}, "give the first and the last month"),
-        ({"names": "absent.jsonl"}, "no such file"),
-        ({"passages": None}, "no name has candidates"),
-        ({"prompt": "absent.jinja"}, "no such file"),
-    ],
-)
-def test_mistakes_are_named(folder, options, message):
-    with pytest.raises(UserError, match=message):
-        build(**options)
-
-
-def test_rows_that_are_no_names_are_named(folder):
-    write_jsonl("bad.jsonl", [{"name": "Ann Lee"}, {"name": "", "candidates": [{"pageid": 3}]}])
-    with pytest.raises(BadInput, match=r"bad\.jsonl:2: name: .*"):
-        read_names(Path("bad.jsonl"), None)
-    write_jsonl("twice.jsonl", [{"name": "Ann Lee"}, {"name": "Ann Lee"}])
-    with pytest.raises(UserError, match="'Ann Lee' stands there more than once"):
-        read_names(Path("twice.jsonl"), None)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from data_builders.kb.another_value import is_another, other_values
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value, parse_date
-from data_builders.kb.language.statements import facts_of
+from data_builders.kb.language.statements import facts_of, is_another
 from data_builders.written.corruption.corrupters import ToChange
 from data_builders.written.corruption.swap import Values
 
@@ -65,24 +64,6 @@ def test_there_are_two_sexes_though_one_word_holds_the_other():
     assert is_another(female, [male])
     assert is_another(male, [female])
     assert not is_another(male, [male])
-
-
-@pytest.mark.parametrize(
-    ("true", "pool", "others"),
-    [
-        ("Brooklyn", ["Brooklyn", "Brooklyn Heights", "Queens"], ["Queens"]),
-        ("new york city", ["New York", "Oslo"], ["Oslo"]),
-        # Of the same precision, of another year.
-        ("1835", ["1835", "1840", "1841-05-07", "1990"], ["1840", "1990"]),
-        ("1841-05-07", ["1841-05-07", "1840", "1841-05-08", "1844-06-09"], ["9 June 1844"]),
-    ],
-)
-def test_other_values_of_a_pool(true, pool, others):
-    def value(text):
-        return parse_date(text, "date") or Value(text, f"e:{text}")
-
-    found = other_values(value(true), [value(text) for text in pool])
-    assert [v.label for v in found] == others
 
 
 def test_the_corrupter_spares_what_the_known_values_beside_the_changed_one_allow():

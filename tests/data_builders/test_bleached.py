@@ -7,8 +7,7 @@ import pytest
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
-from data_builders.kb.bleached.bleached import Bleached
-from data_builders.kb.bleached.claims import from_answers
+from data_builders.kb.bleached import Bleached, from_answers
 from data_builders.kb.server import local_endpoint
 from eval.models.chat import Answer
 from eval.select.weights import Bleached as Bleach
@@ -285,31 +284,6 @@ def test_all_answers_may_fail(tmp_path):
         Bleached(tmp_path, endpoint=None, writer=Script(Answer("", "refused"))).build()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"endpoint": None}, "null needs a writer"),
-        ({"threshold": 0.0}, "a share in"),
-        ({"most": 0}, "most: 0; give at least 1"),
-        ({"topics": ["t.txt"]}, "topics: a writer alone"),
-        ({"topics": ["t.txt"], "endpoint": None}, "topics: a writer alone"),
-        ({"limit": 0}, "at least 1"),
-        ({"samples": 0}, "at least 1"),
-        ({"population": "?x wdt:P31 wd:Q5 ."}, r"no \?item"),
-    ],
-)
-def test_an_option_out_of_range_is_the_users_mistake(tmp_path, options, message):
-    with pytest.raises(UserError, match=message):
-        Bleached(tmp_path, **options)
-
-
 def test_a_population_of_nobody_is_named(tmp_path, endpoint):
     with pytest.raises(UserError, match="selects nothing"):
         Bleached(tmp_path, endpoint=endpoint, population="?item wdt:P31 wd:Q12345 .").build()
-
-
-def test_the_plan_asks_nothing(tmp_path):
-    writer = Script("x")
-    steps = Bleached(tmp_path, endpoint="https://query.wikidata.org/sparql", writer=writer).plan()
-    assert [step.source for step in steps] == ["https://query.wikidata.org/sparql", "script"]
-    assert writer.asked == []

@@ -17,8 +17,7 @@ from data_builders.kb.kb_conflicts.cues import (
     leak,
     side,
 )
-from data_builders.kb.kb_conflicts.kb_conflicts import KbConflicts
-from data_builders.kb.kb_conflicts.matters import fill, read_wording
+from data_builders.kb.kb_conflicts.kb_conflicts import KbConflicts, fill, read_wording
 from data_builders.kb.server import local_endpoint
 from data_builders.published.conflicts.conflicts import Conflicts
 from eval.decompose.given import Given
@@ -459,43 +458,3 @@ def test_another_domain_needs_a_population_and_a_wording(tmp_path):
     }
     few = read_records(tmp_path / "few" / "documents_test.jsonl", Document)
     assert len(few) <= 6
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"population": "?person wdt:P31 wd:Q5 ."}, "no \\?item"),
-        ({"sources": {"press": 0.9}}, "at least two"),
-        ({"sources": {"press": 0.9, "web": 1.0}}, "between 0 and 1"),
-        ({"contexts": (1, 3)}, "at least 2"),
-        ({"shares": (0, 0, 0)}, "not all 0"),
-        ({"limit": 0}, "at least 1"),
-        ({"wording": "cars"}, "people, films, or the path"),
-        ({"contexts": (2, 9)}, "at least 9 contexts"),
-    ],
-)
-def test_an_option_out_of_range_is_the_users_mistake(tmp_path, options, message):
-    with pytest.raises(UserError, match=message):
-        KbConflicts(tmp_path, **options)
-
-
-def test_the_plan_asks_nothing(tmp_path):
-    steps = KbConflicts(tmp_path, "https://query.wikidata.org/sparql").plan()
-    assert steps[0].source == "https://query.wikidata.org/sparql"
-    assert "P569" in steps[2].what
-
-
-@pytest.mark.parametrize("content", [b"- a\n", b"a: [\n", b"words\n", b"", b"a: \xe9\n"])
-def test_a_wording_that_is_no_table_of_properties_is_named(tmp_path, content):
-    (tmp_path / "cars.yaml").write_bytes(content)
-    with pytest.raises(UserError, match=r"cars\.yaml: no (YAML|property)"):
-        KbConflicts(tmp_path, wording=str(tmp_path / "cars.yaml"))
-
-
-@pytest.mark.parametrize("name", ["claims", "contexts"])
-def test_templates_as_a_list_of_yaml_are_no_claims(tmp_path, name):
-    told = {"claims": "{topic} is {value}.", "contexts": "{value}: {topic}.\n{topic}, {value}."}
-    told |= {name: told[name].splitlines()}
-    (tmp_path / "cars.yaml").write_text(json.dumps({"P84": told}))
-    with pytest.raises(UserError, match=rf"cars\.yaml: P84: {name}: give one text"):
-        read_wording(str(tmp_path / "cars.yaml"), 2)

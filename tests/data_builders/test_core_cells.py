@@ -7,9 +7,8 @@ import json
 import pytest
 
 from data_builders.kb.bios.bios import Bios
-from data_builders.kb.bios.domain import Domain
-from data_builders.kb.core_cells import bin_of, group_of, most_voted
-from data_builders.kb.facts import load_people
+from data_builders.kb.bios.cells import Domain
+from data_builders.kb.facts import bin_of, group_of, load_people, most_voted
 from data_builders.kb.server import open_client
 
 # Wikidata's own items and English labels, by Table 1's groups; Antarctica is in none of its rows.

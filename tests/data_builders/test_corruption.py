@@ -16,20 +16,23 @@ from datasets import load_dataset
 from data_builders.__main__ import main
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
-from data_builders.written.corruption.appended import read_appended, told_of
-from data_builders.written.corruption.checks import ENTAILED, SAID, UNJUDGED, true_after_all
+from data_builders.written.claims.labelled import read_sources
 from data_builders.written.corruption.corrupters import (
+    ENTAILED,
     NOTHING,
+    SAID,
     STILL_TRUE,
+    UNJUDGED,
     Change,
     PromptedCorrupter,
     ToChange,
     read_change,
+    true_after_all,
 )
 from data_builders.written.corruption.corruption import Corruption
-from data_builders.written.corruption.sources import read_sources
+from data_builders.written.corruption.curves import read_appended, told_of
+from data_builders.written.corruption.merging import ToMerge, held, place_claims
 from data_builders.written.corruption.swap import Values, ValueSwap, _value
-from data_builders.written.corruption.texts import ToMerge, held, place_claims
 from eval.decompose.given import Given
 from eval.experiments.robustness.robustness_grid import Grid
 from eval.experiments.robustness.robustness_values import cells_of, curve
@@ -228,7 +231,9 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
         # `generations` leaves no refusal out.
         {"topic": "Bob Ray", "text": "I'm sorry, but I cannot help with that.", "kind": "info"},
     ])  # fmt: skip
-    folder = build(adversarial=["all.jsonl"], kinds=["repetitive", "info"], probability=1.0)
+    folder = build(
+        adversarial={"repetitive": ["all.jsonl"], "info": ["all.jsonl"]}, probability=1.0
+    )
     every = {kind: read_records(folder / f"curve_{kind}.jsonl", Document) for kind in
              ("repetitive", "info")}  # fmt: skip
     topics = {kind: list(dict.fromkeys(r.topic for r in rows)) for kind, rows in every.items()}
@@ -244,7 +249,7 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
         "document without claims": 1,
     }
     # The same kind alone has the same bytes.
-    alone = build("alone", adversarial=["all.jsonl"], kinds=["info"], probability=1.0)
+    alone = build("alone", adversarial={"info": ["all.jsonl"]}, probability=1.0)
     name = "curve_info.jsonl"
     assert (alone / name).read_bytes() == (folder / name).read_bytes()
 
@@ -289,8 +294,10 @@ def test_generations_of_the_knowledge_base_and_kinds():
     empty = row("uninformative", [("Ann Lee is.", True), ("She was.", True)])
     again = row("repetitive", [("Ann Lee sang.", True), ("She sang.", True)])
     write_jsonl("kb.jsonl", [normal, empty, again])
-    options = {"documents": ["kb.jsonl"], "adversarial": ["kb.jsonl"], "source_kind": "normal"}
-    folder = build(**options, kinds=["repetitive"], appended=[2], probability=1.0)
+    options = {"documents": ["kb.jsonl"], "source_kind": "normal"}
+    folder = build(
+        **options, adversarial={"repetitive": ["kb.jsonl"]}, appended=[2], probability=1.0
+    )
     twin, found = read_records(folder / "curve_repetitive.jsonl", Document)
     assert [(c.id, c.label, c.source) for c in twin.claims] == [
         ("c0", "S", "Ann Lee was born in 1950."),
@@ -757,26 +764,19 @@ def test_the_command_line_its_plan_and_limit(capsys):
     [
         ({"probability": 1.5}, "probability: 1.5 is no probability"),
         ({"appended": [-1]}, "appended: give numbers"),
-        ({"adversarial": ["info.jsonl"]}, "kinds: say which of the files are appended"),
-        ({"kinds": ["info"]}, "kinds: `adversarial` names them already"),
-        ({"adversarial": {"a/b": ["info.jsonl"]}}, "kinds: 'a/b': use letters"),
+        ({"adversarial": {"a/b": ["info.jsonl"]}}, "adversarial: 'a/b': use letters"),
         ({"of_anyone": ["other"]}, "of_anyone: 'other' is not appended"),
         ({"assumed": {"other": "S"}}, "assumed: 'other' is not appended"),
-        ({"merge_again": -1}, "merge_again: -1; give at least 0"),
         ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),
         ({"documents": ["info.jsonl"]}, "info.jsonl: no labelled claims"),
         ({"source_kind": "normal"}, "no row of source_kind normal"),
-        ({"documents": ["empty.jsonl"]}, "empty.jsonl: "),
         ({"adversarial": {"info": ["far.jsonl"]}}, "no info text is about .*--of_anyone"),
-        ({"adversarial": ["far.jsonl"], "kinds": ["info"]}, "far.jsonl:1: kind: field required"),
-        ({"adversarial": ["bank.jsonl"], "kinds": ["info"]}, "no text of kind 'info'"),
-        ({"adversarial": {"info": ["bank.jsonl"]}}, "'money', but the file is given for 'info'"),
+        ({"adversarial": {"info": ["bank.jsonl"]}}, "no text of kind 'info'"),
         ({"documents": ["same.jsonl"]}, "same/d stands twice"),
-        ({"documents": ["docs.jsonl", "./docs.jsonl"]}, "two files have the same name"),
+        ({"documents": ["docs.jsonl", "./docs.jsonl"]}, "stands twice; rename a file"),
     ],
 )
 def test_mistakes_say_what_to_change(options, said):
-    write_jsonl("empty.jsonl", [])
     write_jsonl("far.jsonl", [{"topic": "Far Off", "text": "Far Off is."}])
     write_jsonl("bank.jsonl", [{"topic": "Ann Lee", "text": "She pays.", "kind": "money"}])
     claims = [{"id": "c0", "text": "It is.", "label": "S"}]

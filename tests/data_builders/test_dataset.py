@@ -137,12 +137,6 @@ def test_a_file_that_no_config_names_is_a_defect(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_record_is_no_row(tmp_path):
-    with pytest.raises(UserError, match=r"^pairs: unli/train\.jsonl: record 2 is None; give a rec"):
-        _write(tmp_path, pairs=[PAIRS[0], None])
-    assert not (tmp_path / "manifest.json").exists()
-
-
 def test_the_card_names_the_files_that_have_rows(tmp_path):
     files = {"unli/train.jsonl": iter(PAIRS), "unli/dev.jsonl": [], "odd.jsonl": [{"a": 1}]}
     write_dataset(

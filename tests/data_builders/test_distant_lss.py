@@ -11,7 +11,7 @@ import pytest
 from components.words import join_words, keep_targets
 from data_builders.written.distant_lss.distant_lss import DistantLss, example_of
 from data_builders.written.distant_lss.transform import RULES, Pool, Setting, entities
-from records import BadInput, LssExample, UserError, read_records, write_jsonl
+from records import LssExample, read_records, write_jsonl
 
 POOL = Pool(
     sentences=["The bridge was built by Tor Lund in 1931."],
@@ -242,25 +242,6 @@ def test_a_text_of_several_titles_is_in_one_split(tmp_path):
     rows = [map(json.loads, file.read_text().splitlines()) for file in files]
     texts = [{row["reference"] for row in own} for own in rows]
     assert sum(map(len, texts)) == len(set().union(*texts)) == 3
-
-
-def test_mistakes_are_named(tmp_path):
-    with pytest.raises(UserError, match="passages, wice: no file"):
-        DistantLss(tmp_path)
-    with pytest.raises(UserError, match=r"rules: \['swap'\]; known are entity_swap"):
-        DistantLss(tmp_path, passages=["x"], rules=["swap"])
-    with pytest.raises(UserError, match=r"claim_words: \[50, 6\] is no range; give least and most"):
-        DistantLss(tmp_path, passages=["x"], claim_words=(50, 6))
-    with pytest.raises(UserError, match=r"x\.jsonl: no such file"):
-        DistantLss(tmp_path, passages=["x.jsonl"]).build()
-    write_jsonl(tmp_path / "in.jsonl", [{"id": "1", "text": "A."}, {"id": "2"}])
-    with pytest.raises(BadInput, match=r"in\.jsonl:2: text: field required"):
-        DistantLss(tmp_path, passages=[str(tmp_path / "in.jsonl")]).build()
-    steps = DistantLss(tmp_path / "out", passages=["a.jsonl"], wice=["b.jsonl"], limit=9).plan()
-    assert [(s.what, s.source, s.number) for s in steps] == [
-        ("passages", "a.jsonl", 9),
-        ("WiCE's token labels", "b.jsonl", None),
-    ]
 
 
 @pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")

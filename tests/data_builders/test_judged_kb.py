@@ -16,9 +16,8 @@ import pytest
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.kb.kb_pairs import articles, relation, unli
-from data_builders.kb.kb_pairs.common import Common
-from data_builders.kb.kb_pairs.generations import generations
-from data_builders.kb.kb_pairs.lss import (
+from data_builders.kb.kb_pairs.common_facts import Common
+from data_builders.kb.kb_pairs.kb_lss import (
     MISSING,
     SUPPORTED,
     UNLISTED,
@@ -27,6 +26,7 @@ from data_builders.kb.kb_pairs.lss import (
     _join,
     _join_relative,
 )
+from data_builders.kb.kb_pairs.person_texts import generations
 from data_builders.kb.kb_pairs.teller import Teller
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import facts_of, facts_of_value, implies
@@ -86,7 +86,7 @@ def given(maker, about: Person, teller: Teller) -> set[tuple]:
 
 
 def relations(kind: str, about: Person) -> set[tuple]:
-    return given(relation._MAKERS[kind], about, Teller(TRAIN, random.Random(0)))
+    return given(relation.KINDS[kind][1], about, Teller(TRAIN, random.Random(0)))
 
 
 # Premise, hypothesis: what one fact says of another fact of the same person.
@@ -228,7 +228,7 @@ def test_a_page_entails_what_it_tells_and_leaves_open_what_it_does_not():
     teller = Teller(TRAIN, random.Random(0))
     for _ in range(ROUNDS):
         teller.told.clear()
-        made = relation._MAKERS["page_missing"](teller, DOT)
+        made = relation.KINDS["page_missing"][1](teller, DOT)
         if made is not None and made[1] in said:
             *page, missing = map(str, teller.told)
             untold.add((frozenset(page), missing, made[2]))
@@ -277,7 +277,7 @@ def test_two_specific_statements_are_neutral_only_if_of_different_kinds():
     teller, seen = Noting(TRAIN, random.Random(0)), 0
     for _ in range(ROUNDS):
         teller.kinds = []
-        made = relation._MAKERS["unlisted"](teller, ADA)
+        made = relation.KINDS["unlisted"][1](teller, ADA)
         if made is not None and len(teller.kinds) == 2:
             seen += 1
             assert len(set(teller.kinds)) == 2, made
@@ -287,7 +287,7 @@ def test_two_specific_statements_are_neutral_only_if_of_different_kinds():
 @pytest.mark.parametrize("about", [ADA, BEN])
 def test_nobody_is_called_by_the_other_sex(about):
     teller = Teller(TRAIN, random.Random(1))
-    for kind, maker in relation._MAKERS.items():
+    for kind, (_, maker) in relation.KINDS.items():
         for _ in range(60 if kind != "other_person" else 0):
             made = maker(teller, about)
             words = set(" ".join(made[:2]).lower().replace(".", " ").split()) if made else set()
@@ -339,7 +339,7 @@ class NoCounts:
 )  # fmt: skip
 def test_probabilities_of_two_facts(kind, rows, label):
     asker = unli.Asker(TRAIN, random.Random(0), NoCounts(), 1)
-    found = given(unli._MAKERS[kind], ADA, asker)
+    found = given(unli.KINDS[kind][1], ADA, asker)
     # Paraphrases of specific statements have no fact.
     assert {row for row in found if len(row) == 3} == {(*row, label) for row in rows}
     assert {row[-1] for row in found} == {label}
@@ -355,7 +355,7 @@ def test_probabilities_of_two_facts(kind, rows, label):
     ],
 )
 def test_probabilities_of_what_follows(kind, label):
-    found = given(unli._MAKERS[kind], ADA, unli.Asker(TRAIN, random.Random(0), NoCounts(), 1))
+    found = given(unli.KINDS[kind][1], ADA, unli.Asker(TRAIN, random.Random(0), NoCounts(), 1))
     assert {row[-1] for row in found} == {label}
     if kind in ("part", "page_fact"):
         assert all(row[-2] in row[:-2] for row in found)
@@ -365,7 +365,7 @@ def test_a_specific_statement_has_its_prior():
     asker = unli.Asker(TRAIN, random.Random(0), NoCounts(), 1)
     priors = {entry.prior for entry in unlisted("train")}
     assert max(priors) < 0.3  # by what the bank says; none of it is likely of anyone
-    assert {row[-1] for row in given(unli._MAKERS["unlisted"], ADA, asker)} == priors
+    assert {row[-1] for row in given(unli.KINDS["unlisted"][1], ADA, asker)} == priors
 
 
 class Counted:
@@ -401,7 +401,7 @@ def test_a_share_is_how_many_of_those_who_have_the_premise(premise, asked, share
 def test_a_premise_of_a_share_says_nothing_of_the_property_and_holds_for_enough():
     asker = unli.Asker(TRAIN, random.Random(0), Counted(), 2)
     for _ in range(ROUNDS):
-        made = unli._MAKERS["share_given"](asker, ADA)
+        made = unli.KINDS["share_given"][1](asker, ADA)
         if made is not None:
             counted = made[3]
             props = {fact.partition("=")[0].partition(".")[0] for fact in counted["given"]}
@@ -459,11 +459,11 @@ def sayings(name: str) -> dict[str, set[str]]:
 def claims(kind: str, name: str) -> list[tuple[str, str, str, set[str]]]:
     """Article, claim, label and the facts that the claim may state, of all that a maker gives."""
     (about,) = (p for p in EVERYONE if p.name == name)
-    teller = articles._ArticleTeller(TRAIN, random.Random(0))
+    teller = articles.Writer(TRAIN, random.Random(0))
     said, found = sayings(name), []
     for _ in range(ROUNDS // 2):
         teller.told.clear()
-        made = articles._MAKERS[kind](teller, about)
+        made = articles.KINDS[kind][1](teller, about)
         if made is not None:
             found.append((*made, said.get(made[1], set())))
     return found

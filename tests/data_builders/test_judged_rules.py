@@ -9,13 +9,17 @@ import pytest
 
 from components.words import join_words
 from data_builders.annotated.lss.votes import gold, vote
-from data_builders.kb.bleached.bleached import _in_words
-from data_builders.kb.bleached.claims import BleachedClaim, choose, distinct, from_answers
+from data_builders.kb.bleached import BleachedClaim, _in_words, choose, distinct, from_answers
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.kb.kb_conflicts import cues
-from data_builders.kb.kb_conflicts.kb_conflicts import relation_pairs
-from data_builders.kb.kb_conflicts.matters import Matter, deal, in_words, other_value
+from data_builders.kb.kb_conflicts.kb_conflicts import (
+    Matter,
+    deal,
+    in_words,
+    other_value,
+    relation_pairs,
+)
 from data_builders.published.claim_pairs import RULES as PAIR_RULES
 from data_builders.published.claim_pairs import _person
 from data_builders.written.corruption.corrupters import NOTHING, ToChange

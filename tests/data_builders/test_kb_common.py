@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from data_builders.kb.kb_pairs.common import Common
-from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
-from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.kb_pairs.common_facts import Common
+from data_builders.kb.kb_pairs.world import SPLIT_PROPERTIES, World
 from data_builders.kb.language.wording import bank
+from data_builders.splits import SPLITS
 
 
 def test_every_template_bank_of_common_facts_is_used(people):

@@ -11,11 +11,11 @@ from components.overlap import new_words
 from components.words import is_subsequence, keep_targets
 from data_builders.kb.graph import PREFIXES
 from data_builders.kb.kb_pairs.articles import Writer
-from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
-from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.kb_pairs.world import SPLIT_PROPERTIES, World
 from data_builders.kb.language.statements import FUNCTIONAL, facts_of
 from data_builders.kb.language.wording import bank, lexicon
 from data_builders.kb.server import open_client
+from data_builders.splits import SPLITS
 from records import Document, read_records
 
 

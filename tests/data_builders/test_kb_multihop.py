@@ -8,12 +8,11 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from data_builders.kb.kb_multihop.kb_multihop import KbMultihop
-from data_builders.kb.kb_multihop.scenes import Scenes
-from data_builders.kb.kb_pairs.splits import SPLITS, split_people
-from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.kb_multihop import KbMultihop, Scenes
+from data_builders.kb.kb_pairs.world import World, split_people
 from data_builders.kb.language.statements import values_of
 from data_builders.kb.language.wording import bank
+from data_builders.splits import SPLITS
 from records import RelationPair, UserError, read_records
 
 

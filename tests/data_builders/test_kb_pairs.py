@@ -9,12 +9,11 @@ import re
 import pytest
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.generations import generations, padded, profiles
 from data_builders.kb.kb_pairs.kb_pairs import KbPairs
-from data_builders.kb.kb_pairs.pages import page, passages
-from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS, split_people
-from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.kb_pairs.person_texts import generations, padded, page, passages, profiles
+from data_builders.kb.kb_pairs.world import SPLIT_PROPERTIES, World, split_people
 from data_builders.kb.language.wording import bank
+from data_builders.splits import SPLITS
 from records import Document, Passage, UserError, read_records
 
 
@@ -30,9 +29,8 @@ def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
 def test_texts_of_everybody_are_made_as_they_are_written(people):
     """Of many people they would not all fit into memory."""
     worlds = [World(people[:20], people, split) for split in SPLITS]
-    given = worlds, 0.5, 1, 3
-    made = [generations(worlds[0], 1, 0.3, 3), profiles(*given), passages(people, 3)]
-    for rows in [*made, padded(worlds, profiles(*given), 3)]:
+    made = [generations(worlds[0], 1, 0.3, 3), profiles(worlds, 3), passages(people, 3)]
+    for rows in [*made, padded(worlds, profiles(worlds, 3), 3)]:
         assert iter(rows) is rows
         assert next(rows).person
 
@@ -139,14 +137,3 @@ def test_a_page_without_occupation_still_names_its_person(curie):
     bare = Person("e:b", "Ann Bare", "Ann Bare", (), "", {"P19": curie.facts["P19"]}, None, "D", 0)
     for seed in range(5):
         assert "Ann Bare" in page(bare, random.Random(seed))
-
-
-def test_wrong_options_are_the_user_s_mistake(tmp_path):
-    with pytest.raises(UserError, match="corrupted"):
-        KbPairs(tmp_path, corrupted=1.5)
-    with pytest.raises(UserError, match="at least 1"):
-        KbPairs(tmp_path, lss=(0, 1, 1))
-    with pytest.raises(UserError, match=r"population: .* has no \?person"):
-        KbPairs(tmp_path, population="?item wdt:P31 wd:Q5 .")
-    with pytest.raises(UserError, match="no http"):
-        KbPairs(tmp_path, endpoint="nonsense").build()

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, SPLITS
+from data_builders.kb.kb_pairs.world import SPLIT_PROPERTIES
 from data_builders.kb.language.wording import Voice, bank, speak, unlisted, with_article
+from data_builders.splits import SPLITS
 
 
 def _lines(value):

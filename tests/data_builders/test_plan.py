@@ -42,7 +42,6 @@ def test_every_builder_can_tell_its_plan_and_build(name):
     assert issubclass(builder, Builder)
     assert builder.__module__.rpartition(".")[2] == name, "a file is named as its command"
     assert "build" not in vars(builder), "the frame builds"
-    assert builder.plan.__doc__
     assert {"output", "limit"} <= set(inspect.signature(builder).parameters)
     options = {field.name for field in dataclasses.fields(builder)}
     named = {*builder.reads, *builder.asks, *builder.speed, *builder.least}

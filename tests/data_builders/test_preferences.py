@@ -12,8 +12,7 @@ import yaml
 from data_builders.__main__ import main
 from data_builders.splits import drawn_splits
 from data_builders.written.generations import Author, Generations
-from data_builders.written.preferences import best_and_worst
-from data_builders.written.scored import value_of
+from data_builders.written.preferences import best_and_worst, value_of
 from eval.commands.score import main as score
 from eval.metrics.document import DocumentScore
 from eval.models.causal import CausalLM
@@ -145,7 +144,7 @@ class Killed(Exception):
 def test_a_killed_build_goes_on(config, monkeypatch, place):
     whole = build(config, output="whole")
     monkeypatch.setattr("data_builders.written.sampled.TOPICS_A_WRITE", 2)
-    monkeypatch.setattr("data_builders.written.scored.DOCUMENTS_A_WRITE", 4)
+    monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_A_WRITE", 4)
     owner, name = (LocalModel, "answer") if place == "sampling" else (Pipeline, "score")
     real, calls = getattr(owner, name), Counter()
 
@@ -226,24 +225,6 @@ def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
     (row, *_) = read_records(folder / "preferences_train.jsonl", Preference)
     assert row.prompt == f"Who is {row.topic}?"
     assert len(lines(folder / "samples.jsonl")) == 3 * len(TOPICS)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--samples", "1"], "samples: 1; give at least 2"),
-        (["--min_gap", "0"], "min_gap: 0.0; give more than 0"),
-        (["--topics", '["nosuch.jsonl"]'], "nosuch.jsonl: no such file"),
-        (["--pipeline", "nosuch.yaml"], "nosuch.yaml: no such file"),
-        (["--prompt", "Who?"], "has no {topic}"),
-        (["--min_gap", "1.5"], "no pair for train and dev"),
-        (["--verdict", "nli.grouped"], "the pipeline gives nli.default"),
-    ],
-)
-def test_mistakes_say_what_to_change(config, options, said):
-    with pytest.raises(UserError) as error:
-        build(config, *options)
-    assert said in str(error.value)
 
 
 def test_two_metrics_score_the_same_texts_and_a_cache_spares_writing_them_twice(

@@ -11,7 +11,8 @@ import pytest
 from components.words import split_words
 from data_builders.__main__ import main
 from data_builders.builder import show_plan
-from data_builders.published.summaries import SPLITS, Summaries, majority_keep, unescape
+from data_builders.published.summaries import Summaries, majority_keep, unescape
+from data_builders.splits import SPLITS
 from records import BadInput, Document, LssExample, UserError, read_records
 
 ALL = (1, 0, 0)  # every article in train

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from clients.markup import page_text
 from components.sentences import without_citations
 from data_builders.written.adversarial import paragraph
-from data_builders.written.attacks.times import (
+from data_builders.written.claims.times import (
     coarser,
     dates_in,
     follows,
     moment,
     written_otherwise,
 )
-from data_builders.written.attacks.validity import details
+from data_builders.written.claims.validity import details
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
 from eval.decompose.answers import claims_in, restarts, statement_in
 from eval.decompose.by_sentence import Failed

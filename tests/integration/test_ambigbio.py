@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from data_builders.kb.server import local_endpoint
 from data_builders.written.ambigbio.ambigbio import AmbigBio
 from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import BM25
@@ -203,23 +202,6 @@ def test_biographies_cite_what_they_were_given(whole, scribe):
     assert all(document.passages for document in documents)
     assert scribe.asked[0]["temperature"] == 1.0
     assert scribe.asked[0]["top_p"] == 0.95
-
-
-def test_wikidata_may_say_who_is_a_person(wiki, tmp_path):
-    keys = [person.iri.rsplit("/", 1)[1] for person in wiki.pages.people.values()]
-    keys.remove("francis_cadell_artist")
-    lines = [
-        f"<http://www.wikidata.org/entity/{key}> <http://www.wikidata.org/prop/direct/P31> "
-        "<http://www.wikidata.org/entity/Q5> ."
-        for key in keys
-    ]
-    graph = tmp_path / "humans.ttl"
-    graph.write_text("\n".join(lines), encoding="utf-8")
-    with local_endpoint(graph) as url:
-        builder(wiki.url, tmp_path / "out", humans=url).build()
-    names = {row["name"] for row in rows(tmp_path / "out", "names")}
-    assert "Francis Bedford" in names
-    assert "Francis Cadell" not in names
 
 
 def test_a_category_without_names_is_refused(wiki, tmp_path):

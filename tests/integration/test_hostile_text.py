@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from data_builders.dataset import Card, write_dataset
-from data_builders.kb.bleached.bleached import _card as bleached_card
-from data_builders.kb.bleached.claims import BleachedClaim
+from data_builders.kb.bleached import BleachedClaim
+from data_builders.kb.bleached import _card as bleached_card
 from eval.commands import runs
 from eval.commands.report import build_comparison, build_report
 from records import Verdict, write_text

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_builders.topics import read_topics
-from data_builders.written.ambigbio.names import read_names
+from data_builders.written.ambigbio.shared_names import read_names
 from records import BadInput, Document, RelationPair, UserError, iter_rows, read_records
 
 NAMES = (

@@ -35,9 +35,16 @@ from data_builders.kb.bios.candidates import (
     count_resources,
     popqa_frequencies,
 )
-from data_builders.kb.bios.cells import Cell, draw_order, quotas, split_topics
-from data_builders.kb.bios.domain import PREFIXES, Domain
-from data_builders.kb.bios.drawing import heat_map, table
+from data_builders.kb.bios.cells import (
+    PREFIXES,
+    Cell,
+    Domain,
+    draw_order,
+    heat_map,
+    quotas,
+    split_topics,
+    table,
+)
 from data_builders.kb.bios.lookup import Lookup, read_same_as
 from data_builders.kb.graph import frequency_of
 from data_builders.kb.server import sparql
@@ -59,7 +66,6 @@ class Bios(AskingBuilder):
     """Topics of any SPARQL-described domain, sampled evenly over frequency and group.
 
     Args:
-        output: folder of the dataset.
         domain: what belongs, how it is grouped, and the bins of frequency; people by default.
         endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
             Turtle file (``.ttl``), or the URL of a SPARQL service.
@@ -74,9 +80,6 @@ class Bios(AskingBuilder):
         topics: how many.
         shares: topics of train, dev and test, by cell.
         ask_all: ask about every candidate, to know how many each cell has; takes long.
-        user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
-            whole.
         limit: only the first so many candidates of each bin, for a trial.
         seed: of the draws.
     """
@@ -102,16 +105,13 @@ class Bios(AskingBuilder):
         super().__post_init__()
 
     def faults(self) -> Iterator[str]:
-        """A file that nothing would be looked up in."""
         if self.same_as and not self.corpus_maps:
             yield "same_as: tells which items the resources of corpus_maps are; give these, too"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The topics by split."""
         return {"topics": by_split("topics")}
 
     def plan(self) -> list[Step]:
-        """What a build would read and ask at most; it ends as soon as each cell has enough."""
         steps = []
         names = None
         if self.corpus_maps:
@@ -139,7 +139,6 @@ class Bios(AskingBuilder):
         return Step(what, where, number, seconds=number * SECONDS_A_REQUEST)
 
     def make(self, work: Work) -> Made:
-        """The topics: read, asked about, drawn."""
         client = sparql(work, self.endpoint)
         asked = self.corpus_maps and not self.same_as
         dbpedia = sparql(work, self.dbpedia, counted=True) if asked else None

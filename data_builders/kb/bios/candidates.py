@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from data_builders.kb.bios.npz import array_lengths, count_arrays
-from data_builders.kb.core_cells import bin_of
+from data_builders.kb.facts import bin_of
 from data_builders.rows import source_rows
 from records import BadInput
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from clients.sparql import SparqlClient
 from data_builders.kb.bios.candidates import CORPUS, POPQA, SOURCES, Candidate, Candidates, resource
-from data_builders.kb.bios.domain import PREFIXES, Domain
-from data_builders.kb.core_cells import most_voted
+from data_builders.kb.bios.cells import PREFIXES, Domain
+from data_builders.kb.facts import most_voted
 from data_builders.kb.graph import WD, labels_of, rows_about
 from eval.retrieve.knowledge import Knowledge
 from records import BadInput, UserError
@@ -173,7 +173,7 @@ class Lookup:
     def _groups(self, items: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
         """Group of each item, and the labels of all things that group it, sorted.
 
-        The group with most votes, see ``core_cells.most_voted``.
+        The group with most votes, see ``most_voted``.
         """
         rows = self._ask(self.client, "item", items, self.domain.grouping, "groups")
         rows = [row for row in rows if "group" in row]  # a pattern may have it in OPTIONAL

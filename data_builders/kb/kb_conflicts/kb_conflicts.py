@@ -27,23 +27,15 @@ from itertools import cycle
 from pathlib import Path
 from typing import ClassVar
 
-from clients.polite import SECONDS_A_REQUEST
+import yaml
+
 from clients.sparql import SparqlClient
-from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.builder import Made, Step, Work, complaint
 from data_builders.dataset import Card
-from data_builders.kb.graph import POPULATION, check_population, load_items, single_values
+from data_builders.kb.graph import Value, load_items, single_values
 from data_builders.kb.kb_conflicts.cues import leak_table, rule_table, source_table
-from data_builders.kb.kb_conflicts.matters import (
-    WORDING,
-    Matter,
-    Wording,
-    deal,
-    fill,
-    in_words,
-    other_value,
-    read_wording,
-)
-from data_builders.kb.server import sparql
+from data_builders.kb.language.statements import overlap
+from data_builders.kb.server import KbBuilder, sparql
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Claim, Document, Passage, RelationPair, UserError
 
@@ -59,14 +51,10 @@ SOURCES = {
 
 
 @dataclass
-class KbConflicts(AskingBuilder):
+class KbConflicts(KbBuilder):
     """True and false claims of a knowledge base among contexts of unequal reliability.
 
     Args:
-        output: folder of the dataset.
-        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
-            Turtle file (``.ttl``), or the URL of a SPARQL service.
-        population: SPARQL patterns that bind ``?item``; narrow it on a big endpoint.
         wording: ``people``, ``films``, or a YAML file like theirs: property to ``claims`` and
             ``contexts``, templates a line with {topic} and {value}, and ``date: true`` for dates.
         sources: kind of source to the probability that it tells the truth; with a mean of one
@@ -74,22 +62,14 @@ class KbConflicts(AskingBuilder):
         contexts: least and largest number of contexts of a claim.
         claims_per_topic: at most this many claims about a topic, each of another property.
         shares: topics of train, dev and test.
-        user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
-            whole.
-        seed: of all choices.
-        limit: only the first so many topics, for a trial.
     """
 
-    endpoint: str = "snapshot"
-    population: str = POPULATION
     wording: str = "people"
     sources: dict[str, float] | None = None
     contexts: tuple[int, int] = (2, 5)
     claims_per_topic: int = 4
     shares: tuple[int, int, int] = (8, 1, 1)
 
-    asks = ("endpoint",)
     least: ClassVar = {"shares": 0, "contexts": 2, "claims_per_topic": 1}
 
     def __post_init__(self) -> None:
@@ -97,8 +77,7 @@ class KbConflicts(AskingBuilder):
         super().__post_init__()
 
     def faults(self) -> Iterable[str]:
-        """What cannot select, tell or contradict anything."""
-        yield from complaint(check_population, self.population)
+        yield from super().faults()
         if len(self.sources) < 2 or not all(0 < prior < 1 for prior in self.sources.values()):
             yield "sources: give at least two, each with a probability between 0 and 1"
         if self.contexts[0] > self.contexts[1]:
@@ -115,13 +94,11 @@ class KbConflicts(AskingBuilder):
         return [line for line in lines if not line.startswith("#")]
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The claims with their contexts, and the pairs of both, by split."""
         return {kind: by_split(kind) for kind in ("documents", "relation")}
 
     def plan(self) -> list[Step]:
-        """What a build would ask; how much depends on how many items the population has."""
         return [
-            Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST),
+            *super().plan(),
             Step("names: a query for each hundred items", self.endpoint),
             Step(
                 f"values of {', '.join(self._told)}: at most two queries a property for each "
@@ -131,14 +108,13 @@ class KbConflicts(AskingBuilder):
         ]
 
     def make(self, work: Work) -> Made:
-        """The claims about what the endpoint tells."""
-        parts = self._split(self._matters(sparql(work, self.endpoint), work.dropped))
-        documents = {
-            split: self._documents(matters, split, work.dropped)
-            for split, matters in parts.items()
-            if matters
-        }
-        documents = {split: made for split, made in documents.items() if made}
+        matters = self._matters(sparql(work, self.endpoint), work.dropped)
+        of = drawn_splits((matter.iri for matter in matters), self.shares, self.seed)
+        documents = {}
+        for split in SPLITS:
+            made = self._documents([m for m in matters if of[m.iri] == split], split, work.dropped)
+            if made:
+                documents[split] = made
         if not documents:
             raise UserError(
                 "population: no topic with a value to tell, and another topic with another "
@@ -177,10 +153,6 @@ class KbConflicts(AskingBuilder):
                 0, len(found[iri]) - self.claims_per_topic
             )
         return matters
-
-    def _split(self, matters: Sequence[Matter]) -> dict[str, list[Matter]]:
-        of = drawn_splits((matter.iri for matter in matters), self.shares, self.seed)
-        return {split: [m for m in matters if of[m.iri] == split] for split in SPLITS}
 
     def _documents(
         self, matters: Sequence[Matter], split: str, dropped: Counter[str]
@@ -330,3 +302,136 @@ never show them without their mark.** The knowledge base is taken as complete an
 sources are made up. A place that lies inside another one counts as another place. Wordings are
 shared by the splits; only topics are held out.
 """
+
+
+WORDING = Path(__file__).parent / "wording"
+# A false date lies at most so many years from the true one where the knowledge base has such.
+NEAR_YEARS = 15
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a property is told: templates with ``{topic}`` and ``{value}``.
+
+    Attributes:
+        date: whether the values are dates.
+    """
+
+    claims: tuple[str, ...]
+    contexts: tuple[str, ...]
+    date: bool = False
+
+
+@dataclass(frozen=True)
+class Matter:
+    """A property of a topic with its true value and another one.
+
+    Attributes:
+        iri: the topic's.
+        topic: its name.
+        prop: e.g. ``P19``.
+        true: the value that the knowledge base holds, in words.
+        other: a value that it does not hold.
+    """
+
+    iri: str
+    topic: str
+    prop: str
+    true: str
+    other: str
+
+
+def read_wording(wording: str, most: int) -> dict[str, Wording]:
+    """The templates of each property, by property.
+
+    Args:
+        wording: name of a file of this package, or path of one's own.
+        most: largest number of contexts; each of a claim's has another template.
+    """
+    path = WORDING / f"{wording}.yaml"
+    path = path if path.is_file() else Path(wording)
+    if not path.is_file():
+        raise UserError(f"wording: {wording}: give people, films, or the path of a YAML file")
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no YAML: {' '.join(str(error).split())[:200]}") from None
+    if not told or not isinstance(told, dict):
+        raise UserError(f"{path}: no property; see {WORDING / 'people.yaml'}")
+    found = {}
+    for prop, entry in sorted(told.items()):
+        claims, contexts = (
+            tuple(line.strip() for line in entry.get(name, "").splitlines() if line.strip())
+            for name in ("claims", "contexts")
+        )
+        if not claims or len(contexts) < most:
+            raise UserError(f"{path}: {prop}: needs a claim and at least {most} contexts")
+        for template in (*claims, *contexts):
+            if "{topic}" not in template or "{value}" not in template:
+                raise UserError(f"{path}: {prop}: {template!r} lacks {{topic}} or {{value}}")
+        if set(claims) & set(contexts):
+            raise UserError(f"{path}: {prop}: a template is both a claim's and a context's")
+        found[prop] = Wording(claims, contexts, bool(entry.get("date")))
+    return found
+
+
+def fill(template: str, topic: str, value: str) -> str:
+    """A template as a sentence."""
+    text = template.replace("{topic}", topic).replace("{value}", value)
+    return text[:1].upper() + text[1:]
+
+
+def in_words(value: Value, date: bool) -> str:
+    """A value as the templates take it: dates with their preposition."""
+    if not date:
+        return value.label
+    day = len(value.label.split()) > 2  # "7 May 1861" rather than "1861" or "44 BC"
+    return f"{'on' if day else 'in'} {value.label}"
+
+
+def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Value | None:
+    """Another value of the property, as likely as it is true of somebody; ``None`` if none fits.
+
+    Of dates one of another year and the same precision, if possible one that is near.
+    """
+    if value.year is None:
+        fitting = [other for other in pool if not overlap(other.label, value.label)]
+    else:
+        words = len(value.label.split())
+        fitting = [v for v in pool if v.year != value.year and len(v.label.split()) == words]
+        near = [v for v in fitting if abs(v.year - value.year) <= NEAR_YEARS]
+        fitting = near or fitting
+    return rng.choice(fitting) if fitting else None
+
+
+def deal(
+    rng: random.Random,
+    matters: Sequence[Matter],
+    contexts: tuple[int, int],
+    dropped: Counter[str],
+) -> list[tuple[Matter, bool, int, int]]:
+    """Truth, and numbers of supporting and conflicting contexts, of each claim.
+
+    Both claims of a pair have the same property and the same numbers; one is true, one is false.
+    What finds no partner is left out and counted.
+    """
+    by_property: dict[str, list[Matter]] = defaultdict(list)
+    for matter in matters:
+        by_property[matter.prop].append(matter)
+    pairs = []
+    for prop in sorted(by_property):
+        own = rng.sample(by_property[prop], len(by_property[prop]))
+        dropped["claim without a partner of the other truth"] += len(own) % 2
+        pairs.extend(zip(own[::2], own[1::2], strict=False))
+    rng.shuffle(pairs)
+    low, high = contexts
+    span = high - low + 1
+    found = []
+    for index, pair in enumerate(pairs):
+        number = low + index % span
+        supporting = 1 + (index // span) % (number - 1)
+        found.extend(
+            (matter, true, supporting, number - supporting)
+            for matter, true in zip(pair, (True, False), strict=True)
+        )
+    return found

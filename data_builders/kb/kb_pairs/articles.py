@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.relation import Found, labelled_pairs
-from data_builders.kb.kb_pairs.teller import Teller
+from data_builders.kb.kb_pairs.teller import Teller, labelled
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, implies, independent, values_of
 from data_builders.kb.language.wording import (
@@ -32,15 +32,6 @@ from data_builders.kb.language.wording import (
 )
 from records import RelationPair
 
-# Weight of each kind.
-KINDS = {
-    "article_told": 16,
-    "article_less": 4,
-    "article_untold": 9,
-    "article_changed": 8,
-    "article_more": 4,
-    "article_contradicted": 4,
-}
 # Years are any years, so that no list of them can be learnt.
 YEARS = (1780, 2010)
 # How often a statement gets a tail, is joined to the one before, comes with the title in front.
@@ -99,17 +90,11 @@ class Article:
     other: list[Statement]
 
 
-class Writer:
-    """Writes articles about people of one split and claims that do or do not follow from them.
-
-    Args:
-        world: the split's people, facts and values.
-        rng: source of all choices.
-    """
+class Writer(Teller):
+    """Writes articles about people of one split and claims that do or do not follow from them."""
 
     def __init__(self, world: World, rng: random.Random):
-        self.world = world
-        self.rng = rng
+        super().__init__(world, rng)
         self._cities = sorted(
             {v.label for p in world.people for prop in ("P19", "P20") for v in values_of(p, prop)}
         )
@@ -130,7 +115,7 @@ class Writer:
         title = f"{person.name}. " if self.rng.random() < TITLED else ""
         return Article(title + " ".join(sentences), told, other)
 
-    def told(self, person: Person) -> tuple[str, str]:
+    def said(self, person: Person) -> tuple[str, str]:
         """An article, and a statement of it in the same or another wording."""
         article = self.article(person)
         return article.text, self._claim(article, person, self.rng.choice(article.told))
@@ -205,20 +190,18 @@ class Writer:
             article, person, replace(statement, tail=tail, slots=slots)
         )
 
-    def contradicted(self, person: Person) -> tuple[str, str, Fact, Fact] | None:
-        """An article, and another value of a functional fact of it, with both facts."""
+    def contradicted(self, person: Person) -> tuple[str, str] | None:
+        """An article, and another value of a functional fact of it; both facts are told."""
         article = self.article(person)
         functional = [s.fact for s in article.told if s.fact and s.fact.functional]
         if not functional:
             return None
         fact = self.rng.choice(functional)
         other = self.world.other_value(self.rng, person, fact)
-        return other and (
-            article.text,
-            self._claim(article, person, self._fact(other)),
-            fact,
-            other,
-        )
+        if other is None:
+            return None
+        self.told.extend((fact, other))
+        return article.text, self._claim(article, person, self._fact(other))
 
     def _sentences(self, person: Person, told: Sequence[Statement]) -> list[str]:
         sentences: list[str] = []
@@ -267,14 +250,6 @@ def _may_have_tail(templates: Sequence[str]) -> bool:
     return not any(_DENIES.search(template) for template in templates)
 
 
-class _ArticleTeller(Teller):
-    """A teller with a writer."""
-
-    def __init__(self, world: World, rng: random.Random):
-        super().__init__(world, rng)
-        self.writer = Writer(world, rng)
-
-
 def article_pairs(
     world: World, number: int, seed: int, dropped: Counter[str]
 ) -> list[RelationPair]:
@@ -286,32 +261,16 @@ def article_pairs(
         seed: of all choices.
         dropped: counts the pairs that could not be made, by kind.
     """
-    teller = _ArticleTeller(world, random.Random(f"{seed}:articles:{world.split}"))
-    return labelled_pairs(teller, KINDS, _MAKERS, number, "article", dropped)
+    writer = Writer(world, random.Random(f"{seed}:articles:{world.split}"))
+    return labelled_pairs(writer, KINDS, number, "article", dropped)
 
 
-def _labelled(name: str, label: str) -> Callable[[_ArticleTeller, Person], Found]:
-
-    def make(t: _ArticleTeller, person: Person) -> Found:
-        found = getattr(t.writer, name)(person)
-        return found and (*found, label)
-
-    return make
-
-
-def _contradicted(t: _ArticleTeller, person: Person) -> Found:
-    found = t.writer.contradicted(person)
-    if found is None:
-        return None
-    t.told.extend(found[2:])
-    return *found[:2], "contradiction"
-
-
-_MAKERS: dict[str, Callable[[_ArticleTeller, Person], Found]] = {
-    "article_told": _labelled("told", "entailment"),
-    "article_less": _labelled("less", "entailment"),
-    "article_untold": _labelled("untold", "neutral"),
-    "article_changed": _labelled("changed", "neutral"),
-    "article_more": _labelled("more", "neutral"),
-    "article_contradicted": _contradicted,
+# Kind to its weight and its maker.
+KINDS: dict[str, tuple[int, Callable[[Writer, Person], Found]]] = {
+    "article_told": (16, labelled(Writer.said, "entailment")),
+    "article_less": (4, labelled(Writer.less, "entailment")),
+    "article_untold": (9, labelled(Writer.untold, "neutral")),
+    "article_changed": (8, labelled(Writer.changed, "neutral")),
+    "article_more": (4, labelled(Writer.more, "neutral")),
+    "article_contradicted": (4, labelled(Writer.contradicted, "contradiction")),
 }

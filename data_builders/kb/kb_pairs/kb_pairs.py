@@ -7,22 +7,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.builder import Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.kb.facts import POPULATION, Person, load_people
-from data_builders.kb.graph import check_population
 from data_builders.kb.kb_pairs.articles import article_pairs
-from data_builders.kb.kb_pairs.claims import class_claims
-from data_builders.kb.kb_pairs.generations import generations, padded, profiles
-from data_builders.kb.kb_pairs.lss import lss_examples
-from data_builders.kb.kb_pairs.pages import passages
+from data_builders.kb.kb_pairs.kb_lss import lss_examples
+from data_builders.kb.kb_pairs.person_texts import (
+    PROFILE_CLAIMS,
+    PROFILE_FALSE,
+    generations,
+    padded,
+    passages,
+    profiles,
+)
 from data_builders.kb.kb_pairs.relation import relation_pairs
-from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES, split_people
-from data_builders.kb.kb_pairs.unli import unli_pairs
-from data_builders.kb.kb_pairs.world import Shares, World
-from data_builders.kb.server import sparql
+from data_builders.kb.kb_pairs.unli import class_claims, unli_pairs
+from data_builders.kb.kb_pairs.world import SPLIT_PROPERTIES, Shares, World, split_people
+from data_builders.kb.server import KbBuilder, sparql
 from data_builders.splits import SPLITS, by_split
 
 Sizes = tuple[int, int, int]
@@ -31,21 +33,12 @@ KINDS = ("unli", "relation", "articles", "lss", "generations")
 
 
 @dataclass
-class KbPairs(AskingBuilder):
+class KbPairs(KbBuilder):
     """UNLI, relation, LSS and generation records from the facts of a Wikidata-shaped endpoint.
 
     Split by person, by property and by wording: see ``splits.py`` and ``wording/*.yaml``.
 
     Args:
-        output: folder of the dataset.
-        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
-            Turtle file (``.ttl``), or the URL of a SPARQL service.
-        population: SPARQL patterns that bind ``?person``; narrow it by occupation, country or year
-            on a big endpoint.
-        user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
-            whole.
-        seed: of all choices.
         shares: people of train, dev and test.
         unli: about how many UNLI pairs in train, dev and test.
         relation: about how many relation pairs.
@@ -56,13 +49,9 @@ class KbPairs(AskingBuilder):
         claims_per_person: claims of each class (bleached, common, specific, unlisted) in the files
             that judge a UNLI model.
         corrupted: probability that a sentence of a normal biography is made false.
-        profile_false: share of the claims of a long biography (``profiles.jsonl``) made false.
-        profile_least: claims that it needs; people of whom less is known have none.
         least_given: a premise whose share is counted must hold for at least this many people.
-        limit: only the first so many people, for a trial.
     """
 
-    endpoint: str = "snapshot"
     population: str = POPULATION
     shares: Sizes = (8, 1, 1)
     unli: Sizes = (6000, 800, 800)
@@ -72,26 +61,19 @@ class KbPairs(AskingBuilder):
     generations_per_person: int = 2
     claims_per_person: int = 6
     corrupted: float = 0.3
-    profile_false: float = 0.5
-    profile_least: int = 10
     least_given: int = 8
 
-    asks = ("endpoint",)
+    subject = "person"
     least: ClassVar = dict.fromkeys(
         (
             *("shares", "unli", "relation", "articles", "lss"),
-            *("generations_per_person", "claims_per_person", "least_given", "profile_least"),
+            *("generations_per_person", "claims_per_person", "least_given"),
         ),
         1,
     )
-    probabilities = ("corrupted", "profile_false")
-
-    def faults(self) -> Iterable[str]:
-        """Patterns that select nobody."""
-        yield from complaint(check_population, self.population, "person")
+    probabilities = ("corrupted",)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """Each kind by split; claims judge a model, so there are none to train on."""
         kinds = {kind: by_split(kind) for kind in KINDS}
         claims = by_split("claims", SPLITS[1:])
         pages = {"passages": {"train": "passages.jsonl"}}
@@ -99,19 +81,16 @@ class KbPairs(AskingBuilder):
         return kinds | {"claims": claims} | pages
 
     def plan(self) -> list[Step]:
-        """What a build would ask; how much depends on how many people the population has."""
         return [
-            Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST),
+            *super().plan(),
             Step("facts: 30 queries for each hundred people", self.endpoint),
             Step("shares: a count for each pair of facts that is asked for", self.endpoint),
         ]
 
     def make(self, work: Work) -> Made:
-        """The records of the people whom the endpoint knows."""
         client = sparql(work, self.endpoint)
         people = load_people(client, self.population, dropped=work.dropped, limit=self.limit)
-        card = _card(self.profile_least, self.profile_false)
-        return Made(self._records(client, people, work.dropped), card)
+        return Made(self._records(client, people, work.dropped), _card())
 
     def _records(
         self, client: SparqlClient, people: list[Person], dropped: Counter[str]
@@ -148,19 +127,18 @@ class KbPairs(AskingBuilder):
                 )
         held_out = [*members["dev"], *members["test"]]
         worlds = [World(held_out, people, split) for split in SPLITS]
-        given = worlds, self.profile_false, self.profile_least, self.seed
-        files["profiles.jsonl"] = profiles(*given)
+        files["profiles.jsonl"] = profiles(worlds, self.seed)
         # Made anew: kept until both files are written they would all stand in memory.
-        files["padded.jsonl"] = padded(worlds, profiles(*given), self.seed)
+        files["padded.jsonl"] = padded(worlds, profiles(worlds, self.seed), self.seed)
         files["passages.jsonl"] = passages(people, self.seed)
         return files
 
 
-def _card(least: int, false: float) -> Card:
+def _card() -> Card:
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
     return Card(
         pretty_name="Knowledge-base pairs for factuality scoring",
-        text=CARD.format(properties=properties, least=least, false=f"{false:.0%}"),
+        text=CARD.format(properties=properties, least=PROFILE_CLAIMS, false=f"{PROFILE_FALSE:.0%}"),
         task_categories=("text-classification", "token-classification", "text-generation"),
         tags=("factuality", "nli", "uncertain-nli", "wikidata"),
     )

@@ -10,37 +10,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.teller import Teller, distinct_pairs
+from data_builders.kb.kb_pairs.teller import Kinds, Teller, distinct_pairs, labelled
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import independent
 from data_builders.kb.language.wording import Voice
 from records import RelationPair
 
-# Share of each kind. Entailment 43 %, neutral 42 %, contradiction 15 %.
-KINDS = {
-    "paraphrase": 13,
-    "embellished": 8,
-    "coarser": 3,
-    "part": 5,
-    "fact_to_bleached": 5,
-    "bleached_to_bleached": 8,
-    "unlisted_paraphrase": 4,
-    "bleached_premise": 12,
-    "other_fact": 12,
-    "unlisted": 12,
-    "unlisted_premise": 2,
-    "finer": 2,
-    "to_compound": 3,
-    "other_value_open": 2,
-    "other_person": 2,
-    "page_fact": 4,
-    "page_missing": 3,
-    "other_value": 14,
-    "page_contradicted": 4,
-}
 Found = tuple[str, str, str] | None
 
 
@@ -56,16 +34,11 @@ def relation_pairs(
         dropped: counts the pairs that could not be made, by kind.
     """
     teller = Teller(world, random.Random(f"{seed}:relation:{world.split}"))
-    return labelled_pairs(teller, KINDS, _MAKERS, number, "relation", dropped)
+    return labelled_pairs(teller, KINDS, number, "relation", dropped)
 
 
 def labelled_pairs(
-    teller: Teller,
-    kinds: Mapping[str, int],
-    makers: Mapping[str, Callable],
-    number: int,
-    what: str,
-    dropped: Counter[str],
+    teller: Teller, kinds: Kinds, number: int, what: str, dropped: Counter[str]
 ) -> list[RelationPair]:
     """Relation pairs of all kinds, shuffled; the arguments are those of ``distinct_pairs``."""
     pairs = [
@@ -78,7 +51,7 @@ def labelled_pairs(
             facts=[str(fact) for fact in teller.told],
         )
         for kind, person, (premise, hypothesis, label) in distinct_pairs(
-            teller, kinds, makers, number, what, dropped
+            teller, kinds, number, what, dropped
         )
     ]
     teller.rng.shuffle(pairs)
@@ -122,18 +95,6 @@ def _to_compound(t: Teller, person: Person) -> Found:
     return t.say(person, t.rng.choice(found[1]), True), found[0], "neutral"
 
 
-def _fact_to_bleached(t: Teller, person: Person) -> Found:
-    return t.specific(person), t.bleached(person), "entailment"
-
-
-def _bleached_to_bleached(t: Teller, person: Person) -> Found:
-    return t.bleached_list(person), t.bleached(person), "entailment"
-
-
-def _bleached_premise(t: Teller, person: Person) -> Found:
-    return t.bleached_list(person), t.say(person, t.fact(person)), "neutral"
-
-
 def _other_fact(t: Teller, person: Person) -> Found:
     left, right = t.fact(person), t.fact(person)
     if not independent(left, right):
@@ -145,11 +106,6 @@ def _other_value_open(t: Teller, person: Person) -> Found:
     fact = t.fact(person)
     other = None if fact.functional else t.world.other_value(t.rng, person, fact)
     return other and (t.say(person, fact, True), t.say(person, other), "neutral")
-
-
-def _other_value(t: Teller, person: Person) -> Found:
-    found = t.contradiction(person)
-    return found and (*found, "contradiction")
 
 
 def _other_person(t: Teller, person: Person) -> Found:
@@ -172,15 +128,6 @@ def _unlisted(t: Teller, person: Person) -> Found:
         if other == kind:
             return None
     return premise, hypothesis, "neutral"
-
-
-def _unlisted_premise(t: Teller, person: Person) -> Found:
-    return t.unlisted(person)[0], t.say(person, t.fact(person)), "neutral"
-
-
-def _unlisted_paraphrase(t: Teller, person: Person) -> Found:
-    found = t.unlisted_pair(person)
-    return found and (*found, "entailment")
 
 
 def _page_fact(t: Teller, person: Person) -> Found:
@@ -207,24 +154,25 @@ def _page_contradicted(t: Teller, person: Person) -> Found:
     return other and (page, t.say(person, other), "contradiction")
 
 
-_MAKERS: dict[str, Callable[[Teller, Person], Found]] = {
-    "paraphrase": _paraphrase,
-    "embellished": _embellished,
-    "coarser": _coarser,
-    "finer": _finer,
-    "part": _part,
-    "to_compound": _to_compound,
-    "fact_to_bleached": _fact_to_bleached,
-    "bleached_to_bleached": _bleached_to_bleached,
-    "bleached_premise": _bleached_premise,
-    "other_fact": _other_fact,
-    "other_value_open": _other_value_open,
-    "other_value": _other_value,
-    "other_person": _other_person,
-    "unlisted": _unlisted,
-    "unlisted_premise": _unlisted_premise,
-    "unlisted_paraphrase": _unlisted_paraphrase,
-    "page_fact": _page_fact,
-    "page_missing": _page_missing,
-    "page_contradicted": _page_contradicted,
+# Share of each kind. Entailment 43 %, neutral 42 %, contradiction 15 %.
+KINDS: dict[str, tuple[int, Callable[[Teller, Person], Found]]] = {
+    "paraphrase": (13, _paraphrase),
+    "embellished": (8, _embellished),
+    "coarser": (3, _coarser),
+    "part": (5, _part),
+    "fact_to_bleached": (5, lambda t, p: (t.specific(p), t.bleached(p), "entailment")),
+    "bleached_to_bleached": (8, lambda t, p: (t.bleached_list(p), t.bleached(p), "entailment")),
+    "unlisted_paraphrase": (4, labelled(Teller.unlisted_pair, "entailment")),
+    "bleached_premise": (12, lambda t, p: (t.bleached_list(p), t.say(p, t.fact(p)), "neutral")),
+    "other_fact": (12, _other_fact),
+    "unlisted": (12, _unlisted),
+    "unlisted_premise": (2, lambda t, p: (t.unlisted(p)[0], t.say(p, t.fact(p)), "neutral")),
+    "finer": (2, _finer),
+    "to_compound": (3, _to_compound),
+    "other_value_open": (2, _other_value_open),
+    "other_person": (2, _other_person),
+    "page_fact": (4, _page_fact),
+    "page_missing": (3, _page_missing),
+    "other_value": (14, labelled(Teller.contradiction, "contradiction")),
+    "page_contradicted": (4, _page_contradicted),
 }

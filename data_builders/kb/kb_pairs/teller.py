@@ -30,6 +30,10 @@ _SEX = re.compile(r"\b(?:(?:fe)?male|(?:wo)?man)\b")
 # How often a bleached statement stands in an empty frame ("Of course, …").
 FRAMED = 0.08
 
+# Name of a kind of pair to its weight and its maker: a function of the teller and a person that
+# gives (premise, hypothesis, …) or None.
+Kinds = Mapping[str, tuple[int, Callable]]
+
 
 class Teller:
     """Says things about people of one split at random.
@@ -152,21 +156,29 @@ class Teller:
         return self.unlisted(person)[0] if self.rng.random() < 0.35 else text
 
 
+def labelled(method: Callable, *label: object) -> Callable:
+    """A maker of pairs whose label does not depend on what is said.
+
+    Args:
+        method: of a teller; gives premise and hypothesis, or ``None``.
+        label: what follows them.
+    """
+
+    def make(teller: Teller, person: Person) -> tuple | None:
+        pair = method(teller, person)
+        return pair and (*pair, *label)
+
+    return make
+
+
 def distinct_pairs(
-    teller: Teller,
-    kinds: Mapping[str, int],
-    makers: Mapping[str, Callable],
-    number: int,
-    what: str,
-    dropped: Counter[str],
+    teller: Teller, kinds: Kinds, number: int, what: str, dropped: Counter[str]
 ) -> Iterator[tuple[str, Person, tuple]]:
     """Pairs of all kinds about random people, each text pair once.
 
     Args:
         teller: says what the makers ask for; holds the facts of the pair that is given last.
-        kinds: weight of each kind.
-        makers: per kind a function of the teller and a person that gives (premise, hypothesis, …)
-            or ``None``.
+        kinds: weight of each kind, and its maker.
         number: about how many pairs in all.
         what: name of the pairs in ``dropped``.
         dropped: counts the pairs that could not be made, by kind.
@@ -174,9 +186,9 @@ def distinct_pairs(
     Yields:
         The kind, the person, and what the maker gave.
     """
-    total = sum(kinds.values())
+    total = sum(weight for weight, _ in kinds.values())
     seen: set[tuple[str, str]] = set()
-    for kind, weight in kinds.items():
+    for kind, (weight, make) in kinds.items():
         quota = round(number * weight / total)
         made = 0
         for _ in range(quota * TRIES):
@@ -184,7 +196,7 @@ def distinct_pairs(
                 break
             person = teller.person()
             teller.told.clear()
-            found = makers[kind](teller, person)
+            found = make(teller, person)
             if found is None or found[:2] in seen or found[0] == found[1]:
                 continue
             if _sex_is_told(teller.told, found[0]):

@@ -13,30 +13,17 @@ from collections import Counter
 from collections.abc import Callable
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.common import Common
-from data_builders.kb.kb_pairs.teller import Teller, distinct_pairs
+from data_builders.kb.kb_pairs.common_facts import Common
+from data_builders.kb.kb_pairs.teller import Teller, distinct_pairs, labelled
 from data_builders.kb.kb_pairs.world import Shares, World
 from data_builders.kb.language.statements import Fact
-from records import UnliPair
+from records import Claim, Document, UnliPair
 
 # Fixed values, no counts: subjective probabilities are seldom 0 or 1.
 ENTAILED, EMBELLISHED, CONTRADICTED = 0.97, 0.9, 0.02
 # A share is given as it is, but never below this: nothing is impossible for want of a case.
 FLOOR = 0.002
 
-KINDS = {
-    "bleached_to_bleached": 18,
-    "fact_to_bleached": 10,
-    "share": 20,
-    "share_common": 6,
-    "share_given": 12,
-    "unlisted": 12,
-    "paraphrase": 8,
-    "embellished": 5,
-    "part": 4,
-    "page_fact": 2,
-    "contradicted": 6,
-}
 
 Found = tuple[str, str, float, dict] | None
 
@@ -95,19 +82,11 @@ def unli_pairs(
             **more,
         )
         for kind, person, (premise, hypothesis, label, more) in distinct_pairs(
-            asker, KINDS, _MAKERS, number, "UNLI", dropped
+            asker, KINDS, number, "UNLI", dropped
         )
     ]
     rng.shuffle(pairs)
     return pairs
-
-
-def _bleached_to_bleached(a: Asker, person: Person) -> Found:
-    return a.bleached_list(person), a.bleached(person), ENTAILED, {}
-
-
-def _fact_to_bleached(a: Asker, person: Person) -> Found:
-    return a.specific(person), a.bleached(person), ENTAILED, {}
 
 
 def _share(a: Asker, person: Person) -> Found:
@@ -172,21 +151,86 @@ def _page_fact(a: Asker, person: Person) -> Found:
     return page, a.say(person, a.rng.choice(facts), False, 0), ENTAILED, {}
 
 
-def _contradicted(a: Asker, person: Person) -> Found:
-    found = a.contradiction(person)
-    return found and (*found, CONTRADICTED, {})
-
-
-_MAKERS: dict[str, Callable[[Asker, Person], Found]] = {
-    "bleached_to_bleached": _bleached_to_bleached,
-    "fact_to_bleached": _fact_to_bleached,
-    "share": _share,
-    "share_common": _share_common,
-    "share_given": _share_given,
-    "unlisted": _unlisted,
-    "paraphrase": _paraphrase,
-    "embellished": _embellished,
-    "part": _part,
-    "page_fact": _page_fact,
-    "contradicted": _contradicted,
+KINDS: dict[str, tuple[int, Callable[[Asker, Person], Found]]] = {
+    "bleached_to_bleached": (18, lambda a, p: (a.bleached_list(p), a.bleached(p), ENTAILED, {})),
+    "fact_to_bleached": (10, lambda a, p: (a.specific(p), a.bleached(p), ENTAILED, {})),
+    "share": (20, _share),
+    "share_common": (6, _share_common),
+    "share_given": (12, _share_given),
+    "unlisted": (12, _unlisted),
+    "paraphrase": (8, _paraphrase),
+    "embellished": (5, _embellished),
+    "part": (4, _part),
+    "page_fact": (2, _page_fact),
+    "contradicted": (6, labelled(Teller.contradiction, CONTRADICTED, {})),
 }
+
+
+# Shares of the people of whom a common and a specific fact holds; what holds of more than the first
+# range is as good as bleached, what lies between the two is neither.
+COMMON, SPECIFIC = (0.3, 0.8), (0, 0.05)
+
+
+def class_claims(world: World, shares: Shares, number: int, seed: int) -> list[Document]:
+    """One document a person and class: ``bleached``, ``common``, ``specific`` and ``unlisted``.
+
+    What w_Info has to put in order: Core (2407.03572, section 3) weights a claim by its surprise
+    given what is true of anyone. ``python -m eval experiment informativeness`` reads them.
+
+    All claims but those of ``unlisted``, which the knowledge base does not hold, are true. Counted
+    claims carry the fact (``asked``) and its share as two numbers (``counts``).
+
+    Args:
+        world: the split's people and facts.
+        shares: counts over the whole knowledge base.
+        number: at most how many claims a document.
+        seed: of all choices.
+    """
+    found = []
+    for person in world.people:
+        rng = random.Random(f"{seed}:claims:{world.split}:{person.iri}")
+        asker = Asker(world, rng, shares, 1)
+        classes = {
+            "bleached": [(asker.bleached(person), {}) for _ in range(number)],
+            **_counted(asker, person, number),
+            "unlisted": [(asker.unlisted(person)[0], {}) for _ in range(number)],
+        }
+        found += [_document(person, kind, said) for kind, said in classes.items() if said]
+    return found
+
+
+def _document(person: Person, kind: str, said: list[tuple[str, dict]]) -> Document:
+    claims = [
+        Claim(id=f"c{index}", text=text, **counted)
+        for index, (text, counted) in enumerate(dict(said).items())
+    ]
+    return Document(
+        id=f"{person.iri.rsplit('/', 1)[-1]}-{kind}",
+        topic=person.name,
+        text=" ".join(claim.text for claim in claims),
+        claims=claims,
+        kind=kind,
+        group=person.group,
+        bin=person.frequency_name,
+        person=person.iri,
+    )
+
+
+def _counted(asker: Asker, person: Person, number: int) -> dict[str, list[tuple[str, dict]]]:
+    by_key: dict[str, dict[str, list[tuple[Fact, dict]]]] = {"common": {}, "specific": {}}
+    for fact in [*asker.world.facts(person), *asker.common.all_of(person)]:
+        share, counted = asker.share([], fact)
+        for kind, (low, high) in (("common", COMMON), ("specific", SPECIFIC)):
+            if low <= share <= high:
+                by_key[kind].setdefault(fact.key, []).append((fact, counted))
+    return {
+        kind: [_said(asker, person, found) for _ in range(number if found else 0)]
+        for kind, found in by_key.items()
+    }
+
+
+def _said(
+    asker: Asker, person: Person, by_key: dict[str, list[tuple[Fact, dict]]]
+) -> tuple[str, dict]:
+    fact, counted = asker.rng.choice(by_key[asker.rng.choice(sorted(by_key))])
+    return asker.say(person, fact), {"asked": counted["asked"], "counts": counted["counts"]}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
 from clients.sparql import SparqlClient
-from data_builders.kb.another_value import is_another
 from data_builders.kb.facts import POPULATION, Person, count_people
-from data_builders.kb.kb_pairs.splits import SPLIT_PROPERTIES
-from data_builders.kb.language.statements import Fact, facts_of, values_of
+from data_builders.kb.language.statements import Fact, facts_of, is_another, values_of
 from data_builders.kb.language.wording import Voice, bank, capital, frame, slots_of, speak
+from data_builders.splits import SPLITS
+from records import UserError
 
 # Occupations have the most wordings; of two sexes there is little to say. The others weigh 2.
 PROPERTY_WEIGHTS = {"P106": 3, "P21": 1}
@@ -171,3 +172,43 @@ def paragraph(rng: random.Random, world: World, person: Person, facts: Sequence[
         form = "full" if index == 0 else rng.choices(("pronoun", "surname", "full"), (6, 3, 1))[0]
         sentences.append(world.say(rng, person, fact, Voice(form, True)))
     return " ".join(sentences)
+
+
+# People, properties and wordings never cross splits: a model that has seen a template or a property
+# in training could do well on the evaluation text by its surface.
+# ``P21`` (sex) and ``alias`` (other names) fill up the two evaluation splits.
+SPLIT_PROPERTIES = {
+    "train": ("P106", "P27", "P569", "P19", "P69"),
+    "dev": ("P20", "P21"),
+    "test": ("P570", "P166", "P54", "alias"),
+}
+
+
+def split_people(
+    people: Sequence[Person], shares: Sequence[int], seed: int
+) -> dict[str, list[Person]]:
+    """Divide people by share; namesakes (people with the same label) stay together.
+
+    Args:
+        people: all people.
+        shares: of train, dev and test, e.g. ``(8, 1, 1)``.
+        seed: of the shuffle.
+
+    Returns:
+        Split to its people, in the order of their identifiers.
+    """
+    if len(shares) != len(SPLITS) or min(shares) <= 0:
+        raise UserError(f"shares: give three positive numbers for {', '.join(SPLITS)}")
+    families: dict[str, list[Person]] = defaultdict(list)
+    for person in people:
+        families[person.name.casefold()].append(person)
+    names = sorted(families)
+    random.Random(f"{seed}:people").shuffle(names)
+    found: dict[str, list[Person]] = {split: [] for split in SPLITS}
+    for name in names:
+        # Always to the split that is furthest below its share, so that big families do no harm.
+        split = min(SPLITS, key=lambda s: len(found[s]) / shares[SPLITS.index(s)])
+        found[split].extend(families[name])
+    if min(len(members) for members in found.values()) < 2:
+        raise UserError(f"{len(people)} people are too few for three splits; widen the population")
+    return {split: sorted(members, key=lambda p: p.iri) for split, members in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -159,3 +160,31 @@ def independent(left: Fact, right: Fact) -> bool:
     if implies(left, right) or implies(right, left):
         return False
     return left.prop != right.prop or not left.functional  # two aspects of one date go together
+
+
+def overlap(left: str, right: str) -> bool:
+    """Whether the words of one contain the other's: Brooklyn, Brooklyn Heights."""
+    left, right = left.casefold(), right.casefold()
+    return left in right or right in left
+
+
+def is_another(fact: Fact, own: Iterable[Fact]) -> bool:
+    """Whether a fact is false of somebody: the one definition, for all builders.
+
+    A knowledge base does not hold all that is true, so a value that may well be true beside the
+    known one is no other value: a place of which the other's name is a part, the poet that a writer
+    may be.
+
+    Args:
+        fact: of the property; a date is another one if its year is.
+        own: what the knowledge base holds of the person and the property.
+    """
+    if fact.prop == "P21":  # "female" has a "male", and yet there are two
+        return fact not in own
+    return not any(
+        overlap(fact.value, known.value)
+        or fact in known.coarser
+        # A date that implies a true decade is false all the same.
+        or (not fact.aspect and known in fact.coarser)
+        for known in own
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,20 +11,19 @@ from typing import Any, ClassVar
 from clients.mediawiki import TITLES_A_REQUEST, MediaWiki
 from clients.pageviews import PageViews
 from clients.polite import SECONDS_A_REQUEST
-from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.topics import Stratum
-from data_builders.written.ambigbio.biographies import generations
-from data_builders.written.ambigbio.evidence import (
+from data_builders.written.ambigbio.biographies import (
     MakeSearch,
+    generations,
     knowledge_passages,
     page_counts,
     retrieve,
     wiki_passages,
 )
-from data_builders.written.ambigbio.names import (
+from data_builders.written.ambigbio.shared_names import (
     Name,
     check_months,
     csv_text,
@@ -32,6 +31,7 @@ from data_builders.written.ambigbio.names import (
     read_names,
     with_views,
 )
+from data_builders.written.sampled import sampling_of
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from eval.retrieve.bm25 import BM25
@@ -49,23 +49,17 @@ class AmbigBio(AskingBuilder):
     """Biographies of names that several people share, from retrieved passages, with citations.
 
     Args:
-        output: folder of the dataset.
         api: URL of the wiki's api.php.
-        user_agent: who asks, with an address; needed for any remote service.
         category: where the wiki lists its disambiguation pages of people.
         names: file with a ``name`` a line, the published ``AmbigBio.csv``, or the ``names.jsonl``
             of an earlier build; the wiki is then not asked for names.
         sample: how many names are drawn.
-        humans: SPARQL service where P31 = Q5 decides who is a person; the wiki's categories of
-            births, deaths and living people decide without it.
         views: first and last month (``YYYY-MM``) of the page views; none are asked for without it.
         views_api: service of the page views.
         views_project: whose pages they are.
         passages: file of passage records to search, instead of the candidates' pages in the wiki.
         knowledge: SQLite file ``documents(title, text)`` of a dated snapshot, to take pages from
             instead of the wiki.
-        knowledge_index: its full-text index, where it stands in a file of its own.
-        pages_per_name: pages of the snapshot beside the candidates' own that full-text search adds.
         words: words a passage.
         retriever: the class that finds the passages, without ``passages``; BM25 with five if null.
         writer: the language model that writes; no biography is written without one.
@@ -78,24 +72,18 @@ class AmbigBio(AskingBuilder):
         top_p: share of probability of the nucleus.
         max_new_tokens: a text that reaches it is cut after its last whole sentence.
         judge: relation model that says of each citation whether the passages entail it.
-        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
-            whole.
         seed: of the sample of names and of sampling.
-        limit: only the first so many names, for a trial.
     """
 
     api: str = "https://en.wikipedia.org/w/api.php"
     category: str = "Category:Human name disambiguation pages"
     names: Path | None = None
     sample: int = 500
-    humans: str | None = None
     views: tuple[str, str] | None = None
     views_api: str = "https://wikimedia.org/api/rest_v1"
     views_project: str = "en.wikipedia"
     passages: Path | None = None
     knowledge: Path | None = None
-    knowledge_index: Path | None = None
-    pages_per_name: int = 20
     words: int = 100
     retriever: MakeSearch | None = None
     writer: Writer | None = None
@@ -109,13 +97,12 @@ class AmbigBio(AskingBuilder):
 
     reads = ("names", "passages", "knowledge")
     least: ClassVar = {
-        **dict.fromkeys(("sample", "words", "pages_per_name", "max_new_tokens"), 1),
+        **dict.fromkeys(("sample", "words", "max_new_tokens"), 1),
         "temperature": 0,
     }
     probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
-        """Options that contradict each other."""
         if self.passages is not None and self.knowledge is not None:
             yield "passages and knowledge: give one of them, or none for the wiki's pages"
         if self.judge is not None and self.writer is None:
@@ -133,13 +120,11 @@ class AmbigBio(AskingBuilder):
         return self.sample if self.limit is None else min(self.sample, self.limit)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """Names, what was found for them, what was searched, and the biographies."""
         kinds = ["names", "retrieval", "passages", "generations"]
         kinds = kinds if self.writer is not None else kinds[:3]
         return {kind: {"test": f"{kind}.jsonl"} for kind in kinds}
 
     def plan(self) -> list[Step]:
-        """What a build would ask; the numbers depend on the wiki, the times are rough."""
         second, steps = SECONDS_A_REQUEST, []
         names = self._sample
         people: int | None = None
@@ -155,10 +140,6 @@ class AmbigBio(AskingBuilder):
                 Step("disambiguation pages, 50 a request", self.api, seconds=4 * pages * second),
                 Step("pages linked there, 50 a request", self.api, seconds=40 * pages * second),
             ]
-            if self.humans:
-                steps.append(
-                    Step("humans, 100 a request", self.humans, seconds=20 * pages * second)
-                )
         rough = (people or names * PEOPLE_A_NAME) * second
         if self.views:
             steps.append(Step("page views", self.views_api, people, seconds=rough))
@@ -172,7 +153,6 @@ class AmbigBio(AskingBuilder):
         return steps
 
     def make(self, work: Work) -> Made:
-        """Names, their passages, and biographies of them."""
         names = self._names(work)
         if self.views:
             views = work.client(PageViews, self.views_api, project=self.views_project)
@@ -183,7 +163,9 @@ class AmbigBio(AskingBuilder):
         files: dict[str, Any] = {
             "names.jsonl": names,
             "retrieval.jsonl": _retrieval(found),
-            "passages.jsonl": _passages(found) if self.passages else _rows(pool),
+            "passages.jsonl": list({p.id: p for own in found.values() for p in own}.values())
+            if self.passages
+            else (row for _, row in iter_rows(pool)),
         }
         if self.writer is not None:
             answers = self._answers(found, work)
@@ -206,13 +188,12 @@ class AmbigBio(AskingBuilder):
                 "or knowledge"
             )
         wiki = work.client(MediaWiki, self.api)
-        humans = work.client(SparqlClient, self.humans) if self.humans else None
-        return find_names(wiki, self.category, self._sample, self.seed, work.dropped, humans)
+        return find_names(wiki, self.category, self._sample, self.seed, work.dropped)
 
     def _pool(self, names: Sequence[Name], work: Work) -> Path:
         if self.knowledge is not None:
-            knowledge = Knowledge(self.knowledge, self.words, self.knowledge_index)
-            found = knowledge_passages(knowledge, names, self.pages_per_name, work.dropped)
+            knowledge = Knowledge(self.knowledge, self.words)
+            found = knowledge_passages(knowledge, names, work.dropped)
         else:
             wiki = next((client for client in work.clients if isinstance(client, MediaWiki)), None)
             wiki = wiki or work.client(MediaWiki, self.api)
@@ -228,18 +209,12 @@ class AmbigBio(AskingBuilder):
             name: self._prompt.messages(name=name, passages=passages, **variant)
             for name, passages in found.items()
         }
-        sampling = {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_new_tokens": self.max_new_tokens,
-            "seed": self.seed,
-        }
+        sampling = sampling_of(self, 1)
         journal = work.journal("biographies", self.writer.identity, sampling, prompts)
         written = write_texts(self.writer, prompts, sampling, journal, unit="biography")
         return {name: answer for name, (answer,) in written.items()}
 
     def config(self) -> dict[str, object]:
-        """The options; of the prompt its hash."""
         prompt = {"file": self._prompt.name, "sha256": self._prompt.sha256}
         return super().config() | {"prompt": prompt}
 
@@ -261,14 +236,6 @@ def _retrieval(found: dict[str, list[Passage]]) -> list[dict]:
         }
         for name, own in found.items()
     ]
-
-
-def _passages(found: dict[str, list[Passage]]) -> list[Passage]:
-    return list({passage.id: passage for own in found.values() for passage in own}.values())
-
-
-def _rows(pool: Path) -> Iterator[dict]:
-    return (row for _, row in iter_rows(pool))
 
 
 def _card(found: dict[str, list[Passage]], source: Path | None, written: bool) -> Card:

@@ -12,10 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from data_builders.written.attacks.attacked import Attacked, NotApplicable
-from data_builders.written.attacks.validity import Promise
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.validity import Attacked, NotApplicable, Promise
 
 
 class Attack(ABC):

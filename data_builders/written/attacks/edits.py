@@ -12,19 +12,20 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jsonargparse.typing import PositiveInt
-
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked, NotApplicable
-from data_builders.written.attacks.attacked import as_they_were as unchanged
-from data_builders.written.attacks.clauses import bare, clause_of
-from data_builders.written.attacks.corrections import Corrected as Corrects
-from data_builders.written.attacks.corrections import KnowledgeBase
-from data_builders.written.attacks.times import BORN, DATE, DIED, dates_in, written_otherwise
-from data_builders.written.attacks.validity import SameFacts, details
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import stems
+from data_builders.written.claims.clauses import bare, clause_of, stems
+from data_builders.written.claims.knowledge_base import KnowledgeBase
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.times import BORN, DATE, DIED, dates_in, written_otherwise
+from data_builders.written.claims.validity import (
+    Attacked,
+    Corrects,
+    NotApplicable,
+    SameFacts,
+    details,
+)
+from data_builders.written.claims.validity import as_they_were as unchanged
 from records import Claim
 
 KNOWN = "knowledge base"
@@ -76,20 +77,16 @@ class Edited(Attack):
 
     Args:
         same: phrase to one that means the same; null takes the shipped ones.
-        dates: write days otherwise.
     """
 
-    def __init__(self, same: dict[str, str] | None = None, dates: bool = True):
+    def __init__(self, same: dict[str, str] | None = None):
         self.same = SAME if same is None else same
-        self.dates = dates
 
     @property
     def keeps(self) -> SameFacts:
-        """All facts, where the phrases mean the same."""
         return SameFacts(equal=self.same)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The text and its claims, edited."""
         text = self._edited(source.document.text)
         if text == source.document.text:
             raise NotApplicable("no phrase to be written otherwise")
@@ -109,7 +106,7 @@ class Edited(Attack):
             if phrase not in text:
                 continue
             text = re.sub(rf"{_NOT_BEHIND}\b{re.escape(phrase)}\b(?! [A-Z])", other, text)
-        return written_otherwise(text) if self.dates else text
+        return written_otherwise(text)
 
 
 class Correction(NamedTuple):
@@ -141,28 +138,22 @@ class Corrected(Attack):
 
     Args:
         knowledge: gives and checks true values.
-        most: false claims that are corrected, at most; null for all.
     """
 
-    def __init__(self, knowledge: KnowledgeBase | None = None, most: PositiveInt | None = None):
+    def __init__(self, knowledge: KnowledgeBase | None = None):
         self.knowledge = knowledge
-        self.most = most
 
     @property
     def keeps(self) -> Corrects:
-        """What was true stays, and what was false becomes true."""
         return Corrects(self.knowledge)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The text and its claims, corrected."""
         false = [claim for claim in source.claims if claim.label == "NS"]
         if not false:
             raise NotApplicable("no false claim")
         rng.shuffle(false)
         text, made = source.document.text, {}
         for claim in false:
-            if self.most is not None and len(made) >= self.most:
-                break
             for one in self._corrections(claim, source, world):
                 if changed := _exchanged(text, one, claim, source, made):
                     text, made[claim.id] = changed, one

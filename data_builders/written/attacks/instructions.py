@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Literal
 
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked, NotApplicable, as_they_were
-from data_builders.written.attacks.clauses import name_of
-from data_builders.written.attacks.validity import SameFacts
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import as_sentence
+from data_builders.written.claims.clauses import as_sentence, name_of
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.validity import Attacked, NotApplicable, SameFacts, as_they_were
 from records import Passage, UserError
 
 INSTRUCTIONS = [
@@ -41,22 +38,16 @@ class Instructed(Attack):
 
     Args:
         instructions: one of these is put in; null takes the shipped ones.
-        place: where it stands.
     """
 
     keeps = SameFacts()
 
-    def __init__(
-        self, instructions: list[str] | None = None, place: Literal["start", "end"] = "end"
-    ):
+    def __init__(self, instructions: list[str] | None = None):
         self.instructions = _known(instructions)
-        self.place = place
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The text with an instruction before or behind it."""
         said = as_sentence(rng.choice(self.instructions))
-        text = source.document.text.strip()
-        whole = f"{said} {text}" if self.place == "start" else f"{text} {said}"
+        whole = f"{source.document.text.strip()} {said}"
         return Attacked(whole, as_they_were(source), asides=(said,))
 
 
@@ -71,26 +62,22 @@ class InstructedPassage(Attack):
 
     Args:
         instructions: one of these is put in; null takes the shipped ones.
-        every: put it into every passage, else into the first.
     """
 
     keeps = SameFacts()
 
-    def __init__(self, instructions: list[str] | None = None, every: bool = False):
+    def __init__(self, instructions: list[str] | None = None):
         self.instructions = _known(instructions)
-        self.every = every
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The document with changed passages."""
         said = as_sentence(rng.choice(self.instructions))
         found = source.document.passages or _page(source, world)
         if not found:
             raise NotApplicable("no passages, and no page of the topic")
+        first, *others = found
         passages = [
-            p.model_copy(update={"text": f"{p.text.rstrip()} {said}"})
-            if self.every or not place
-            else p
-            for place, p in enumerate(found)
+            first.model_copy(update={"text": f"{first.text.rstrip()} {said}"}),
+            *others,
         ]
         more = {"instruction": said}
         return Attacked(source.document.text, as_they_were(source), passages, more=more)

@@ -6,18 +6,25 @@ import math
 import random
 from typing import NamedTuple
 
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import PositiveInt
 
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
-from data_builders.written.attacks.clauses import bare, clause_of, inside, name_of, standing
 from data_builders.written.attacks.repetition import LEAST_WORDS
-from data_builders.written.attacks.times import dates_in, ends_in_date, moment
-from data_builders.written.attacks.validity import SuggestsFalse, details
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import stems
+from data_builders.written.claims.clauses import bare, clause_of, inside, name_of, standing, stems
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.times import dates_in, ends_in_date, moment
+from data_builders.written.claims.validity import (
+    Attacked,
+    NotApplicable,
+    Said,
+    SuggestsFalse,
+    details,
+    one_by_one,
+)
 
+# Supported claims without a moment that stand before the events, at most.
+OPENING = 3
 CONNECTIVES = ("Later, ", "Afterwards, ", "Then ", "After that, ", "Some time later, ")
 
 
@@ -53,17 +60,14 @@ class Montage(Attack):
 
     Args:
         events: of the text, at most.
-        opening: supported claims without a moment that stand before them, at most.
     """
 
     keeps = SuggestsFalse(adds=" ".join(CONNECTIVES))
 
-    def __init__(self, events: PositiveInt = 8, opening: NonNegativeInt = 3):
+    def __init__(self, events: PositiveInt = 8):
         self.events = events
-        self.opening = opening
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """Some undated facts, then the dated ones in reverse."""
         events = _events(source)
         years = [e for e in events if e.when[0] == e.when[1] and not math.isinf(e.when[0])]
         # Deaths would give it away; only where there is nothing else.
@@ -82,7 +86,7 @@ class Montage(Attack):
             and not any(
                 stems(text) <= stems(e.text) or stems(e.text) <= stems(text) for e in events
             )
-        ][: self.opening]
+        ][:OPENING]
         told, pairs = [], []
         for place, event in enumerate(events):
             before = events[place - 1] if place else None
@@ -104,7 +108,7 @@ def _events(source: Source) -> list[Event]:
             continue
         last = ends_in_date(bare(text))
         one_date = last is not None and len(dates_in(text)) == 1
-        said = last[0] if one_date and not _needs_year(last[0]) else bare(text)
+        said = last[0] if one_date and last[0].split()[-1] not in _OPEN else bare(text)
         dead = math.isinf(when[0])
         if not dead and not _tells(said, source.topic):
             continue
@@ -122,10 +126,6 @@ def _same(one: str, other: str) -> bool:
 def _tells(text: str, topic: str) -> bool:
     names = {word for word in details(text) if word not in name_of(topic).split()}
     return len(text.split()) >= LEAST_WORDS and (bool(names) or len(text.split()) > LEAST_WORDS + 1)
-
-
-def _needs_year(text: str) -> bool:
-    return text.split()[-1] in _OPEN
 
 
 def _introduces(text: str, topic: str) -> bool:

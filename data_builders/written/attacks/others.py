@@ -11,13 +11,21 @@ from dataclasses import replace
 from jsonargparse.typing import PositiveInt
 
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
-from data_builders.written.attacks.clauses import clause_of, name_of, names_in, standing
-from data_builders.written.attacks.validity import OfAnother, may_be_true_of_both
-from data_builders.written.attacks.world import Fact, Page, World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import denies
+from data_builders.written.claims.clauses import clause_of, denies, name_of, names_in, standing
+from data_builders.written.claims.known_facts import Fact, Page, World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.validity import (
+    Attacked,
+    NotApplicable,
+    OfAnother,
+    Said,
+    may_be_true_of_both,
+    one_by_one,
+)
 from records import Passage
+
+# Facts without which there is no text.
+LEAST_OF_A_NAMESAKE, LEAST_RELATED = 2, 3
 
 
 class Namesake(Attack):
@@ -30,18 +38,15 @@ class Namesake(Attack):
 
     Args:
         sentences: of the text, at most.
-        least: facts without which there is no text.
     """
 
     keeps = OfAnother(namesake=True)
 
-    def __init__(self, sentences: PositiveInt = 10, least: PositiveInt = 2):
+    def __init__(self, sentences: PositiveInt = 10):
         self.sentences = sentences
-        self.least = least
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The facts of one namesake, each with the full name."""
-        page, facts = _of_a_namesake(source, world, self.least, rng)
+        page, facts = _of_a_namesake(source, world, rng)
         said = _said(facts[: self.sentences], page, source, "NS")
         return one_by_one(said, passages=_found(source, [page], world), more={"other": page.title})
 
@@ -58,26 +63,22 @@ class Merged(Attack):
 
     Args:
         sentences: facts of each, at most.
-        least: facts of each without which there is no text.
         apart: first the topic's, then who else has the name, and the other's.
     """
 
-    def __init__(self, sentences: PositiveInt = 5, least: PositiveInt = 2, apart: bool = False):
+    def __init__(self, sentences: PositiveInt = 5, apart: bool = False):
         self.sentences = sentences
-        self.least = least
         self.apart = apart
 
     @property
     def keeps(self) -> OfAnother:
-        """Facts of two, and whose."""
         return OfAnother(namesake=True, own=True, apart=self.apart)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """As many facts of both, each with the full name."""
-        page, facts = _of_a_namesake(source, world, self.least, rng)
+        page, facts = _of_a_namesake(source, world, rng)
         topic = world.own(source)
         own = _facts(topic, world)
-        if len(own) < self.least:
+        if len(own) < LEAST_OF_A_NAMESAKE:
             raise NotApplicable("too few facts of the topic")
         number = min(len(own), len(facts), self.sentences)
         first = _said(own[:number], topic, source, "S")
@@ -101,21 +102,18 @@ class Related(Attack):
 
     Args:
         sentences: of the text, at most.
-        least: facts without which there is no text.
     """
 
     keeps = OfAnother(namesake=False)
 
-    def __init__(self, sentences: PositiveInt = 10, least: PositiveInt = 3):
+    def __init__(self, sentences: PositiveInt = 10):
         self.sentences = sentences
-        self.least = least
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The facts of the one who is most related."""
         name = name_of(source.topic).casefold()
         pages = [page for page in world.pages.values() if page.name.casefold() != name]
         text = " ".join(source.supported)
-        named = [p for p in pages if _speaks_of(text, p) and len(_facts(p, world)) >= self.least]
+        named = [p for p in pages if _speaks_of(text, p) and len(_facts(p, world)) >= LEAST_RELATED]
         if named:
             page, how = rng.choice(named), "named"
         else:
@@ -129,13 +127,13 @@ class Related(Attack):
         for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
             page = world.pages[key]
             another = page.name.casefold() != name_of(source.topic).casefold()
-            if another and len(_facts(page, world)) >= self.least:
+            if another and len(_facts(page, world)) >= LEAST_RELATED:
                 return page
         raise NotApplicable("nobody related is known")
 
 
 def _of_a_namesake(
-    source: Source, world: World, least: int, rng: random.Random
+    source: Source, world: World, rng: random.Random
 ) -> tuple[Page, list[tuple[str, Fact]]]:
     others = world.namesakes(source)
     if not others:
@@ -145,7 +143,7 @@ def _of_a_namesake(
         (p, [(t, f) for t, f in _facts(p, world) if not may_be_true_of_both(t, true, p.name)])
         for p in others
     ]
-    told = [(page, facts) for page, facts in told if len(facts) >= least]
+    told = [(page, facts) for page, facts in told if len(facts) >= LEAST_OF_A_NAMESAKE]
     if not told:
         raise NotApplicable("too few facts of a namesake")
     return rng.choice(told)

@@ -16,8 +16,7 @@ from jsonargparse.typing import PositiveInt
 
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
-from data_builders.written.attacks.clauses import (
+from data_builders.written.claims.clauses import (
     Clause,
     bare,
     clause_of,
@@ -26,11 +25,18 @@ from data_builders.written.attacks.clauses import (
     pronoun_of,
     standing,
 )
-from data_builders.written.attacks.times import coarser, ends_in_date, written_otherwise
-from data_builders.written.attacks.validity import OnlyTrue, details
-from data_builders.written.attacks.world import World
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.times import coarser, ends_in_date, written_otherwise
+from data_builders.written.claims.validity import (
+    Attacked,
+    NotApplicable,
+    OnlyTrue,
+    Said,
+    details,
+    one_by_one,
+)
 from data_builders.written.corruption.corrupters import paragraph_lines
-from data_builders.written.corruption.sources import Source
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import Claim
@@ -60,6 +66,7 @@ _NOT_SMALLER = re.compile(
 )
 _PLACE = re.compile(r"^(.+) (in|on|at|from) ((?:the )?[A-Z0-9][^,]*|\d.*)$")
 LEAST_WORDS = 4
+LEAST_PIECES = 5
 
 
 class NearParaphrases(Attack):
@@ -74,18 +81,14 @@ class NearParaphrases(Attack):
 
     Args:
         sentences: of the text, at most.
-        writer: a language model.
-        temperature: of its sampling.
+        writer: a language model, which samples at temperature 1.
     """
 
     keeps = OnlyTrue(adds=_EMPTY)
 
-    def __init__(
-        self, sentences: PositiveInt = 14, writer: Writer | None = None, temperature: float = 1.0
-    ):
+    def __init__(self, sentences: PositiveInt = 14, writer: Writer | None = None):
         self.sentences = sentences
         self.writer = writer
-        self.temperature = temperature
 
     @cached_property
     def _prompt(self) -> Prompt:
@@ -97,7 +100,6 @@ class NearParaphrases(Attack):
         return super().identity | ({"prompt": self._prompt.sha256} if self.writer else {})
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The paraphrases of one fact by rule."""
         found = [
             (name, list(dict.fromkeys(self._versions(source, clause))))
             for name, clause in _clauses(source)
@@ -116,7 +118,6 @@ class NearParaphrases(Attack):
     def attack_all(
         self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
     ) -> list[Attacked | NotApplicable]:
-        """By rule, or the model's paraphrases of the same facts."""
         found = super().attack_all(sources, world, rngs, seed)
         if self.writer is None:
             return found
@@ -127,7 +128,7 @@ class NearParaphrases(Attack):
             for at, claim in zip(places, claims, strict=True)
         ]
         answers = self.writer.answer(
-            prompts, temperature=self.temperature, max_new_tokens=40 * self.sentences, seed=seed
+            prompts, temperature=1.0, max_new_tokens=40 * self.sentences, seed=seed
         )
         for place, claim, own in zip(places, claims, answers, strict=True):
             found[place] = self._told(sources[place].topic, claim, own[0])
@@ -171,17 +172,14 @@ class Split(Attack):
 
     Args:
         sentences: of the text, at most.
-        least: pieces without which there is no text.
     """
 
     keeps = OnlyTrue()
 
-    def __init__(self, sentences: PositiveInt = 14, least: PositiveInt = 5):
+    def __init__(self, sentences: PositiveInt = 14):
         self.sentences = sentences
-        self.least = least
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The pieces of one fact that ends in a date."""
         dated = [
             (name, found)
             for text, name in source.supported.items()
@@ -196,7 +194,7 @@ class Split(Attack):
         finest = [one for one in dated if sum(part is not None for part in one[1][1]) == most]
         fact, (stem, date) = rng.choice(finest)
         pieces = [f"{stem} {when}" for when in coarser(date)]
-        if len(pieces) < self.least:
+        if len(pieces) < LEAST_PIECES:
             raise NotApplicable("a fact has too few pieces")
         return _one_fact(fact, pieces[: self.sentences])
 

@@ -9,12 +9,18 @@ from jsonargparse.typing import PositiveInt
 
 from data_builders.kb.graph import MONTHS
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attacked import Attacked, NotApplicable, Said, one_by_one
-from data_builders.written.attacks.clauses import clause_of, inside, name_of
-from data_builders.written.attacks.validity import Possible, SameFacts, TrueByForm
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import denies
+from data_builders.written.claims.clauses import clause_of, denies, inside, name_of
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.validity import (
+    Attacked,
+    NotApplicable,
+    Possible,
+    Said,
+    SameFacts,
+    TrueByForm,
+    one_by_one,
+)
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Of anyone's birth; {month}, {day} and {year} are drawn.
@@ -91,7 +97,6 @@ class Alternatives(Attack):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """Alternatives of the topic's birth, and of the document's claims."""
         name = name_of(source.topic)
         drawn = {"month": rng.choice(MONTHS), "day": rng.choice(_DAYS)}
         drawn["year"] = str(rng.randint(1700, 2000))
@@ -131,7 +136,6 @@ class HedgedTrivia(Attack):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """Some of the trivia, of the topic."""
         told = rng.sample(TRIVIA, min(len(TRIVIA), self.sentences))
         return one_by_one([Said(text.format(X=name_of(source.topic)), "S") for text in told])
 
@@ -148,7 +152,6 @@ class Hedged(Attack):
     keeps = SameFacts(adds=" ".join(HEDGES))
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The claims in their order, behind changing hedges."""
         if not source.claims:
             raise NotApplicable("no claims")
         turns = rng.sample(HEDGES, len(HEDGES))

@@ -24,19 +24,22 @@ from data_builders.builder import Made as Files
 from data_builders.dataset import Card
 from data_builders.journal import identity_of, journalled, model_name
 from data_builders.written.adversarial import PROMPTS
-from data_builders.written.corruption.appended import (
+from data_builders.written.claims.labelled import Source, read_sources
+from data_builders.written.corruption.corrupters import Change, Corrupter, ToChange, true_after_all
+from data_builders.written.corruption.curves import (
     Appended,
+    Made,
     Sentence,
+    changes_of,
+    clean_twin,
+    corrupted,
     read_appended,
     repeated,
+    statistics,
+    texts_of,
     told_of,
 )
-from data_builders.written.corruption.checks import true_after_all
-from data_builders.written.corruption.corrupters import Change, Corrupter, ToChange
-from data_builders.written.corruption.curves import Made, clean_twin, corrupted, texts_of
-from data_builders.written.corruption.figures import changes_of, statistics
-from data_builders.written.corruption.sources import Source, read_sources
-from data_builders.written.corruption.texts import Merged, Merger, ToMerge, listed
+from data_builders.written.corruption.merging import Merged, Merger, ToMerge, listed
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel
@@ -51,15 +54,13 @@ class Corruption(Builder):
     """Texts with some supported facts made false, k adversarial sentences behind, clean twins.
 
     Args:
-        output: folder of the dataset.
         documents: files of documents with labelled ``claims`` (or another project's, by its field
             names), of generations whose ``sentences`` have a truth, or ``scored.jsonl`` files of
             ``eval score``, whose verdicts, without selection, are the labels.
         corrupter: who makes a claim false, by ``class_path``: ``ValueSwap`` (a rule over the
             knowledge base) or ``PromptedCorrupter``.
         adversarial: kind to the files of its texts on the same topics (generations, documents, the
-            released samples), e.g. ``{info: [FILE]}``; or files whose rows say their ``kind``.
-        kinds: those that are taken of files whose rows say their kind.
+            released samples), e.g. ``{info: [FILE]}``; rows that state another kind are skipped.
         probability: with which a supported claim is to be made false.
         appended: the numbers k of appended sentences; null for 0 to 20. A topic with fewer
             distinct sentences repeats them in order; documents on one without any are counted.
@@ -80,14 +81,11 @@ class Corruption(Builder):
             do), and whether another supported claim entails a changed one, which is then not false.
         source_kind: only the documents of this kind, e.g. ``normal``; null takes all.
         max_new_tokens: most tokens of a merged text.
-        seed: of all choices.
-        limit: only the first so many documents, for a trial.
     """
 
     documents: list[str]
     corrupter: Corrupter
-    adversarial: dict[str, list[str]] | list[str]
-    kinds: list[str] = field(default_factory=list)
+    adversarial: dict[str, list[str]]
     probability: float = 0.5
     appended: list[int] | None = None
     of_anyone: list[str] = field(default_factory=list)
@@ -111,33 +109,22 @@ class Corruption(Builder):
         super().__post_init__()
 
     def faults(self) -> Iterable[str]:
-        """No k, kinds that are not said or that nothing is said of."""
         if not self.appended or self.appended[0] < 0:
             yield "appended: give numbers of sentences from 0 upwards"
-        if isinstance(self.adversarial, Mapping):
-            if self.kinds:
-                yield "kinds: `adversarial` names them already; leave them out"
-        elif not self.kinds:
-            yield "kinds: say which of the files are appended, e.g. [info, repetitive]"
-        for name in self._kinds:
+        for name in self.adversarial:
             if not re.fullmatch(r"\w+", name):
-                yield f"kinds: {name!r}: use letters, digits and _ only"
+                yield f"adversarial: {name!r}: use letters, digits and _ only"
         for option in ("of_anyone", "assumed"):
             for name in getattr(self, option):
-                if name not in self._kinds:
-                    yield f"{option}: {name!r} is not appended; the kinds are {self._kinds}"
-
-    @property
-    def _kinds(self) -> list[str]:
-        return list(self.adversarial if isinstance(self.adversarial, Mapping) else self.kinds)
+                if name not in self.adversarial:
+                    kinds = ", ".join(self.adversarial)
+                    yield f"{option}: {name!r} is not appended; the kinds are {kinds}"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """A curve for each kind of sentence, and what was changed."""
-        names = [*(f"curve_{kind}" for kind in self._kinds), "changes"]
+        names = [*(f"curve_{kind}" for kind in self.adversarial), "changes"]
         return {name: {"test": f"{name}.jsonl"} for name in names}
 
     def plan(self) -> list[Step]:
-        """How many claims are to be made false and texts merged, at most."""
         sources = self._sources(Counter())
         claims = sum(len(own) for own in self._drawn(sources))
         who = str(self.corrupter.identity.get("corrupter"))
@@ -145,26 +132,25 @@ class Corruption(Builder):
         if self.merger is not None:
             number = len(sources) * (1 + self.merge_again)
             steps.append(Step("claims merged to a text", model_name(self.merger), number, "texts"))
-        told = self._told(sources, read_appended(self.adversarial, self._kinds, self.verdict))
-        for kind in self._kinds:
+        told = self._told(sources, read_appended(self.adversarial, self.verdict))
+        for kind in self.adversarial:
             number = sum(kind in own for own in told.values())
             steps.append(Step(f"documents on topics with {kind} texts", "files", number, "texts"))
         return steps
 
     def make(self, work: Work) -> Files:
-        """The curves, what was changed, and the figures of both."""
         sources = self._sources(work.dropped)
-        appended = read_appended(self.adversarial, self._kinds, self.verdict)
+        appended = read_appended(self.adversarial, self.verdict)
         told = self._told(sources, appended)
         without = self._without(sources, told, work.dropped)
         every = self._made(sources, work)
         files: dict[str, Iterable] = {
-            f"curve_{kind}.jsonl": self._curve(kind, every, told) for kind in self._kinds
+            f"curve_{kind}.jsonl": self._curve(kind, every, told) for kind in self.adversarial
         }
         files["changes.jsonl"] = (row for made in every for row in changes_of(made))
         figures = statistics(every)
         figures["appended"] = {
-            kind: self._figures(kind, sources, told, without) for kind in self._kinds
+            kind: self._figures(kind, sources, told, without) for kind in self.adversarial
         }
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
         return Files(files, CARD, pages)
@@ -189,7 +175,7 @@ class Corruption(Builder):
         self, sources: Sequence[Source], told: Mapping[str, Told], dropped: Counter[str]
     ) -> dict[str, list[str]]:
         found = {}
-        for kind in self._kinds:
+        for kind in self.adversarial:
             lacking = [source for source in sources if kind not in told[source.id]]
             found[kind] = sorted({source.topic for source in lacking})
             if len(lacking) == len(sources):
@@ -231,7 +217,6 @@ class Corruption(Builder):
         )
 
     def config(self) -> dict[str, object]:
-        """The options; of the merging what decides it."""
         merging = self._merger and self._merger.identity
         told = super().config() | {"merging": merging, "entailment": identity_of(self.entailment)}
         return {name: told[name] for name in told if name not in ("merger", "merge_prompt")}
@@ -249,7 +234,15 @@ class Corruption(Builder):
             lambda some: self._make(list(some.values()), drawn),
             unit="document",
         )
-        return [_read(rows[source.id], source) for source in sources]
+        return [
+            Made(
+                {name: Change(**change) for name, change in row["changes"].items()},
+                Merged(**row["merged"]),
+                source,
+            )
+            for source in sources
+            for row in [rows[source.id]]
+        ]
 
     def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[str]]) -> list[dict]:
         changes = self._changes(batch, drawn)
@@ -314,15 +307,9 @@ class Corruption(Builder):
         }
 
 
-def _read(row: Mapping, source: Source) -> Made:
-    changes = {name: Change(**change) for name, change in row["changes"].items()}
-    return Made(changes, Merged(**row["merged"]), source)
-
-
 CARD = Card(
     pretty_name="Corrupted texts with adversarial sentences",
     license="other",
-    task_categories=("text-classification",),
     tags=("factuality", "adversarial", "robustness"),
     text="""\
 Texts with some of their facts made false, and sentences behind that should not count (Core, arXiv

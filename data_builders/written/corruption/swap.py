@@ -12,20 +12,23 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from data_builders.kb.another_value import is_another, overlap
-from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
+from data_builders.kb.facts import Person
 from data_builders.kb.graph import MONTHS, Value
-from data_builders.kb.language.statements import Fact, facts_of, facts_of_value, ordinal
-from data_builders.kb.language.wording import lexicon, with_article
-from data_builders.kb.server import open_client
-from data_builders.written.attacks.clauses import name_of
+from data_builders.kb.language.statements import (
+    Fact,
+    facts_of,
+    facts_of_value,
+    is_another,
+    ordinal,
+    overlap,
+)
+from data_builders.kb.language.wording import lexicon
+from data_builders.written.claims.clauses import name_of
+from data_builders.written.claims.knowledge_base import ARTICLE, VALUED, KnownPeople, fitted
 from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
 
-# Dates of the knowledge base are found as years and months instead, which other dates have too.
-VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias")
 COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 RANKED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 # Countries of which one is, or once was, part of the other.
@@ -71,7 +74,6 @@ _NAME_AFTER = re.compile(r"^(?:['’]s)? (?:of (?:the )?)?[A-Z]")
 # Behind one, unless the sentence begins with it, a number is part of a name: where Rush Hour 2 is a
 # film, Rush Hour 3 is one as well.
 _NUMBERED = re.compile(r"(?<=\S )[A-Z][\w.'’-]* $")
-_ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
 # After an adjective that stands for a person: "an Italian who", "an Italian."
 _NO_NOUN = re.compile(r"^(?:[.,;]|$| (?:who|and|by|from|in|but|of)\b)")
 
@@ -91,45 +93,20 @@ class Find(NamedTuple):
     others: Sequence[str]
 
 
-class ValueSwap:
-    """Another value of the same property, from a Wikidata-shaped knowledge base.
-
-    Args:
-        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
-            service.
-        population: SPARQL patterns that bind ``?person``; their values are what is searched for.
-        user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers.
-    """
+class ValueSwap(KnownPeople):
+    """Another value of the same property, from a Wikidata-shaped knowledge base."""
 
     source = "rule: another value"
-
-    def __init__(
-        self,
-        endpoint: str = "snapshot",
-        population: str = POPULATION,
-        user_agent: str | None = None,
-        cache_dir: Path | None = None,
-    ):
-        self.endpoint = endpoint
-        self.population = population
-        self.user_agent = user_agent
-        self.cache_dir = cache_dir
 
     @property
     def identity(self) -> dict[str, Any]:
         """The knowledge base and whom of it."""
-        return {
-            "corrupter": "value_swap",
-            "endpoint": self.endpoint,
-            "population": self.population,
-        }
+        where = {"endpoint": self.endpoint, "population": self.population}
+        return {"corrupter": "value_swap", **where}
 
     @cached_property
     def _values(self) -> Values:
-        url = None if self.endpoint == "snapshot" else self.endpoint
-        with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
-            return Values(load_people(client, self.population))
+        return Values(self.load())
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
         """One change a claim; none where the claim holds nothing that can be exchanged."""
@@ -172,7 +149,9 @@ class Values:
                 for fact in facts_of_value(prop, Value(label, None)):
                     self._keep(fact)
         self._found = {
-            key: re.compile(rf"\b({'|'.join(map(re.escape, sorted(texts, key=_longest)))})\b")
+            key: re.compile(
+                rf"\b({'|'.join(map(re.escape, sorted(texts, key=lambda t: (-len(t), t))))})\b"
+            )
             for key, texts in sorted(self._forms.items())
         }
 
@@ -232,7 +211,10 @@ class Values:
                 # a name is another name of the topic.
                 if (prop == "alias" or (prop == "P106" and form != "v")) and old not in own:
                     continue
-                noun = form == "adj" and _stands_alone(claim.text, *match.span())
+                noun = form == "adj" and (
+                    ARTICLE.search(claim.text[: match.start()])
+                    and _NO_NOUN.search(claim.text[match.end() :])
+                )
                 others = [
                     text
                     for text, fact in texts.items()
@@ -253,26 +235,8 @@ def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
             yield form, text
 
 
-def fitted(before: str, new: str) -> str:
-    """What stands before a value, with the article at its end, if any, that fits a new one."""
-    article = _ARTICLE.search(before)
-    if article is None:
-        return before
-    fitting = with_article(new).split()[0]
-    fitting = fitting.capitalize() if article[1][0].isupper() else fitting
-    return f"{before[: article.start()]}{fitting} "
-
-
 def _holds(text: str, value: str) -> bool:
     return re.search(rf"\b{re.escape(value)}\b", text) is not None
-
-
-def _longest(text: str) -> tuple[int, str]:
-    return -len(text), text
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    return bool(_ARTICLE.search(text[:start]) and _NO_NOUN.search(text[end:]))
 
 
 def _in_longer_name(text: str, start: int, end: int) -> bool:

@@ -11,24 +11,91 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from components.sentences import split_sentences
 from data_builders.kb.graph import MONTHS
-from data_builders.written.attacks.attacked import Attacked
-from data_builders.written.attacks.clauses import name_of, standing
-from data_builders.written.attacks.times import follows, moment, without_times
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import denies, stems
-from eval.stages import EntailmentModel, entails
-from records import Claim
+from data_builders.written.claims.clauses import as_sentence, denies, name_of, standing, stems
+from data_builders.written.claims.knowledge_base import KnowledgeBase
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.times import follows, moment, without_times
+from records import Claim, Passage
 
 _DETAIL = re.compile(r"(?<=\S )[A-Z][\w’'-]*|\w*\d\w*")
 
 
 _SEX = re.compile(r"(?i)\b(?:man|woman|male|female)\b")
+
+
+# Who says so, of claims whose labels an attack gives.
+RULE = "rule: the attack's construction"
+
+
+# A title with an end of its own: "It may be that she starred in Hello, Dolly!."
+_ENDS_TWICE = re.compile(r"([!?])\.$")
+
+
+class NotApplicable(Exception):
+    """An attack cannot be made of a document; the message is counted, so keep it general."""
+
+
+class Said(NamedTuple):
+    """A sentence of an attacked text that is one claim.
+
+    Attributes:
+        text: the sentence.
+        label: its truth; ``None`` where nobody knows.
+        rests_on: ids of what makes it so: claims of the document, or facts of the ``World``.
+    """
+
+    text: str
+    label: str | None
+    rests_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What an attack made of a document.
+
+    Attributes:
+        text: the adversarial text.
+        claims: what it says; the field ``rests_on`` of each holds ids as in :class:`Said`.
+        passages: ``None`` for those of the document.
+        asides: pieces of the text that claim nothing, such as an instruction.
+        more: further fields of the record.
+    """
+
+    text: str
+    claims: list[Claim]
+    passages: list[Passage] | None = None
+    asides: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def one_by_one(said: Sequence[Said], **more: Any) -> Attacked:
+    """A text of sentences that are one claim each."""
+    sentences = [_ENDS_TWICE.sub(r"\1", as_sentence(one.text)) for one in said]
+    claims = [
+        Claim(
+            id=f"c{place}",
+            text=text,
+            sentence=place,
+            source=text,
+            label=one.label,
+            labelled_by=RULE if one.label else "none",
+            rests_on=list(one.rests_on),
+        )
+        for place, (text, one) in enumerate(zip(sentences, said, strict=True))
+    ]
+    return Attacked(" ".join(sentences), claims, **more)
+
+
+def as_they_were(source: Source) -> list[Claim]:
+    """The document's claims, each resting on itself."""
+    return [claim.model_copy(update={"rests_on": [claim.id]}) for claim in source.claims]
 
 
 class Fault(NamedTuple):
@@ -97,7 +164,6 @@ class SameFacts(Promise):
     name = "facts"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Facts that are lost, new, of another label, or not in the text."""
         yield from _aside_faults(source, attacked)
         known = {claim.id: claim for claim in source.claims}
         kept = {name for claim in attacked.claims for name in rests_on(claim)}
@@ -105,9 +171,12 @@ class SameFacts(Promise):
         for claim in attacked.claims:
             bases = [known[name] for name in rests_on(claim) if name in known]
             yield from self._of_claim(claim, bases, source.topic)
-        yield from untold(source, attacked, set().union(*self.equal_words))
+        equal = (stems(f"{phrase} {means}") for phrase, means in self.equal.items())
+        yield from untold(source, attacked, set().union(*equal))
         said = [source.document.text, *(claim.text for claim in source.claims)]
-        text = without(attacked.text, attacked.asides)
+        text = attacked.text
+        for aside in attacked.asides:
+            text = text.replace(aside, " ")
         if new := self.new_words(text, said, source.topic):
             yield Fault("the text says something new", listed(new))
 
@@ -126,11 +195,6 @@ class SameFacts(Promise):
 
     pronouns = frozenset(stems("she he his her him"))
 
-    @property
-    def equal_words(self) -> list[set[str]]:
-        """The words of all phrases that stand for others."""
-        return [set(), *(stems(f"{phrase} {means}") for phrase, means in self.equal.items())]
-
 
 class OnlyTrue(Promise):
     """Each claim follows from supported claims of the document: all is true, and little is said."""
@@ -138,7 +202,6 @@ class OnlyTrue(Promise):
     name = "truth"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Claims that do not follow from a supported one, and sentences that are no claims."""
         known = {claim.id: claim for claim in source.claims if claim.label == "S"}
         for claim in attacked.claims:
             bases = [known[name].text for name in rests_on(claim) if name in known]
@@ -166,7 +229,6 @@ class SuggestsFalse(OnlyTrue):
     name = "truth of each claim, not of the whole"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Those of the claims, and an order that is no false one."""
         yield from super().faults(source, attacked, world)
         told = {claim.id: place for place, claim in enumerate(attacked.claims)}
         known = {claim.id: claim for claim in source.claims}
@@ -187,7 +249,6 @@ class TrueByForm(Promise):
     name = "truth by form"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Sentences that leave a case open."""
         for sentence in split_sentences(attacked.text):
             if not covers_all_cases(sentence):
                 yield Fault("a case is left open", sentence)
@@ -199,7 +260,6 @@ class TrueByForm(Promise):
         yield from untold(source, attacked)
 
     def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
-        """Nothing: the form decides."""
         return iter(())
 
 
@@ -209,7 +269,6 @@ class Possible(Promise):
     name = "truth by hedging"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Sentences without a hedge, or with a name or a number."""
         own = set(re.findall(r"[\w’'-]+", name_of(source.topic)))
         for sentence in split_sentences(attacked.text):
             if _HEDGE.search(sentence) is None:
@@ -240,7 +299,6 @@ class OfAnother(Promise):
             self.name = "truth of two namesakes"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Claims that are no fact of another one, or that are true of the topic as well."""
         true = " ".join(fact.text for fact in world.true_of(source))
         of_topic = 0
         for claim in attacked.claims:
@@ -270,7 +328,6 @@ class OfAnother(Promise):
         yield from untold(source, attacked)
 
     def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
-        """That nothing true of the topic entails a fact of its namesake."""
         if self.namesake:
             true = [standing(fact.text, source.topic) for fact in world.true_of(source)]
             for claim in attacked.claims:
@@ -279,6 +336,58 @@ class OfAnother(Promise):
 
 
 # Small steps
+
+
+class Corrects(Promise):
+    """What was true stays, and at least one false claim is true: a metric should rise.
+
+    Args:
+        knowledge: tells whether a claim that it corrected is true.
+    """
+
+    name = "truth, with falsehoods made true"
+
+    def __init__(self, knowledge: KnowledgeBase | None):
+        super().__init__()
+        self.knowledge = knowledge
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        told = {claim.id: claim for claim in attacked.claims}
+        made = {one["claim"]: one for one in attacked.more.get("corrections") or ()}
+        if not made:
+            yield Fault("nothing is corrected")
+        for claim in source.claims:
+            new = told.get(claim.id)
+            if new is None:
+                yield Fault("a fact is lost", claim.text)
+            elif claim.id not in made:
+                if (new.text, new.label) != (claim.text, claim.label):
+                    yield Fault("another claim changed", claim.text)
+            elif (claim.label, new.label) != ("NS", "S") or new.text == claim.text:
+                yield Fault("what was corrected was not false, or is not true", claim.text)
+            elif not self._true(source, made[claim.id]["by"], new.text, rests_on(new), world):
+                yield Fault("what is corrected is not known to be true", new.text)
+        changed = [one["old"] for one in made.values()]
+        if any(old in attacked.text for old in changed):
+            yield Fault("what was false is still said", listed(changed))
+        yield from untold(source, attacked)
+
+    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+        known = {claim.id: claim.text for claim in source.claims}
+        for claim in attacked.claims:
+            if claim.text != known.get(claim.id, claim.text):
+                yield Asked(known[claim.id], claim.text, must=False)
+
+    def _true(self, source: Source, by: str, text: str, bases: list[str], world: World) -> bool:
+        if by in world.facts:
+            fact, page = world.facts[by]
+            own = {world.own(source).key, source.person or source.topic}
+            true = page.key in own and fact.document != source.id and by in bases
+            return true and not self.new_words(text, [fact.text], source.topic)
+        person = source.person
+        return bool(
+            self.knowledge and person and self.knowledge.is_true(person, source.topic, text)
+        )
 
 
 def may_be_true_of_both(text: str, true: str, name: str) -> bool:
@@ -297,26 +406,6 @@ def may_be_true_of_both(text: str, true: str, name: str) -> bool:
 def rests_on(claim: Claim) -> list[str]:
     """The ids of what a claim rests on."""
     return (claim.model_extra or {}).get("rests_on") or []
-
-
-def unentailed(asked: Sequence[Asked], model: EntailmentModel) -> list[Asked]:
-    """What a relation model does not confirm; a pair that it cannot judge is not confirmed."""
-    if not asked:
-        return []
-    found = model.relations([(one.premise, one.hypothesis) for one in asked])
-    said = entails(found)
-    return [
-        one
-        for one, yes, p in zip(asked, said, found, strict=True)
-        if bool(yes) != one.must or p[0] != p[0]
-    ]
-
-
-def without(text: str, asides: Iterable[str]) -> str:
-    """A text without its asides."""
-    for aside in asides:
-        text = text.replace(aside, " ")
-    return text
 
 
 _AUXILIARY = r"(?:is|was|are|were|has|had|did|does|can|could|will)"

@@ -20,8 +20,6 @@ from tqdm import tqdm
 from clients.mediawiki import TITLES_A_REQUEST, MediaWiki, Page
 from clients.pageviews import PageViews
 from clients.polite import chunks
-from clients.sparql import SparqlClient
-from data_builders.kb.graph import PREFIXES, WD
 from records import UserError, read_records, sha256_text
 from records.types import Record, Text
 
@@ -98,7 +96,6 @@ def find_names(
     sample: int,
     seed: int,
     dropped: Counter[str],
-    humans: SparqlClient | None = None,
 ) -> list[Name]:
     """A sample of the names of a category's disambiguation pages, in a seeded order.
 
@@ -108,7 +105,6 @@ def find_names(
         sample: how many.
         seed: of the order.
         dropped: counts pages (``name …``) and links (``link …``) that were left out.
-        humans: where ``P31 = Q5`` decides who is a person; categories decide without it.
     """
     members = dict.fromkeys(wiki.members(category))
     titles = sorted(members, key=lambda title: (sha256_text(f"{seed}:{title}"), title))
@@ -119,7 +115,7 @@ def find_names(
             if len(found) >= sample:
                 break
             asked += len(part)
-            for name in _names_of(wiki, part, dropped, humans):
+            for name in _names_of(wiki, part, dropped):
                 if name.name in found:
                     dropped["name that another page has too"] += 1
                 elif len(found) >= sample:
@@ -140,7 +136,6 @@ def _names_of(
     wiki: MediaWiki,
     titles: Sequence[str],
     dropped: Counter[str],
-    humans: SparqlClient | None,
 ) -> Iterator[Name]:
     params = {"prop": "links|revisions", "plnamespace": 0, "pllimit": "max", "rvprop": "ids"}
     gone: Counter[str] = Counter()
@@ -151,7 +146,7 @@ def _names_of(
     _add(dropped, gone, "name")
     links = list(dict.fromkeys(link for page in pages.values() for link in _links(page)))
     linked = _linked(wiki, links, dropped)
-    people = _people(linked.values(), humans, dropped)
+    people = {page["title"] for page in linked.values() if _in_a_category_of_people(page)}
     for page in pages.values():
         name = _SUFFIX.sub("", page["title"])
         own = []
@@ -174,7 +169,7 @@ def _ends(page: Page, linked: dict[str, Page]) -> list[tuple[Page, list[str]]]:
     for link in _links(page):
         other = linked.get(link)
         if other is not None and other["title"] != page["title"]:
-            titles = [other["title"], *_redirects(other)]
+            titles = [other["title"], *(entry["title"] for entry in other.get("redirects", ()))]
             found.setdefault(other["title"], (other, titles))[1].append(link)
     return list(found.values())
 
@@ -192,24 +187,6 @@ def _linked(wiki: MediaWiki, links: Sequence[str], dropped: Counter[str]) -> dic
     found = dict(wiki.pages(links, params, "linked pages", gone))
     _add(dropped, gone, "link")
     return found
-
-
-def _people(pages: Iterable[Page], humans: SparqlClient | None, dropped: Counter[str]) -> set[str]:
-    unique = {page["title"]: page for page in pages}
-    if humans is None:
-        return {title for title, page in unique.items() if _in_a_category_of_people(page)}
-    items = {title: _item(page) for title, page in unique.items()}
-    iris = [f"{WD}{item}" for item in dict.fromkeys(items.values()) if item]
-
-    def query(values: str) -> str:
-        return (
-            f"{PREFIXES}SELECT ?item WHERE {{ VALUES ?item {{ {values} }} ?item wdt:P31 wd:Q5 . }}"
-        )
-
-    gone: Counter[str] = Counter()
-    known = {row["item"] for row in humans.select_values(query, iris, "humans", gone)}
-    _add(dropped, gone, "link")
-    return {title for title, item in items.items() if f"{WD}{item}" in known}
 
 
 def shares_name(name: str, titles: Iterable[str]) -> bool:
@@ -242,20 +219,12 @@ def _candidate(page: Page) -> Candidate:
         title=page["title"],
         pageid=page["pageid"],
         revision=page["revisions"][0]["revid"],
-        wikibase_item=_item(page),
+        wikibase_item=page.get("pageprops", {}).get("wikibase_item"),
     )
-
-
-def _item(page: Page) -> str | None:
-    return page.get("pageprops", {}).get("wikibase_item")
 
 
 def _links(page: Page) -> list[str]:
     return [link["title"] for link in page.get("links", ())]
-
-
-def _redirects(page: Page) -> list[str]:
-    return [entry["title"] for entry in page.get("redirects", ())]
 
 
 def _add(dropped: Counter[str], gone: Counter[str], kind: str) -> None:

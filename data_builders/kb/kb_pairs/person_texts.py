@@ -10,11 +10,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from data_builders.kb.facts import Person
+from data_builders.kb.facts import DATES, Person
 from data_builders.kb.kb_pairs.world import World
-from data_builders.kb.language.statements import Fact
-from data_builders.kb.language.wording import Voice, bank, bleached
-from records import Claim, Document, Generation
+from data_builders.kb.language.statements import Fact, facts_of
+from data_builders.kb.language.wording import Voice, bank, bleached, capital, speak, with_article
+from records import Claim, Document, Generation, Passage
 
 GENERATOR = "kb_pairs"
 LEAST_WORDINGS = 14
@@ -110,16 +110,16 @@ MOST_OF_A_PROPERTY = 4
 HIDDEN = 3
 
 
-def profiles(
-    worlds: Sequence[World], false_share: float, least: int, seed: int
-) -> Iterator[Document]:
+# Claims that a long biography needs, and the share of them that is made false.
+PROFILE_CLAIMS, PROFILE_FALSE = 10, 0.5
+
+
+def profiles(worlds: Sequence[World], seed: int) -> Iterator[Document]:
     """A long biography of every person of whom enough is known, a share of its facts made false.
 
     Args:
         worlds: of one set of people, each with the properties and wordings of a split: so many
             different facts no split has by itself. The people are of none that was trained on.
-        false_share: share of a text's claims that are made false.
-        least: claims that a text needs.
         seed: of all choices.
 
     Yields:
@@ -129,8 +129,8 @@ def profiles(
     for iri, person in sorted(people.items()):
         rng = random.Random(f"{seed}:profile:{iri}")
         known = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
-        if len(known) >= least:
-            yield _labelled(person, list(_profile(rng, person, known, false_share)), "normal")
+        if len(known) >= PROFILE_CLAIMS:
+            yield _labelled(person, list(_profile(rng, person, known)), "normal")
 
 
 def padded(
@@ -163,11 +163,11 @@ def _finest(rng: random.Random, known: dict[str, list[Fact]]) -> Iterator[Fact]:
 
 
 def _profile(
-    rng: random.Random, person: Person, known: list[tuple[World, Fact]], false_share: float
+    rng: random.Random, person: Person, known: list[tuple[World, Fact]]
 ) -> Iterator[tuple[str, bool]]:
     others = [world.other_value(rng, person, fact) for world, fact in known]
     can = [place for place, other in enumerate(others) if other is not None]
-    false = set(rng.sample(can, min(len(can), round(false_share * len(known)))))
+    false = set(rng.sample(can, min(len(can), round(PROFILE_FALSE * len(known)))))
     for place, (world, fact) in enumerate(known):
         told = others[place] if place in false else fact
         # The full name throughout: a claim is read without the sentence before it.
@@ -191,3 +191,60 @@ def _labelled(
         bin=person.frequency_name,
         person=person.iri,
     )
+
+
+def passages(people: Sequence[Person], seed: int) -> Iterator[Passage]:
+    """One passage a person; ``id`` is the end of the person's IRI, ``title`` the page's.
+
+    Args:
+        people: all people; all their facts are told, so that any statement can be verified.
+        seed: of the choice of wordings.
+    """
+    for person in people:
+        text = page(person, random.Random(f"{seed}:page:{person.iri}"))
+        if text:
+            yield Passage(
+                id=person.iri.rsplit("/", 1)[-1],
+                title=person.title,
+                text=text,
+                source="snapshot",
+                person=person.iri,
+            )
+
+
+def page(person: Person, rng: random.Random) -> str:
+    """A person's page: a sentence a property, which lists all its values; the name comes first."""
+    sentences: list[str] = []
+    for prop, templates in bank("pages").items():
+        values = _values(person, prop)
+        if not values:
+            continue
+        template = rng.choice(templates)
+        if prop in DATES and all(value.isdecimal() for value in values):
+            template = template.replace(" on {list}", " in {list}")  # of a date, the year alone
+        if not sentences:
+            # The first sentence needs the name, whichever property it is about.
+            for pronoun, named in (("{his}", "{X's}"), ("{he}", "{X}")):
+                if "{X" not in template:
+                    template = template.replace(pronoun, named, 1)
+        form = "full" if not sentences else rng.choice(("pronoun", "surname"))
+        slots = {"list": _enumerate(values)}
+        sentences.append(capital(speak(template, person, Voice(form, True), slots)))
+    return " ".join(sentences)
+
+
+def _values(person: Person, prop: str) -> list[str]:
+    facts = facts_of(person, prop)
+    if prop == "P106":
+        return [with_article(fact.value) for fact in facts]
+    if prop == "P21":
+        return [fact.value for fact in facts]
+    finest = [f for f in facts if not any(f in other.coarser for other in facts)]
+    if prop in ("P166", "P54"):
+        return [f"the {fact.slots['v']}" for fact in finest]
+    return [fact.slots.get("v", fact.value) for fact in finest]
+
+
+def _enumerate(values: Sequence[str]) -> str:
+    *first, last = values
+    return f"{', '.join(first)} and {last}" if first else last

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from components.sentences import split_sentences
-from data_builders.written.attacks.clauses import name_of, names_in
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.texts import stems
+from data_builders.written.claims.clauses import name_of, names_in, stems
+from data_builders.written.claims.labelled import Source
 from records import Passage, sha256_text
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import Stemmer
+
 from data_builders.kb.graph import MONTHS
 
 # First words that are small inside a sentence; any other one may be a name.
@@ -26,6 +28,20 @@ _PAST = re.compile(
 # A name inside a sentence, of one word or several; some are everywhere.
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w’'-]+(?: (?:of |the )*[A-Z][\w’'-]+)*")
 _COMMON = frozenset({*MONTHS, "He", "She", "University", "College", "School", "Award", "Prize"})
+
+
+_NOT = re.compile(r"(?i)\b(?:not|never|no|neither|nor)\b|n['’]t\b")
+
+
+_EMPTY = frozenset(
+    """a an and are as at be been by for from had has have he her him his in is it its of on or she
+    that the their they this to was were with""".split()  # noqa: SIM905 (a list is longer)
+)
+
+
+_STEMMER = Stemmer.Stemmer("english")
+
+_WORD = re.compile(r"\w+")
 
 
 class Clause(NamedTuple):
@@ -105,3 +121,19 @@ def inside(text: str) -> str:
 def opened(text: str) -> str:
     """The same at the beginning of a sentence."""
     return text[:1].upper() + text[1:]
+
+
+def as_sentence(text: str) -> str:
+    """A claim with an end."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", '."', ".”")) else f"{text}."
+
+
+def denies(text: str) -> bool:
+    """Whether a text has a word that denies."""
+    return _NOT.search(text) is not None
+
+
+def stems(text: str) -> set[str]:
+    """The stems of a text's words, without those that hardly say anything."""
+    return set(_STEMMER.stemWords(sorted(set(_WORD.findall(text.casefold())) - _EMPTY)))

@@ -1,21 +1,20 @@
-"""What is true of a person by the knowledge base, and the promise of a correction."""
+"""What is true of a person by the knowledge base."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data_builders.kb.facts import POPULATION, Person, load_people
+from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
 from data_builders.kb.graph import MONTHS
 from data_builders.kb.language.statements import facts_of
+from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import open_client
-from data_builders.written.attacks.attacked import Attacked
-from data_builders.written.attacks.clauses import inside, name_of, opened
-from data_builders.written.attacks.times import (
+from data_builders.written.claims.clauses import denies, inside, name_of, opened
+from data_builders.written.claims.times import (
     BORN,
     DATE,
     DIED,
@@ -24,21 +23,26 @@ from data_builders.written.attacks.times import (
     within,
     written_otherwise,
 )
-from data_builders.written.attacks.validity import (
-    Asked,
-    Fault,
-    Promise,
-    listed,
-    rests_on,
-    untold,
-)
-from data_builders.written.attacks.world import World
-from data_builders.written.corruption.sources import Source
-from data_builders.written.corruption.swap import VALUED, fitted
-from data_builders.written.corruption.texts import denies
+
+# Dates of the knowledge base are found as years and months instead, which other dates have too.
+VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias")
+
+
+ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
+
+
+def fitted(before: str, new: str) -> str:
+    """What stands before a value, with the article at its end, if any, that fits a new one."""
+    article = ARTICLE.search(before)
+    if article is None:
+        return before
+    fitting = with_article(new).split()[0]
+    fitting = fitting.capitalize() if article[1][0].isupper() else fitting
+    return f"{before[: article.start()]}{fitting} "
+
 
 _SEXES = {"male": "female", "man": "woman", "female": "male", "woman": "man"}
-_MEN = ("male", "man")
+_SEX = re.compile(rf"\b(?:{'|'.join(_SEXES)})\b")
 
 
 class Find(NamedTuple):
@@ -49,9 +53,8 @@ class Find(NamedTuple):
     kinds: frozenset[tuple[str, str]]
 
 
-@dataclass
-class KnowledgeBase:
-    """Corrects claims about people, and tells whether they are true.
+class KnownPeople:
+    """The people of a Wikidata-shaped knowledge base, loaded when they are first needed.
 
     Args:
         endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
@@ -61,10 +64,27 @@ class KnowledgeBase:
         cache_dir: folder of kept answers.
     """
 
-    endpoint: str = "snapshot"
-    population: str = POPULATION
-    user_agent: str | None = None
-    cache_dir: Path | None = None
+    def __init__(
+        self,
+        endpoint: str = "snapshot",
+        population: str = POPULATION,
+        user_agent: str | None = None,
+        cache_dir: Path | None = None,
+    ):
+        self.endpoint = endpoint
+        self.population = population
+        self.user_agent = user_agent
+        self.cache_dir = cache_dir
+
+    def load(self) -> list[Person]:
+        """The people and their facts."""
+        url = None if self.endpoint == "snapshot" else self.endpoint
+        with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
+            return load_people(client, self.population)
+
+
+class KnowledgeBase(KnownPeople):
+    """Corrects claims about people, and tells whether they are true."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -88,7 +108,8 @@ class KnowledgeBase:
                 continue
             for kind in kinds:
                 for new in sorted(own.get(kind, ())):
-                    made = opened(f"{_exchanged(text, find, new)}.")
+                    before, after = text[: find.start], text[find.end :]
+                    made = opened(f"{fitted(before, new)}{new}{after}.")
                     if new not in text and self.is_true(person, topic, made):
                         return made
         return None
@@ -105,15 +126,13 @@ class KnowledgeBase:
             any(text[find.start : find.end] in own.get(kind, ()) for kind in find.kinds)
             for find in self._finds(topic, text)
         ]
-        right = _sexes(who, text)
+        right = _SEX.search(text.replace(who.name, ""))
         there = bool(dates or true or right)
         return there and all(true) and not wrong and all(_has(who, text, d) for d in dates)
 
     @cached_property
     def _people(self) -> dict[str, Person]:
-        url = None if self.endpoint == "snapshot" else self.endpoint
-        with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
-            return {person.iri: person for person in load_people(client, self.population)}
+        return {person.iri: person for person in self.load()}
 
     def _own(self, who: Person) -> dict[tuple[str, str], set[str]]:
         found: dict[tuple[str, str], set[str]] = {}
@@ -141,66 +160,11 @@ class KnowledgeBase:
 
     def _finds(self, topic: str, text: str) -> Iterator[Find]:
         own = [m.span() for m in re.finditer(re.escape(name_of(topic)), text)]
-        text = inside(text)  # "The United States was her country."
         for match in self._pattern.finditer(text):
             if not any(a <= match.start() and match.end() <= b for a, b in own):
                 kinds = {kind for kind in self._forms[match[0]] if _fits(kind[0], text)}
                 if kinds:
                     yield Find(*match.span(), frozenset(kinds))
-
-
-class Corrected(Promise):
-    """What was true stays, and at least one false claim is true: a metric should rise.
-
-    Args:
-        knowledge: tells whether a claim that it corrected is true.
-    """
-
-    name = "truth, with falsehoods made true"
-
-    def __init__(self, knowledge: KnowledgeBase | None):
-        super().__init__()
-        self.knowledge = knowledge
-
-    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """Claims that changed without becoming true, or a correction that is none."""
-        told = {claim.id: claim for claim in attacked.claims}
-        made = {one["claim"]: one for one in attacked.more.get("corrections") or ()}
-        if not made:
-            yield Fault("nothing is corrected")
-        for claim in source.claims:
-            new = told.get(claim.id)
-            if new is None:
-                yield Fault("a fact is lost", claim.text)
-            elif claim.id not in made:
-                if (new.text, new.label) != (claim.text, claim.label):
-                    yield Fault("another claim changed", claim.text)
-            elif (claim.label, new.label) != ("NS", "S") or new.text == claim.text:
-                yield Fault("what was corrected was not false, or is not true", claim.text)
-            elif not self._true(source, made[claim.id]["by"], new.text, rests_on(new), world):
-                yield Fault("what is corrected is not known to be true", new.text)
-        changed = [one["old"] for one in made.values()]
-        if any(old in attacked.text for old in changed):
-            yield Fault("what was false is still said", listed(changed))
-        yield from untold(source, attacked)
-
-    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
-        """That a false claim does not entail what is put in its place."""
-        known = {claim.id: claim.text for claim in source.claims}
-        for claim in attacked.claims:
-            if claim.text != known.get(claim.id, claim.text):
-                yield Asked(known[claim.id], claim.text, must=False)
-
-    def _true(self, source: Source, by: str, text: str, bases: list[str], world: World) -> bool:
-        if by in world.facts:
-            fact, page = world.facts[by]
-            own = {world.own(source).key, source.person or source.topic}
-            true = page.key in own and fact.document != source.id and by in bases
-            return true and not self.new_words(text, [fact.text], source.topic)
-        person = source.person
-        return bool(
-            self.knowledge and person and self.knowledge.is_true(person, source.topic, text)
-        )
 
 
 def _fits(prop: str, text: str) -> bool:
@@ -237,16 +201,6 @@ def _date_corrected(who: Person, text: str) -> str | None:
     return DATE.sub(lambda _: written_otherwise(new) if american else new, text)
 
 
-def _sexes(who: Person, text: str) -> list[re.Match[str]]:
-    return list(re.finditer(rf"\b(?:{'|'.join(_SEXES)})\b", text.replace(who.name, "")))
-
-
 def _wrong_sex(who: Person, text: str) -> re.Match[str] | None:
-    for found in re.finditer(rf"\b(?:{'|'.join(_SEXES)})\b", text):
-        if (found[0] in _MEN) != (who.sex == "male"):
-            return found
-    return None
-
-
-def _exchanged(text: str, find: Find, new: str) -> str:
-    return fitted(text[: find.start], new) + new + text[find.end :]
+    wrong = (m for m in _SEX.finditer(text) if (m[0] in ("male", "man")) != (who.sex == "male"))
+    return next(wrong, None)

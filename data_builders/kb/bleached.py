@@ -10,34 +10,31 @@ claims of their own, from the model alone.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from pydantic import BaseModel, ConfigDict
+
 from clients.polite import SECONDS_A_REQUEST
 from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
-from data_builders.kb.bleached.claims import (
-    BleachedClaim,
-    choose,
-    distinct,
-    from_answers,
-    text_file,
-)
 from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
 from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import sparql
 from data_builders.topics import read_topics
-from eval.models.chat import Writer
+from data_builders.written.sampled import sampling_of
+from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
-from eval.select.weights import TOPIC
+from eval.select.weights import TOPIC, normalise
 from records import UserError, in_markdown
 
-PROMPTS = Path(__file__).parents[1] / "prompts"
+PROMPTS = Path(__file__).parent / "prompts"
 DIRECT = "http://www.wikidata.org/prop/direct/"
 # How some properties are told; the others by their label.
 PROPERTY_CLAIMS = {
@@ -83,9 +80,6 @@ class Bleached(AskingBuilder):
         topics: files of records with ``topic``, or ``.txt`` files with one a line, e.g. questions:
             the writer is asked about each of them, and ``domain`` does not count. Null for claims
             about any member of the domain.
-        user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
-            whole.
         seed: of sampling.
         limit: only the first so many topics, or properties and values of the knowledge base, for a
             trial.
@@ -109,7 +103,6 @@ class Bleached(AskingBuilder):
     least: ClassVar = dict.fromkeys(("samples", "number", "max_new_tokens", "most"), 1)
 
     def faults(self) -> Iterable[str]:
-        """Nobody to ask, and numbers that Core does not take."""
         yield from complaint(check_population, self.population)
         if self.endpoint is None and self.writer is None:
             yield "endpoint: null needs a writer; give one, or an endpoint"
@@ -119,11 +112,9 @@ class Bleached(AskingBuilder):
             yield f"threshold: {self.threshold}; give a share in (0, 1]"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The claims with where they come from."""
         return {"bleached": {"train": "bleached.jsonl"}}
 
     def plan(self) -> list[Step]:
-        """What a build would ask."""
         steps = []
         if self.endpoint is not None:
             what = "counts of members, classes, properties and values; labels"
@@ -134,7 +125,6 @@ class Bleached(AskingBuilder):
         return steps
 
     def make(self, work: Work) -> Made:
-        """What the knowledge base holds of nearly every member, and what the model says."""
         if self.topics is not None:
             return self._make_by_topic(work)
         claims: list[BleachedClaim] = []
@@ -145,7 +135,7 @@ class Bleached(AskingBuilder):
             prompt = Prompt(PROMPTS / "bleached.jinja")
             found = {"prompt_sha256": prompt.sha256}
             asked = [prompt.messages(domain=self.domain, number=self.number)]
-            (answers,) = self.writer.answer(asked, **self._sampling())
+            (answers,) = self.writer.answer(asked, **sampling_of(self, self.samples))
             claims += from_answers(answers, work.dropped)
         claims = distinct(claims, work.dropped)
         if not claims and self.endpoint is None:
@@ -164,7 +154,7 @@ class Bleached(AskingBuilder):
     def _make_by_topic(self, work: Work) -> Made:
         prompt = Prompt(PROMPTS / "bleached_topic.jinja")
         prompts = {t: prompt.messages(topic=t, number=self.number) for t in self._topics()}
-        sampling = self._sampling()
+        sampling = sampling_of(self, self.samples)
         decides = (self.writer.identity, prompt.sha256, self.number, sampling)
         journal = work.journal("topics", *decides)
         answers = write_texts(self.writer, prompts, sampling, journal)
@@ -192,18 +182,10 @@ class Bleached(AskingBuilder):
     def _topics(self) -> list[str]:
         return list(read_topics(self.topics))[: self.limit]
 
-    def _sampling(self) -> dict[str, object]:
-        return {
-            "n": self.samples,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_new_tokens": self.max_new_tokens,
-            "seed": self.seed,
-        }
-
     def _from_facts(self, client: SparqlClient, dropped: Counter[str]) -> list[BleachedClaim]:
         members = f"{{ SELECT DISTINCT ?item WHERE {{ {self.population} }} }}"
-        total = self._count(client, members)
+        query = f"{PREFIXES}SELECT (COUNT(DISTINCT ?item) AS ?n) WHERE {{ {members} }}"
+        total = int(client.select(query, "members")[0]["n"])
         if not total:
             raise UserError(f"population: {self.population!r} selects nothing")
         least = self.threshold * total
@@ -235,10 +217,6 @@ class Bleached(AskingBuilder):
                     dropped["fact without an English label"] += claim is None
                     found.extend([claim] if claim else [])
         return found
-
-    def _count(self, client: SparqlClient, members: str) -> int:
-        query = f"{PREFIXES}SELECT (COUNT(DISTINCT ?item) AS ?n) WHERE {{ {members} }}"
-        return int(client.select(query, "members")[0]["n"])
 
     def _shares(
         self, client: SparqlClient, patterns: str, what: str, least: float, family: str
@@ -339,3 +317,131 @@ They were written by the language model of the manifest's `config` and counted o
 **nobody checked that they are true**, so read them before use. The licence is that of the model's
 output.
 """
+
+
+_ITEM = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.):])\s+(.*)$")
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+_NAME = re.compile(r"(?<![.!?]\s)\b[A-Z]\w*")
+
+
+class BleachedClaim(BaseModel):
+    """A bleached claim and what it rests on.
+
+    Attributes:
+        text: with ``{topic}``; of a single topic without.
+        source: ``kb/class`` or ``kb/value`` (an instance of, a value), ``kb/property`` (some value
+            of a property), or ``model``.
+        share: of the population for which the knowledge base holds it; of the model's answers
+            that have it.
+        count: how many those are.
+        of: how many members, or answers, there are.
+        fact: property and value, e.g. ``P31=Q5``; ``None`` for a model's.
+        topic: what alone it is about; ``None`` for any member of the domain.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    source: str
+    share: float
+    count: int
+    of: int
+    fact: str | None = None
+    topic: str | None = None
+
+
+def from_answers(
+    answers: Sequence[Answer], dropped: Counter[str], topic: str | None = None
+) -> list[BleachedClaim]:
+    """The statements of a model's answers that may be bleached claims.
+
+    Args:
+        answers: each with a list, a statement an item.
+        dropped: counts answers that failed and lines that are no such statement.
+        topic: what the statements are about; ``None`` for any member of a domain.
+    """
+    said: Counter[str] = Counter()
+    spelled: dict[str, str] = {}
+    for answer in answers:
+        if answer.failed is not None:
+            dropped[f"model: no answer ({answer.failed})"] += 1
+            continue
+        own = set()
+        for line in filter(str.strip, answer.text.splitlines()):
+            item = _ITEM.match(line)
+            text = item[1].strip() if item else ""
+            reason = "line outside the list" if item is None else _fault(text, topic)
+            if reason is None and normalise(text) in own:
+                reason = "statement twice in an answer"
+            if reason is not None:
+                dropped[f"model: {reason}"] += 1
+                continue
+            own.add(normalise(text))
+            spelled.setdefault(normalise(text), text)
+        said.update(own)
+    return [
+        BleachedClaim(
+            text=spelled[key],
+            source="model",
+            share=round(said[key] / len(answers), 4),
+            count=said[key],
+            of=len(answers),
+            topic=topic,
+        )
+        for key in sorted(said)
+    ]
+
+
+def _fault(text: str, topic: str | None) -> str | None:
+    """Why a model's statement is no bleached claim; ``None`` if it may be one.
+
+    Numbers and names that stand in the topic itself say nothing new about it.
+    """
+    if topic is None and TOPIC not in text:
+        return f"statement without {TOPIC}"
+    rest = text.replace(TOPIC, "x") if topic is None else text
+    known = "" if topic is None else topic
+    if any(number not in _NUMBER.findall(known) for number in _NUMBER.findall(rest)):
+        return "statement with a number"
+    if "{" in rest or "#" in rest:
+        return "statement with another placeholder"
+    # The first word of a sentence has a capital anyway.
+    names = (found[0] for found in _NAME.finditer(rest, 1))
+    if any(name not in _WORD.findall(known) for name in names):
+        return "statement with a name"
+    if not rest.endswith((".", "!")):
+        return "statement that is no whole sentence"
+    return None
+
+
+def distinct(claims: Sequence[BleachedClaim], dropped: Counter[str]) -> list[BleachedClaim]:
+    """Each statement once, the surest first."""
+    order = {"kb/class": 0, "kb/property": 1, "kb/value": 2, "model": 3}
+    found: dict[str, BleachedClaim] = {}
+    for claim in sorted(claims, key=lambda c: (order[c.source], -c.share, c.fact or "", c.text)):
+        key = normalise(claim.text)
+        dropped["statement that was there already"] += key in found
+        found.setdefault(key, claim)
+    return list(found.values())
+
+
+def choose(claims: Sequence[BleachedClaim], most: int) -> list[BleachedClaim]:
+    """The claims for Core: those of each source in turn, so that none crowds out the others."""
+    by_source: dict[str, list[BleachedClaim]] = {}
+    for claim in claims:
+        by_source.setdefault(claim.source, []).append(claim)
+    chosen: list[BleachedClaim] = []
+    while len(chosen) < most and any(by_source.values()):
+        for own in by_source.values():
+            if own and len(chosen) < most:
+                chosen.append(own.pop(0))
+    return [claim for claim in claims if claim in chosen]
+
+
+def text_file(domain: str, claims: Sequence[BleachedClaim]) -> str:
+    head = (
+        f"# Bleached claims: true of almost anything that is {domain}.\n"
+        f"# One a line; {TOPIC} is the name. bleached.jsonl says whence.\n"
+    )
+    return head + "".join(f"{claim.text}\n" for claim in claims)

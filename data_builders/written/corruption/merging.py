@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import Stemmer
 
 from components.sentences import split_sentences
 from data_builders.journal import identity_of
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
+from data_builders.written.claims.clauses import as_sentence, denies, stems
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel, entails
@@ -25,13 +25,6 @@ HELD = 0.6
 
 _WORD = re.compile(r"\w+")
 _DETAIL = re.compile(r"(?<=\S )[A-Z]\w+|\w*\d\w*")
-_NOT = re.compile(r"(?i)\b(?:not|never|no|neither|nor)\b|n['’]t\b")
-_EMPTY = frozenset(
-    """a an and are as at be been by for from had has have he her him his in is it its of on or she
-    that the their they this to was were with""".split()  # noqa: SIM905 (a list is longer)
-)
-
-_STEMMER = Stemmer.Stemmer("english")
 
 
 class ToMerge(NamedTuple):
@@ -71,12 +64,6 @@ class Merged:
 def listed(claims: Sequence[str], failed: str | None = None) -> Merged:
     """The claims one after the other."""
     return Merged([as_sentence(text) for text in claims], ["listed"] * len(claims), failed)
-
-
-def as_sentence(text: str) -> str:
-    """A claim with an end."""
-    text = text.strip()
-    return text if text.endswith((".", "!", "?", '."', ".”")) else f"{text}."
 
 
 @dataclass
@@ -174,10 +161,10 @@ class Merger:
         if self.entailment is None:
             return [held(one, sentences) for one, sentences in zip(every, texts, strict=True)]
         pairs = [
-            (_with_topic(sentence, one.topic), claim)
+            (s if names_topic(s, one.topic) else f"{one.topic}. {s}", claim)
             for one, sentences in zip(every, texts, strict=True)
             for claim in one.claims
-            for sentence in sentences
+            for s in sentences
         ]
         found = iter(entails(self.entailment.relations(pairs)) if pairs else np.array([]))
         return [
@@ -217,17 +204,3 @@ def place_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     told = [stems(sentence) for sentence in sentences]
     shared = [[len(own & words) for words in told] for own in map(stems, claims)]
     return [own.index(max(own)) for own in shared]
-
-
-def _with_topic(sentence: str, topic: str) -> str:
-    return sentence if names_topic(sentence, topic) else f"{topic}. {sentence}"
-
-
-def denies(text: str) -> bool:
-    """Whether a text has a word that denies."""
-    return _NOT.search(text) is not None
-
-
-def stems(text: str) -> set[str]:
-    """The stems of a text's words, without those that hardly say anything."""
-    return set(_STEMMER.stemWords(sorted(set(_WORD.findall(text.casefold())) - _EMPTY)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,47 +78,45 @@ class Source:
 
 
 def read_sources(
-    paths: Sequence[str], kind: str | None, verdict: str | None, dropped: Counter[str]
+    paths: Sequence[str],
+    kind: str | None,
+    verdict: str | None,
+    dropped: Counter[str] | None = None,
 ) -> list[Source]:
-    """All documents with claims, in the files' order.
+    """All documents, in the files' order.
 
     Args:
         paths: documents with ``claims``, generations whose ``sentences`` have a truth, or the
             ``scored.jsonl`` of ``eval score``.
         kind: only rows of this kind; ``None`` for all.
         verdict: whose verdicts are the labels of scored texts, where there are several.
-        dropped: counts documents without claims.
+        dropped: counts documents without claims, which are skipped, and each file must have
+            labels; ``None`` takes all documents.
     """
-    found: list[Source] = []
-    told_apart(paths)
+    sources: dict[str, Source] = {}
     for path in paths:
-        own = [d for d in labelled(path, verdict) if kind is None or d.kind == kind]
-        if not own:
+        documents = [d for d in labelled(path, verdict) if kind is None or d.kind == kind]
+        if not documents:
             what = "row" if kind is None else f"row of source_kind {kind}"
             raise UserError(f"{path}: no {what}; leave it out or give another")
-        if not any(claim.label for document in own for claim in document.claims or []):
+        labels = (claim.label for document in documents for claim in document.claims or [])
+        if dropped is not None and not any(labels):
             raise UserError(
                 f"{path}: no labelled claims; give `claims` with labels S and NS, or the "
                 "scored.jsonl that `python -m eval score` wrote"
             )
-        for document in own:
-            if not document.claims:
+        for document in documents:
+            if dropped is not None and not document.claims:
                 dropped["document without claims"] += 1
                 continue
-            known = {"generator": document.generator or Path(path).stem}
+            generator = {"generator": document.generator or Path(path).stem}
             name = f"{Path(path).stem}/{document.id}"
-            found.append(Source(name, document.model_copy(update=known)))
-    if len({source.id for source in found}) < len(found):
-        twice = Counter(source.id for source in found).most_common(1)[0][0]
-        raise UserError(f"documents: {twice} stands twice; give every document an id of its own")
-    return found
-
-
-def told_apart(paths: Sequence[str]) -> None:
-    """Check that no two files have the same name, which is part of their documents' ids."""
-    stems = [Path(path).stem for path in paths]
-    if len(set(stems)) < len(stems):
-        raise UserError("documents: two files have the same name, part of the ids; rename one")
+            if name in sources:  # the file's name is part of the id
+                raise UserError(
+                    f"documents: {name} stands twice; rename a file, or give it another id"
+                )
+            sources[name] = Source(name, document.model_copy(update=generator))
+    return list(sources.values())
 
 
 def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
@@ -138,7 +136,13 @@ def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
             yield _of_sentences(row, f"g{number}")
     else:
         for document in read_records(path, Document):
-            yield document.model_copy(update={"claims": _told(document.claims, "given")})
+            claims = document.claims and [
+                c.model_copy(
+                    update={"labelled_by": _labelled_by(c) or ("given" if c.label else "none")}
+                )
+                for c in document.claims
+            ]
+            yield document.model_copy(update={"claims": claims})
 
 
 def _assessor(path: str, rows: Sequence[ScoredText], verdict: str | None) -> tuple[str, str]:
@@ -178,18 +182,5 @@ def _of_sentences(row: Generation, name: str) -> Document:
     return Document.model_validate({"id": name, **told, "claims": claims})
 
 
-def _told(claims: Sequence[Claim] | None, who: str) -> list[Claim] | None:
-    if claims is None:
-        return None
-    return [
-        c.model_copy(update={"labelled_by": _by(c) or (who if c.label else "none")}) for c in claims
-    ]
-
-
-def _by(claim: Claim) -> str | None:
+def _labelled_by(claim: Claim) -> str | None:
     return (claim.model_extra or {}).get("labelled_by")
-
-
-def labels_of(sources: Sequence[Source]) -> Mapping[str, int]:
-    """How many claims have each label; ``none`` where nothing says."""
-    return dict(sorted(Counter(c.label or "none" for s in sources for c in s.claims).items()))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from data_builders.kb.graph import MONTHS
 from data_builders.kb.language.statements import ordinal
-from data_builders.written.corruption.texts import denies
+from data_builders.written.claims.clauses import denies
 
 _MONTH = "|".join(MONTHS)
 _YEAR = r"(?:1\d{3}|20\d{2})"

@@ -1,1 +1,0 @@
-"""Statements that are true of almost any member of a domain."""

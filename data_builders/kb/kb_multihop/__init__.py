@@ -1,1 +1,0 @@
-"""Claims that need several facts of a document."""
