@@ -79,14 +79,6 @@ def test_a_decomposed_title_has_its_page_and_a_wait_is_read_in_any_letter_case(e
     assert not +dropped
 
 
-@pytest.mark.parametrize("refusal", ["too many requests", {"code": None}, {"message": "no"}, [1]])
-def test_what_a_gateway_says_in_json_is_no_refusal_of_a_title(endpoint, refusal) -> None:
-    Handler.refusal = refusal
-    client = MediaWiki(endpoint, retries=1, sleep=lambda _: None)
-    with pytest.raises(EndpointError, match="2 attempts"):
-        list(client.pages([COMPOSED], {"prop": "info"}, "pages"))
-
-
 def ended(**query: object) -> dict:
     return {"batchcomplete": True, "query": query}
 

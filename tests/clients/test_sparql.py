@@ -159,15 +159,6 @@ def test_retry_after_may_be_a_date(server):
     assert 90 < waits[0] <= 100
 
 
-@pytest.mark.parametrize("header", ["-5", "nan", "Wed, 21 Oct 2015 07:28:00 GMT"])
-def test_a_wait_that_is_over_by_our_clock_is_a_minute(server, header):
-    """A clock that is fast would otherwise have a busy server asked again at once, five times."""
-    server.answers = [(429, {"Retry-After": header}, ""), (200, {}, GOOD)]
-    client, waits = _client(server)
-    client.select("SELECT * {}")
-    assert waits == [60.0]
-
-
 def test_a_very_long_wait_is_left_to_the_user(server):
     server.answers = [(429, {"Retry-After": "86400"}, "")]
     client, waits = _client(server)
@@ -250,13 +241,6 @@ def test_an_endpoint_that_moved_is_named(server, status):
     assert not waits
 
 
-def test_an_endpoint_that_moves_in_a_circle_is_asked_once(server):
-    server.answers = [(302, {"Location": "/query?again"}, "")]
-    with pytest.raises(UserError, match="answers HTTP 302 Found; check the address"):
-        _client(server)[0].select("SELECT * {}")
-    assert len(server.seen) == 1
-
-
 def test_an_address_that_is_none_is_no_answer(server):
     server.answers = [(302, {"Location": "http://[::1"}, "")]
     with pytest.raises(EndpointError, match="ValueError: Invalid IPv6 URL"):
@@ -311,14 +295,6 @@ def test_rows_that_are_left_out_are_found_by_counting(server):
     assert server.seen[1][1] == (
         "PREFIX a: <b:> SELECT (COUNT(*) AS ?n) WHERE { { SELECT ?x ?y {} } }"
     )
-
-
-@pytest.mark.parametrize("rows", ["[]", '[{"m": {"value": "2"}}]', '[{"n": {"value": "many"}}]'])
-def test_a_count_that_is_none_is_no_count(server, rows):
-    none = f'{{"results": {{"bindings": {rows}}}}}'
-    server.answers = [(200, {}, GOOD), (200, {}, none)]
-    with pytest.raises(EndpointError, match="2 rows came"):
-        _client(server, counted=True, retries=0)[0].select("SELECT * {}")
 
 
 def test_one_bad_identifier_costs_no_other_its_answer(server):

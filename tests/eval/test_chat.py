@@ -128,33 +128,6 @@ def test_a_model_that_goes_on_with_a_text_is_asked_for_completions(echo, tmp_pat
     assert again.identity == ask(echo, extra={"stop": ["\n\n"]}).identity | TEXTS
 
 
-@pytest.mark.parametrize("faults", [["429", "500", "cut"], ["short", "html", "drop"], ["200"]])
-def test_completions_are_tried_again_as_well(echo, faults):
-    echo.reply = lambda body: f"It is {prompt_of(body).split()[-1]}"
-    clean = ask(echo, **TEXTS).answer(PROMPTS)
-    echo.faults.extend(faults)
-    assert ask(echo, **TEXTS, concurrency=1, timeout_s=0.5).answer(PROMPTS) == clean
-    assert len(echo.asked) == 3 + 3 + len(faults)
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("filter", "content filter"),
-        ("empty", "no choices in the reply"),
-        (
-            "400 |This model's maximum context length is 4097 tokens",
-            "prompt too long for the model",
-        ),
-    ],
-)
-def test_a_completion_that_is_no_answer_says_why(echo, fault, reason):
-    echo.reply = lambda body: "Ada is. She wro"
-    echo.faults.extend([fault, "length"])
-    first, second = ask(echo, **TEXTS, concurrency=1).answer(PROMPTS[:2])
-    assert (first, second) == ([Answer("", reason)], [Answer("Ada is.")])
-
-
 def test_a_model_behind_completions_writes_the_texts_and_tokens_of_its_weights(server):
     writer = ask(server, **TEXTS)
     found = writer.answer(PROMPTS, logprobs=True, **FAST)
@@ -167,12 +140,6 @@ def test_a_model_behind_completions_writes_the_texts_and_tokens_of_its_weights(s
     server.faults.append('logprobs {"tokens": ["a", "b"], "token_logprobs": [-0.1]}')
     ((none,),) = ask(server, **TEXTS).answer(PROMPTS[:1], logprobs=True, **FAST)
     assert none.failed == "the server gives no token probabilities"
-
-
-def test_a_server_that_has_no_completions_says_so(echo):
-    echo.faults.append("404 |This is a chat model")
-    with pytest.raises(UserError, match=r"404: This is a chat model; check .* endpoint and model"):
-        ask(echo, **TEXTS).answer(PROMPTS[:1])
 
 
 def test_without_temperature_a_prompt_is_asked_once(echo):
@@ -269,13 +236,6 @@ def test_texts_become_answers():
     assert as_answer("Ada \ud83d is \U0001f600.", False, "trim").text == "Ada \ufffd is \U0001f600."
 
 
-@pytest.mark.parametrize("fault", ["ended max_tokens", "ended model_length", "length"])
-def test_a_text_is_cut_by_whatever_name_a_server_has_for_it(echo, fault):
-    echo.reply = lambda body: "Ada is. She wro"
-    echo.faults.append(fault)
-    assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
-
-
 def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
     parts = [
         {"type": "thinking", "thinking": [{"type": "text", "text": "Bob?"}]},
@@ -286,28 +246,12 @@ def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
     assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
 
 
-@pytest.mark.parametrize("usage", ["null", "{}", "[1]", '{"prompt_tokens": "7"}'])
-def test_tokens_that_a_server_does_not_count_are_none(echo, usage):
-    echo.faults.append(f"usage {usage}")
-    writer = ask(echo)
-    assert writer.answer(PROMPTS[:1]) == [[Answer("It is Ada.")]]
-    assert (writer.usage.calls, writer.usage.prompt_tokens) == (1, 0)
-
-
 def test_half_a_key_is_said_nowhere(echo, monkeypatch):
     monkeypatch.setenv("THE_KEY", "sk-secret-1234")
     echo.faults.append(f"401 |{'x' * 192} sk-secret-1234")
     with pytest.raises(UserError) as error:
         ask(echo, api_key_env="THE_KEY").answer(PROMPTS[:1])
     assert "sk-" not in str(error.value)
-
-
-def test_a_cut_text_ends_with_a_sentence_or_fails(echo):
-    echo.reply = lambda body: "Ada is. She wro"
-    echo.faults.extend(["length", "length"])
-    assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
-    failed = ask(echo, when_cut="fail").answer(PROMPTS[:1])
-    assert failed[0][0].failed == "cut at max_new_tokens"
 
 
 def test_the_cache_asks_nothing_twice(echo, tmp_path):

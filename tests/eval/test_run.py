@@ -14,7 +14,7 @@ from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
 from eval.run import terminal
-from eval.run.provenance import inputs, missing
+from eval.run.provenance import inputs
 from eval.run.run import Run
 from eval.verify.labels import Labels
 from records import Claim, Document, Result, UserError, Verdict
@@ -183,16 +183,6 @@ def test_a_negative_seed_is_refused_before_anything_is_judged(tmp_path):
         Run("score", Pipeline(Given(), [Labels()]), {"seed": -1}, tmp_path)
 
 
-def test_a_text_that_can_be_no_files_name_is_no_input(tmp_path):
-    texts = ["word " * 90, "a" * 300, str(tmp_path / ("b" * 300)), "two\nlines", "nul\0", ""]
-    assert inputs({"template": texts, "more": "c" * 5000}) == {}
-    assert missing({"template": texts}) == [f"{texts[2]}: not there (template)"]
-    blank = str(tmp_path / "my run" / "claims 2.jsonl")
-    assert missing({"file": blank}) == [f"{blank}: not there (file)"]
-    (tmp_path / "there.txt").write_text("x")
-    assert list(inputs([str(tmp_path / "there.txt")])) == [str(tmp_path / "there.txt")]
-
-
 def test_a_stage_of_ones_own_that_was_edited_is_another_stage(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -323,11 +313,6 @@ def test_what_the_terminal_shows():
     assert terminal.value(result()) == "0.500 n=1 failed=0"
     row = result(None).model_copy(update={"ci95": (0.1, 0.25)})
     assert terminal.value(row) == "– [0.100, 0.250] n=1 failed=0"
-
-
-def test_a_model_is_told_by_its_name_or_else_by_all_that_it_says_of_itself():
-    assert terminal.model_name({"model": {"id": "m", "revision": "r"}, "seed": 1}) == "m"
-    assert "echo" in terminal.model_name({"backend": "echo"}), "two without a name are told apart"
 
 
 def test_usage_does_not_hold_the_journal(tmp_path):
