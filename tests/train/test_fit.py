@@ -203,14 +203,6 @@ def test_same_seed_same_bytes(arguments: Callable, tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes(), name
 
 
-def test_a_fit_stops_when_nothing_gets_better(arguments: Callable, tmp_path: Path) -> None:
-    options = ["--model.lr", "0", "--patience", "2", "--trainer.val_check_interval", "1"]
-    main(arguments("unli", *options, "--trainer.max_steps", "9"))
-    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
-        judged = [row for row in csv.DictReader(file) if row["dev/mse"]]
-    assert len(judged) == 3  # the best, and two no better
-
-
 @pytest.mark.parametrize(
     ("interval", "end"),
     [
@@ -313,16 +305,6 @@ def test_two_class_dev_is_monitored_by_auroc(
     component = read_component(tmp_path / "checkpoints/run", "relation")
     assert set(component.metrics) == {"entailment_auroc", "brier", "ece"}
     assert (tmp_path / "runs/run/best.ckpt").is_file()
-
-
-def test_a_folder_that_is_no_checkpoint_is_left_alone(arguments: Callable, tmp_path: Path) -> None:
-    precious = tmp_path / "checkpoints/run/thesis.tex"
-    precious.parent.mkdir(parents=True)
-    precious.write_text("years of work", encoding="utf-8")
-
-    with pytest.raises(UserError, match="export_to"):
-        main(arguments("unli"))
-    assert files(precious.parent) == {"thesis.tex"}
 
 
 @pytest.mark.parametrize("component", ["unli", "relation"])

@@ -439,25 +439,3 @@ def test_rows_are_named_as_in_their_file(write: Callable) -> None:
     assert [files[1][number - 1] for number in part.numbers] == part.rows
     assert len(part.rows) == sides.count("train")
     assert 0 < len(part.rows) < 30
-
-
-def test_files_of_which_dev_is_a_share_are_read_once(
-    write: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths, read = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))], []
-
-    def counted(path: str, kind: type) -> list:
-        read.append(path)
-        return read_records(path, kind)
-
-    monkeypatch.setattr("train.data.read_records", counted)
-    data = RecordData(train=paths, dev=0.3, test=paths[0])
-    data._read("train", RelationPair)
-    data._read("dev", RelationPair)
-    assert read == paths
-    assert len(data.records["train"]) + len(data.records["dev"]) == 60
-    # Of another file, and of an evaluation alone, nothing is kept.
-    for split, more in (("test", paths[:1]), ("dev", paths)):
-        read.clear()
-        data._read(split, RelationPair)
-        assert read == more
