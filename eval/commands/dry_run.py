@@ -13,10 +13,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from clients.mediawiki import MediaWiki
 from clients.webpages import WebPages
+from eval.experiments.experiment import Plan
 from eval.models.chat import CHARACTERS_A_TOKEN, CachedWriter
 from eval.pipeline import Pipeline
 from eval.run.held import KeepsAnswers, held, writers
@@ -34,42 +35,11 @@ WORDS_A_PASSAGE = 100
 WORDS_A_PAGE = 1000
 
 
-class Judging(Protocol):
-    """Metrics and defences on the same texts (``eval.experiments.experiment.Plan`` is one).
-
-    Attributes:
-        pipelines: name to metric.
-        selectors: name to defence; all select from the claims of each metric.
-        documents: the texts that are still to be judged.
-        shared: metric to a function of a stage, and of a verifier's place, that gives the same for
-            stages that run once.
-    """
-
-    pipelines: Mapping[str, Pipeline]
-    selectors: Mapping[str, Selector]
-    documents: Sequence[Document]
-
-    def shared(self, metric: str) -> Callable[..., Hashable]: ...
-
-
-class _Row(NamedTuple):
-    """What a stage would ask one model, as a row of the table; ``cost`` is 0 without prices."""
-
-    stage: str
-    model: str
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
-
-
-class _Pairs(NamedTuple):
-    """The pairs that a stage would ask of one encoder, and those that its cache answers."""
-
-    stage: str
-    model: str
-    pairs: int
-    known: int
+# Columns of the two tables, with their formats; without prices there is no cost.
+_CALLS = {"calls": "10,", "prompt tokens": "15,", "new tokens": "12,", "cost": "10,.2f"}
+_PAIRS = {"pairs": "10,", "in the cache": "13,"}
+# Stage, place of the model in it and the model's name, to the numbers of a row.
+_Rows = dict[tuple[str, int, str], list[float]]
 
 
 def dry_run(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUNK) -> str:
@@ -83,23 +53,23 @@ def dry_run(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUN
     return count.table(len(documents))
 
 
-def dry_run_of(judging: Judging) -> str:
+def dry_run_of(plan: Plan) -> str:
     """The same of several metrics and defences that share their stages."""
     count = _Count()
-    for start in range(0, len(judging.documents), CHUNK):
-        some = judging.documents[start : start + CHUNK]
+    for start in range(0, len(plan.documents), CHUNK):
+        some = plan.documents[start : start + CHUNK]
         count.outputs.clear()
-        for name, pipeline in judging.pipelines.items():
-            count.metric(f"{name}: ", pipeline, judging.selectors, some, judging.shared(name))
-    return count.table(len(judging.documents))
+        for name, pipeline in plan.pipelines.items():
+            count.metric(f"{name}: ", pipeline, plan.selectors, some, plan.shared(name))
+    return count.table(len(plan.documents))
 
 
 class _Count:
     """Counts stage by stage; a stage that several metrics share is counted with the first."""
 
     def __init__(self):
-        self.rows: dict[tuple[str, int], _Row] = {}
-        self.pairs: dict[tuple[str, int], _Pairs] = {}
+        self.calls: _Rows = {}
+        self.pairs: _Rows = {}
         self.unknown: dict[str, None] = {}  # stages whose models cannot be counted
         self.claims: Counter[str] = Counter()
         self.outputs: dict[Hashable, Any] = {}
@@ -167,27 +137,29 @@ class _Count:
             finally:
                 times = stage.most_calls if isinstance(stage, AsksInSteps) else 1
                 for place, (model, count) in enumerate(zip(models, counts, strict=True)):
-                    self._add((name, place), model, count, times)
+                    self._add(name, place, model, count, times)
         return None
 
-    def _add(self, key: tuple[str, int], model: Any, count: Any, times: int) -> None:
+    def _add(self, stage: str, place: int, model: Any, count: Any, times: int) -> None:
         if isinstance(model, CachedWriter):
             tokens = (count.prompt_tokens * times, count.completion_tokens * times)
-            new = (count.calls * times, *tokens, model.cost(*tokens) or 0.0)
-            before = self.rows.get(key, (0,) * 6)[2:]
-            added = map(sum, zip(before, new, strict=True))
-            self.rows[key] = _Row(key[0], model_name(model.identity), *added)
+            new = [count.calls * times, *tokens, model.cost(*tokens) or 0.0]
+            table, name = self.calls, model_name(model.identity)
         elif count.pairs or count.known:
+            new, table = [count.pairs, count.known], self.pairs
             name = getattr(model, "checkpoint", None) or getattr(model, "model", None)
-            pairs, known = self.pairs.get(key, (0,) * 4)[2:]
-            row = (pairs + count.pairs, known + count.known)
-            self.pairs[key] = _Pairs(key[0], str(name or type(model).__name__), *row)
+        else:
+            return
+        key = (stage, place, str(name or type(model).__name__))
+        table[key] = [a + b for a, b in zip(table.get(key, [0] * len(new)), new, strict=True)]
 
     def table(self, documents: int) -> str:
         """The figures, and what is assumed."""
-        rows, pairs = [*self.rows.values()], [*self.pairs.values()]
-        parts = [_calls(rows, bool(pairs))] if rows or not pairs else []
-        parts += [_encoders(pairs)] if pairs else []
+        parts = []
+        if self.calls or not self.pairs:
+            parts += [_table("model", _CALLS, self.calls), *[""] * bool(self.pairs)]
+        if self.pairs:
+            parts.append(_table("encoder", _PAIRS, self.pairs))
         if self.unknown:
             parts.append(f"Not known before the run: {', '.join(self.unknown)}.")
         claims = [f"{count:,}" + f" ({name})" * bool(name) for name, count in self.claims.items()]
@@ -303,22 +275,14 @@ def _passages(
     return rows, passages
 
 
-def _calls(rows: Sequence[_Row], more: bool) -> str:
-    total = _Row("all", "", *(sum(row[place] for row in rows) for place in range(2, 6)))
-    wide = max(14, *(len(row.stage) for row in rows)) if rows else 14
-    head = f"{'stage':{wide}} {'model':36} {'calls':>10} {'prompt tokens':>15} {'new tokens':>12}"
-    lines = [
-        f"{r.stage:{wide}} {r.model[-36:]:36} {r.calls:10,} {r.prompt_tokens:15,} "
-        f"{r.completion_tokens:12,}" + (f" {r.cost:10,.2f}" if total.cost else "")
-        for r in [*rows, total]
-    ]
-    return "\n".join([head + (f" {'cost':>10}" if total.cost else ""), *lines, *[""] * more])
-
-
-def _encoders(rows: Sequence[_Pairs]) -> str:
-    total = _Pairs("all", "", sum(r.pairs for r in rows), sum(r.known for r in rows))
-    wide = max(14, *(len(row.stage) for row in rows))
-    head = f"{'stage':{wide}} {'encoder':36} {'pairs':>10} {'in the cache':>13}"
-    lines = [f"{r.stage:{wide}} {r.model[-36:]:36} {r.pairs:10,} {r.known:13,}" for r in rows]
-    last = f"{total.stage:{wide}} {'':36} {total.pairs:10,} {total.known:13,}"
-    return "\n".join([head, *lines, last])
+def _table(kind: str, columns: Mapping[str, str], rows: _Rows) -> str:
+    total = [sum(column) for column in zip(*rows.values(), strict=True)] or [0] * len(columns)
+    shown = [(name, form) for name, form in columns.items() if name != "cost" or total[-1]]
+    wide = max([14, *(len(stage) for stage, _, _ in rows)])
+    heads = "".join(f" {name:>{form.partition(',')[0]}}" for name, form in shown)
+    lines = [f"{'stage':{wide}} {kind:36}{heads}"]
+    for (stage, _, model), numbers in [*rows.items(), (("all", 0, ""), total)]:
+        cells = zip(numbers, shown, strict=False)
+        cut = "".join(f" {number:{form}}" for number, (_, form) in cells)
+        lines.append(f"{stage:{wide}} {model[-36:]:36}{cut}")
+    return "\n".join(lines)
