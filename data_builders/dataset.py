@@ -71,26 +71,16 @@ def write_dataset(
 
     Returns:
         Path of ``manifest.json``.
-
-    Raises:
-        ValueError: a file that is in no config.
     """
     folder = Path(folder)
     named = {path for splits in configs.values() for path in splits.values()}
-    if unknown := set(files) - named:
-        raise ValueError(f"files that no config names: {sorted(unknown)}")
     # Before the first file is written: one of them may be replaced.
     read = [
         {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
         for p in inputs
     ]
     remove_earlier(folder, named, {*files, *(pages or {})}, inputs)
-    written = {}
-    for name in sorted(files):
-        rows = write_jsonl(folder / name, files[name])
-        written[name] = {"rows": rows, "sha256": sha256_file(folder / name)}
-    for name, text in sorted((pages or {}).items()):
-        write_text(folder / name, text)
+    written = _write_files(folder, files, pages or {})
     total = sum(entry["rows"] for entry in written.values())
     if not total:
         raise UserError(f"{folder}: no record is left ({why_nothing(dropped)})")
@@ -111,6 +101,18 @@ def write_dataset(
     write_json(folder / "manifest.json", manifest)
     sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
+
+
+def _write_files(
+    folder: Path, files: Mapping[str, Iterable[BaseModel | dict]], pages: Mapping[str, str]
+) -> dict[str, dict]:
+    written = {}
+    for name in sorted(files):
+        rows = write_jsonl(folder / name, files[name])
+        written[name] = {"rows": rows, "sha256": sha256_file(folder / name)}
+    for name, text in sorted(pages.items()):
+        write_text(folder / name, text)
+    return written
 
 
 def remove_earlier(

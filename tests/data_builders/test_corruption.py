@@ -255,7 +255,7 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
 
 
 def test_what_is_true_of_anyone_is_said_of_a_topic_without_sentences():
-    topics = read_appended({"info": ["info.jsonl"]}, [], None)["info"]
+    topics = read_appended({"info": ["info.jsonl"]}, None)["info"]
     assert told_of("Eve Roe", topics, False, 0) == ("Eve Roe", [])
     other, sentences = told_of("Eve Roe", topics, True, 0)
     assert other in TOPICS[:2]

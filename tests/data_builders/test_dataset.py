@@ -128,15 +128,6 @@ def test_sizes_are_called_as_the_hub_does(rows, size):
     assert _size_category(rows) == size
 
 
-def test_a_file_that_no_config_names_is_a_defect(tmp_path):
-    with pytest.raises(ValueError, match=r"unli/test\.jsonl"):
-        write_dataset(
-            tmp_path, {"unli/test.jsonl": PAIRS},
-            builder="pairs", configs=CONFIGS, card=CARD, clients=[], dropped={}, config={}, seed=7,
-        )  # fmt: skip
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_card_names_the_files_that_have_rows(tmp_path):
     files = {"unli/train.jsonl": iter(PAIRS), "unli/dev.jsonl": [], "odd.jsonl": [{"a": 1}]}
     write_dataset(

@@ -179,7 +179,7 @@ def test_claims_about_articles(people):
     """What is told may be worded anew; what is not told is nowhere word for word."""
     writer = Writer(World(people, people, "train"), random.Random(0))
     covered, lengths = {}, []
-    for make in (writer.told, writer.less, writer.untold, writer.changed, writer.more):
+    for make in (writer.said, writer.less, writer.untold, writer.changed, writer.more):
         pairs = [pair for _ in range(80) if (pair := make(writer.rng.choice(people)))]
         assert len(pairs) > 20
         whole = [not any(new_words(claim.split(), article)) for article, claim in pairs]
