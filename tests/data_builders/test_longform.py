@@ -451,7 +451,11 @@ def test_what_cannot_be_drawn_is_said(tmp_path, source, message):
             "factscore",
             r":1: claims\.0\.label: Input should be 'S', 'NS' or 'IR'",
         ),
-        ({**FACTSCORE[0], "annotations": [3]}, "factscore", ":1: row: not as factscore writes it"),
+        (
+            {**FACTSCORE[0], "annotations": [3]},
+            "factscore",
+            ":1: record: not as factscore writes it",
+        ),
         ({"full_prefix": "x"}, "factor", ":1: completion: field required"),
         ({"text": "x"}, "prompts", ":1: prompt: field required"),
         ({"canary": "x"}, "longfact", ":1: prompt: field required"),

@@ -8,7 +8,6 @@ it, and evidences for claims that conflict with it: by another object (fact), by
 from __future__ import annotations
 
 import hashlib
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -140,44 +139,6 @@ def _whole(row: dict, kind: Kind, fields: dict, dropped: Counter[str]) -> _Piece
     return _Piece(f"{subject}\0{parts[0].claim}", subject, *parts)
 
 
-class _Smallest:
-    """The groups with the smallest hashes of those that were added; the others are forgotten.
-
-    A group's hash depends on its key and the seed alone, so the order of the rows changes nothing;
-    a group that is kept in the end was kept from its first row on.
-    """
-
-    def __init__(self, size: int, seed: int):
-        self.size = size
-        self.seed = seed
-        self.groups: dict[int, Group] = {}
-        self.overflowed = False
-        self._heap: list[int] = []
-
-    def add(self, piece: _Piece) -> None:
-        digest = hashlib.sha256(f"{self.seed}\0{piece.key}".encode()).digest()
-        mark = int.from_bytes(digest[:16], "big")
-        if mark not in self.groups:
-            if len(self._heap) == self.size:
-                self.overflowed = True
-                if mark > -self._heap[0]:
-                    return
-                del self.groups[-heapq.heappop(self._heap)]
-            heapq.heappush(self._heap, -mark)
-            self.groups[mark] = Group(piece.subject)
-        group = self.groups[mark]
-        group.rows += 1
-        # Of several evidences the first in the alphabet, whatever the order of the rows.
-        group.true = min((t for t in (group.true, piece.true) if t), default=None)
-        group.conflicting = min(
-            (t for t in (group.conflicting, piece.conflicting) if t), default=None
-        )
-
-    def whole(self) -> list[Group]:
-        marks = sorted(self.groups)
-        return [g for g in map(self.groups.get, marks) if g.true and g.conflicting]
-
-
 def sample(
     read: Callable[[], Iterable[tuple[str, dict]]],
     kind: Kind,
@@ -187,8 +148,9 @@ def sample(
 ) -> list[Group]:
     """Claims with a supporting and a conflicting evidence, drawn by hash.
 
-    Only the candidates are in memory. Where evidences stand in rows of their own, a candidate may
-    turn out to lack one of the two; if too many do, the rows are read again with more candidates.
+    The rows are read twice: once for which claims have both evidences, once for the texts of those
+    that are drawn. A group's hash depends on its key and the seed alone, so the order of the rows
+    changes nothing.
 
     Args:
         read: gives the rows with where they stand, from the start each time it is called.
@@ -200,19 +162,29 @@ def sample(
     Returns:
         The groups, in the order of their hashes.
     """
-    size = 2 * number
-    while True:
-        counts: Counter[str] = Counter()
-        kept = _Smallest(size, seed)
-        told = 0
-        for piece in _pieces(read(), kind, counts):
-            kept.add(piece)
-            told += 1
-        whole = kept.whole()
-        if len(whole) >= number or not kept.overflowed:
-            break
-        size *= 8
-    drawn = whole[:number]
-    counts["row of a claim that was not drawn"] += told - sum(group.rows for group in drawn)
+    sides: dict[int, int] = {}  # of each claim's hash: 1 for a true part, 2 for a conflicting one
+    counts: Counter[str] = Counter()
+    told = 0
+    for piece in _pieces(read(), kind, counts):
+        told += 1
+        mark = _mark(piece, seed)
+        side = (1 if piece.true else 0) | (2 if piece.conflicting else 0)
+        sides[mark] = sides.get(mark, 0) | side
+    whole = sorted(mark for mark, side in sides.items() if side == 3)
+    drawn = {mark: Group("") for mark in whole[:number]}
+    for piece in _pieces(read(), kind, Counter()):
+        if (group := drawn.get(_mark(piece, seed))) is not None:
+            group.subject = group.subject or piece.subject
+            group.rows += 1
+            # Of several evidences the first in the alphabet, whatever the order of the rows.
+            group.true = min((e for e in (group.true, piece.true) if e), default=None)
+            both = (group.conflicting, piece.conflicting)
+            group.conflicting = min((e for e in both if e), default=None)
+    counts["row of a claim that was not drawn"] += told - sum(g.rows for g in drawn.values())
     dropped.update(counts)
-    return drawn
+    return list(drawn.values())
+
+
+def _mark(piece: _Piece, seed: int) -> int:
+    digest = hashlib.sha256(f"{seed}\0{piece.key}".encode()).digest()
+    return int.from_bytes(digest[:16], "big")

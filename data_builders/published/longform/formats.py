@@ -114,10 +114,7 @@ def documents(row: Row) -> list[Document] | str:
     if project.field and project.field not in row.fields:
         raise KeyError(project.field)
     fields = {**row.fields, "topic": row.topic()} if row.source.topic else row.fields
-    try:
-        found = READERS[name](fields, row.number)
-    except ValueError as error:
-        raise BadInput([f"{row.path}:{row.number}: {error}"]) from None
+    found = READERS[name](fields, row.number)
     many = found if isinstance(found, list) else [found] if found else []
     read = [_document(row, one, place, len(many)) for place, one in enumerate(many, 1)]
     kept = [one for one in read if one.claims or not project.field]

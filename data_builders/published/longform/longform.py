@@ -24,6 +24,7 @@ from data_builders.published.longform.formats import FORMATS, Row, Source
 from data_builders.rows import files_of
 from data_builders.topics import read_bins
 from records import BadInput, Document, UserError, first_fault, iter_rows
+from records.formats import as_written
 
 PROMPTS = {"prompts", "longfact"}
 
@@ -110,13 +111,12 @@ class LongForm(Builder):
 def _adapt(row: Row) -> list[Document] | Document | dict | str:
     where = f"{row.path}:{row.number}"
     try:
-        return FORMATS[row.source.format](row)
-    except KeyError as error:
-        raise BadInput([f"{where}: {error.args[0]}: field required"]) from None
+        with as_written(row.source.format):
+            return FORMATS[row.source.format](row)
     except ValidationError as error:
         raise first_fault(where, error) from None
-    except (AttributeError, TypeError) as error:
-        raise BadInput([f"{where}: row: not as {row.source.format} writes it ({error})"]) from None
+    except ValueError as error:
+        raise BadInput([f"{where}: {error}"]) from None
 
 
 def _faults(source: Source, names: Counter[str]) -> Iterator[str]:
