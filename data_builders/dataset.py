@@ -52,10 +52,10 @@ def write_dataset(
     inputs: Sequence[str | Path] = (),
     pages: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a whole dataset folder; the manifest comes last, so a folder that has one is whole.
+    """Write a whole dataset folder; returns the path of the manifest.
 
-    The same records, config and seed give the same bytes: only remote endpoints bring times in,
-    and those come from the client's cache when the builder is started again.
+    The manifest comes last: a folder with one is whole. The same records, config and seed give the
+    same bytes; times of remote endpoints come from the client's cache when a build starts again.
 
     Args:
         folder: where it goes; files of an earlier dataset, those that its manifest names and those
@@ -68,9 +68,6 @@ def write_dataset(
         config, seed: the builder's.
         inputs: files that were read; the manifest has their names, sizes and SHA-256. One that
             stands in the folder is not removed.
-
-    Returns:
-        Path of ``manifest.json``.
     """
     folder = Path(folder)
     named = {path for splits in configs.values() for path in splits.values()}
