@@ -63,9 +63,9 @@ def prompts(root: object) -> dict[str, str]:
 
 def identities(root: object) -> list[dict[str, Any]]:
     """The ``identity`` of each model, searcher and parser that is held: what decides answers."""
-    every = [getattr(part, "identity", None) for part in held(root)]
-    found = [identity for identity in every if isinstance(identity, dict)]
-    return [identity for place, identity in enumerate(found) if identity not in found[:place]]
+    values = [getattr(part, "identity", None) for part in held(root)]
+    dicts = [identity for identity in values if isinstance(identity, dict)]
+    return [identity for place, identity in enumerate(dicts) if identity not in dicts[:place]]
 
 
 def keep_answers(root: object, folder: Path) -> None:

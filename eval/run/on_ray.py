@@ -60,17 +60,17 @@ class OnRay:
         kind: type,
         config: dict,
         folder: Path,
-        work: Callable[[Any, Any], list[dict]],
+        work: Callable[[Any, Any], list],
         chunks: Sequence[Any],
-    ) -> Iterator[list[dict]]:
-        """The journal's rows of each chunk, as they are ready, in any order.
+    ) -> Iterator[list]:
+        """What the work returns of each chunk, as it is ready, in any order.
 
         Args:
             kind: the class that does the work; every worker makes one of it.
             config: its options, as the YAML has them.
             folder: where language models and searchers without a cache keep their answers.
-            work: takes what was made and a chunk, and gives the rows; a function of a module, or
-                ``partial`` of one.
+            work: takes what was made and a chunk, and returns a list of JSON values; a function of
+                a module, or ``partial`` of one.
             chunks: JSON values.
         """
         left = {str(place): chunk for place, chunk in enumerate(chunks)}
@@ -125,7 +125,7 @@ class _Worker:
         kind: type,
         config: dict,
         folder: Path,
-        work: Callable[[Any, Any], list[dict]],
+        work: Callable[[Any, Any], list],
         host: str,
         place: str,
     ):
