@@ -87,18 +87,12 @@ def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as it is written: heads, and rows of cells.
-
-    Attributes:
-        within: it belongs to the table before it and can be folded away.
-    """
+    """A table as it is written: heads, and rows of cells."""
 
     title: str
     note: str = ""
     head: Sequence[str] = ()
     rows: Sequence[Sequence[Cell | str]] = field(default_factory=list)
-    figures: Sequence[str] = ()
-    within: bool = False
 
 
 @dataclass(frozen=True)

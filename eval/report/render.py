@@ -53,6 +53,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -115,7 +116,7 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
         "question": page.question,
         "note": page.about,
         "summary": page.summary(file),
-        "sections": _sections(tables),
+        "tables": tables,
         "drawings": [(drawing.title, inline(drawing.svg)) for drawing in drawn],
         "texts": _first_texts(page, folder),
     }
@@ -124,7 +125,7 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
 
 
 def tables_of(page: Page, file: ResultFile, folder: Path) -> Iterator[TextTable]:
-    """The tables of a run; none that has no row, but for the title of several."""
+    """The tables of a run; of the declared ones those that have rows."""
     for table in page.tables:
         found = [table.of(file.results)] if isinstance(table, Table) else table(file, folder)
         yield from (own for own in found if own.rows or not isinstance(table, Table))
@@ -136,19 +137,16 @@ def told(page: Page, file: ResultFile) -> str:
     return "\n".join([*page.summary(file), *filter(None, [rows])])
 
 
-def write_tables(
-    path: Path, question: str, note: str, tables: Sequence[TextTable], summary: Sequence[str] = ()
-) -> None:
+def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTable]) -> None:
     """Write a page of tables that are of no single run."""
-    shown = {"question": question, "note": note, "summary": summary, "sections": _sections(tables)}
-    none = {"left_out": {}, "drawings": [], "texts": ([], 0)}
-    _write(path, shown | none | {"file": None, "domains": []})
+    none = {"summary": (), "left_out": {}, "drawings": (), "texts": ((), 0), "file": None}
+    _write(path, {"question": question, "note": note, "tables": tables} | none)
 
 
 def _drawings(page: Page, file: ResultFile, folder: Path) -> Iterator[Drawing]:
     for figure in page.figures:
         found = figure.of(file.results) if isinstance(figure, Figure) else figure(file, folder)
-        yield from (own if isinstance(own, Drawing) else draw(own) for own in found)
+        yield from map(draw, found)
 
 
 def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
@@ -156,7 +154,7 @@ def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, Excerpt]] = []
     documents = documents_of(folder / "scored.jsonl") if page.documents else ()
-    for place, text in enumerate([*documents, *page.texts(folder)]):
+    for place, text in enumerate(chain(documents, page.texts(folder))):
         if seen[text.tag] < MAX_EXCERPTS:
             ranked.append((seen[text.tag], place, text))
         seen[text.tag] += 1
@@ -173,16 +171,6 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             old.unlink()
     for name, text in files.items():
         write_text(folder / name, text)
-
-
-def _sections(tables: Sequence[TextTable]) -> list[tuple[TextTable, list[TextTable]]]:
-    found: list[tuple[TextTable, list[TextTable]]] = []
-    for table in tables:
-        if table.within:
-            found[-1][1].append(table)
-        else:
-            found.append((table, []))
-    return found
 
 
 def _write(path: Path, context: Mapping[str, object]) -> None:

@@ -32,7 +32,7 @@ def markdown(tables: Iterable[TextTable], first: str) -> str:
     """Tables one below the other, ``first`` above them."""
     parts = [f"{first}\n"]
     for table in tables:
-        text = [f"##{'#' * table.within} {in_markdown(table.title)}", in_markdown(table.note)]
+        text = [f"## {in_markdown(table.title)}", in_markdown(table.note)]
         if table.head:
             text.append(markdown_table(table.head, table.rows))
         parts.append("\n\n".join(filter(None, text)) + ("" if table.head else "\n"))
