@@ -45,8 +45,8 @@ from components.checkpoint import Component, library_versions, write_component
 from records import UserError, write_json, write_jsonl
 from train.cli import default_precision, quieten
 from train.data import RecordData
-from train.help import TRAINER_DEFAULTS
 from train.module import ComponentModule, Item
+from train.options import TRAINER_DEFAULTS
 
 
 class Meter:

@@ -10,10 +10,9 @@ import signal
 import sqlite3
 import sys
 from argparse import ArgumentError
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from cli.complaints import of_encoding, of_parser
 from cli.printable import printable
 
 _REFUSED = (
@@ -23,6 +22,12 @@ _REFUSED = (
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 RESUME_HINT = "the same command resumes (a fit with --ckpt_path last)"
+
+
+class CommandError(Exception):
+    """A mistake in a command line or its configuration."""
+
+    exit_code = 2
 
 
 def run_command(main: Callable[[], int | None]) -> None:
@@ -57,11 +62,36 @@ def run_command(main: Callable[[], int | None]) -> None:
     sys.exit(code or 0)
 
 
+def choose_command(
+    prog: str,
+    commands: Mapping[str, str],
+    argv: Sequence[str] | None,
+    describe: Callable[[str], str] | None = None,
+) -> tuple[str, list[str]]:
+    """The command that a command line names, and the words after it; prints the help if asked.
+
+    Args:
+        prog: e.g. ``python -m eval``.
+        commands: name → one line of help.
+        argv: the command line; that of the process if null.
+        describe: name → one line of help, instead of the values of ``commands``.
+    """
+    name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in {"-h", "--help"}:
+        width = max(map(len, commands))
+        describe = describe or commands.__getitem__
+        lines = [f"  {command:{width}}  {describe(command)}" for command in commands]
+        last = f"{prog} NAME --help shows the options of NAME."
+        print(f"usage: {prog} NAME [options]", "", *lines, "", last, sep="\n")
+        sys.exit(0)
+    if name not in commands:
+        raise CommandError(f"no command {name!r}; expected one of: {', '.join(commands)}")
+    return name, rest
+
+
 def _message_for_user(error: BaseException | None) -> str | None:
     if isinstance(error, ArgumentError):
-        return of_parser(error)
-    if isinstance(error, UnicodeDecodeError):
-        return of_encoding()
+        return " ".join(str(error).split())
     name = getattr(error, "filename", None) or "a file"
     if isinstance(error, _REFUSED) or getattr(error, "errno", None) in _FULL:
         why = getattr(error, "strerror", error)

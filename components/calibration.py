@@ -7,8 +7,7 @@ logit (Platt 1999), which keeps the order of the predictions.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, logsumexp, softmax
+import scipy
 
 
 def probabilities(logits: np.ndarray, temperature: float = 1.0, shift: float = 0.0) -> np.ndarray:
@@ -21,9 +20,9 @@ def probabilities(logits: np.ndarray, temperature: float = 1.0, shift: float = 0
     """
     scaled = np.asarray(logits, dtype=np.float64) / temperature
     if scaled.ndim == 1:
-        return expit(scaled + shift)
+        return scipy.special.expit(scaled + shift)
     scaled[:, 0] += shift
-    return softmax(scaled, axis=1)
+    return scipy.special.softmax(scaled, axis=1)
 
 
 def fit_classes(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
@@ -49,12 +48,12 @@ def fit_classes(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     def loss(parameters: np.ndarray) -> float:
         scaled = logits / np.exp(parameters[0])
         scaled[:, 0] += parameters[1]
-        log_p = log_softmax(scaled, axis=1)
-        either = logsumexp(log_p[:, 1:], axis=1, keepdims=True)
+        log_p = scipy.special.log_softmax(scaled, axis=1)
+        either = scipy.special.logsumexp(log_p[:, 1:], axis=1, keepdims=True)
         return float(-(shares * np.concatenate([log_p, either], axis=1)).sum(axis=1).mean())
 
     bounds = [(np.log(0.05), np.log(20)), (-reach, reach)]
-    found = minimize(loss, x0=np.zeros(2), method="L-BFGS-B", bounds=bounds).x
+    found = scipy.optimize.minimize(loss, x0=np.zeros(2), method="L-BFGS-B", bounds=bounds).x
     return float(np.exp(found[0])), float(found[1])
 
 
@@ -82,7 +81,9 @@ def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
         return float((np.logaddexp(0, scaled) - target * scaled).mean())
 
     bounds = [(0.05, 100), (-50, 50)]
-    slope, shift = minimize(loss, x0=np.asarray([1.0, 0.0]), method="L-BFGS-B", bounds=bounds).x
+    slope, shift = scipy.optimize.minimize(
+        loss, x0=np.asarray([1.0, 0.0]), method="L-BFGS-B", bounds=bounds
+    ).x
     return 1 / float(slope), float(shift)
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from nupunkt import sent_tokenize
-from scipy.sparse import csr_array
 from Stemmer import Stemmer
 
 from components.words import WORD, composed
@@ -133,7 +133,9 @@ def stem_shares(texts: Sequence[str]) -> np.ndarray:
     rarity = np.array([math.log((len(bags) + 1) / spread[stem]) for stem in place])
     columns = [place[stem] for bag in bags for stem in bag]
     starts = np.cumsum([0, *map(len, bags)])
-    has = csr_array((np.ones(len(columns)), columns, starts), shape=(len(bags), len(place)))
+    has = scipy.sparse.csr_array(
+        (np.ones(len(columns)), columns, starts), shape=(len(bags), len(place))
+    )
     weights = has * rarity[None, :]
     shared, whole = (weights @ has.T).toarray(), weights.sum(axis=1)
     return np.divide(shared, whole[None, :], out=np.ones_like(shared), where=whole[None, :] > 0)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from cli.command import run_command
+from cli.command import choose_command, run_command
+from cli.parser import command_parser, parse
 from cli.printable import printable
-from records import UserError
 
 # Name on the command line to where its ``Builder`` is; imported only when asked for.
 BUILDERS = {
@@ -57,18 +56,9 @@ def _summary(name: str) -> str:
     return ast.get_docstring(found).splitlines()[0]
 
 
-def _overview() -> str:
-    lines = ["usage: python -m data_builders NAME --config FILE [--key value …]", "", "datasets:"]
-    width = max(map(len, BUILDERS))
-    for name in sorted(BUILDERS):
-        lines.append(f"  {name:{width}} {_summary(name)}")
-    return "\n".join([*lines, "", "NAME --help shows the options of one dataset."])
-
-
 def parser_of(name: str) -> ArgumentParser:
     """The parser of one builder: an option for each parameter of its constructor."""
-    parser = ArgumentParser(prog=f"python -m data_builders {name}", exit_on_error=False)
-    parser.add_argument("--config", action="config", help="YAML file of the options below")
+    parser = command_parser(f"python -m data_builders {name}")
     parser.add_argument(
         "--dry_run", action="store_true", help="print what would be asked and read; build nothing"
     )
@@ -78,15 +68,9 @@ def parser_of(name: str) -> ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and build."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] in {"-h", "--help"}:
-        print(_overview())
-        return 0
-    name, *rest = arguments
-    if name not in BUILDERS:
-        raise UserError(f"{name}: no such dataset; known are {', '.join(sorted(BUILDERS))}")
+    name, rest = choose_command("python -m data_builders", BUILDERS, arguments, _summary)
     parser = parser_of(name)
-    config = parser.parse_args(rest)
+    config = parse(parser, rest)
     config.pop("config", None)
     dry_run = config.pop("dry_run")
     builder = _builder(name)(**parser.instantiate(config).as_dict())

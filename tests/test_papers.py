@@ -100,7 +100,7 @@ def parses(words: list[str]) -> None:
     """Parse a command of one of the doors; what is wrong with it is raised."""
     door, name, *rest = words
     if (door, name) == ("train", "convert"):
-        parser_of(name)[1].parse_args(rest)
+        parser_of(name).parse_args(rest)
     elif door == "train":
         with pytest.raises(SystemExit) as left:
             train.main([name, *rest, "--print_config"])

@@ -1,81 +1,81 @@
-"""Door 1: ``python -m train {fit,validate,test,predict,sweep,push,convert} …``.
+"""``python -m train {fit,validate,test,predict,sweep,push,convert} …``.
 
-Here nothing but the way to each command: what takes seconds to import, torch above all, is left to
-the command that needs it, and the help is read from the sources (``train/help.py``).
+What takes seconds to import, torch above all, is left to the command that needs it.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+from jsonargparse import ArgumentParser
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
 
-from cli.command import run_command
-from records import UserError
-from train.help import COMMANDS, help_of
+from cli.command import choose_command, run_command
+from cli.parser import command_parser, function_parser, parse
+from train.options import RunOptions
 
-if TYPE_CHECKING:
-    from jsonargparse import ArgumentParser
-
-# Commands that no parser of Lightning's knows, and their functions.
-OTHERS = {
+COMMANDS = {
+    "fit": "train a component and export its checkpoint folder",
+    "validate": "judge a checkpoint on its dev data",
+    "test": "judge a checkpoint on other data",
+    "predict": "write a checkpoint's predictions",
+    "sweep": "search hyperparameters: a wandb sweep file, run here with Optuna",
+    "push": "upload a checkpoint folder to the Hugging Face Hub",
+    "convert": "make a checkpoint folder of a published T5 that writes LSS",
+}
+# Commands that Lightning does not run.
+FUNCTIONS = {
     "sweep": "train.sweep.search",
     "push": "train.hub.push",
     "convert": "train.hub.convert",
 }
 
-HELP = """usage: python -m train COMMAND [options]
-
-Train the components of factuality scoring, judge them, and hand them on.
-
-commands:
-  fit       train a component and export its checkpoint folder
-  validate  judge a checkpoint on its dev data
-  test      judge a checkpoint on other data
-  predict   write a checkpoint's predictions
-  sweep     search hyperparameters: a wandb sweep file, run here with Optuna
-  push      upload a checkpoint folder to the Hugging Face Hub
-  convert   make a checkpoint folder of a published T5 that writes LSS
-
-python -m train COMMAND --help shows the options of one command;
-python -m train fit --model train.unli.Unli --help those of a module."""
+# Options whose parser is Lightning's, which imports torch and takes seconds.
+_HELP = {
+    "seed_everything": "seed of weights and order; 1 if not set",
+    "ckpt_path": "fit: resume from a .ckpt file or `last`; else the checkpoint folder, `best`, "
+    "`last` or .ckpt file to judge",
+    "model": "train.unli.Unli, train.relation.Relation, train.lss_tagger.LssTagger, "
+    "train.lss_seq2seq.LssSeq2Seq, train.adversary.Adversary, train.preference.Preference or a "
+    "custom LightningModule; `--model.help CLASS` shows its options, --model.OPTION",
+    "data": "train.data.RecordData or a custom LightningDataModule; `--data.help CLASS` shows its "
+    "options, --data.OPTION",
+    "trainer.OPTION": "an option of Lightning's Trainer; --print_config prints all of them",
+}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the door; user mistakes raise ``UserError``."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    command, *rest = arguments or ["--help"]
-    if command in {"-h", "--help"}:
-        print(HELP)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    command, rest = choose_command("python -m train", COMMANDS, arguments)
+    if command in FUNCTIONS:
+        _function(command)(**parse(parser_of(command), rest))
         return 0
-    if command[:1] not in {"", "-"} and command not in {*COMMANDS, *OTHERS}:
-        raise UserError(f"no command {command!r}; give one of: {', '.join([*COMMANDS, *OTHERS])}")
-    if command in OTHERS:
-        function, parser = parser_of(command)
-        function(**parser.parse_args(rest))
+    if {"-h", "--help"} & set(rest):
+        _print_help(command)
         return 0
-    text = help_of(command, rest)
-    if text is not None:
-        print(text)
-        return 0
-    return import_module("train.cli").run_lightning(arguments)
+    return import_module("train.cli").run_lightning([command, *rest])
 
 
-def parser_of(command: str) -> tuple[Callable[..., None], ArgumentParser]:
-    """The function of one of ``OTHERS``, and the parser of its options."""
-    from jsonargparse import ArgumentParser
+def parser_of(command: str) -> ArgumentParser:
+    """The parser of one of ``FUNCTIONS``."""
+    return function_parser(f"python -m train {command}", _function(command))
 
-    module, _, name = OTHERS[command].rpartition(".")
-    function = getattr(import_module(module), name)
-    parser = ArgumentParser(prog=f"python -m train {command}", exit_on_error=False)
-    parser.description = function.__doc__.partition("\n")[0]
-    parser.add_function_arguments(function, as_group=False)
-    return function, parser
+
+def _function(command: str) -> Callable[..., None]:
+    module, _, name = FUNCTIONS[command].rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def _print_help(command: str) -> None:
+    parser = command_parser(f"python -m train {command}", COMMANDS[command])
+    for name, text in _HELP.items():
+        parser.add_argument(f"--{name}", help=text)
+    parser.add_class_arguments(RunOptions, as_group=False)
+    parser.print_help()
 
 
 if __name__ == "__main__":

@@ -17,12 +17,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 
 import torch
 import transformers
-from jsonargparse.typing import NonNegativeInt, PositiveInt
 from lightning import LightningDataModule, LightningModule
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import Callback, RichProgressBar
@@ -37,12 +36,13 @@ from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from cli.command import RESUME_HINT
+from cli.parser import parse
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
 from records.writing import alone_in
 from train.export import Export, compare, complete, differences, kind_of, load, shown
-from train.help import TRAINER_DEFAULTS
 from train.hub import check_push, push
+from train.options import TRAINER_DEFAULTS, RunOptions
 from train.resume import (
     BEST,
     LAST,
@@ -56,32 +56,6 @@ from train.resume import (
     is_first,
     read_state,
 )
-
-
-@dataclass
-class RunOptions:
-    """Where a run is kept and what becomes of it.
-
-    Args:
-        name: name of the run's folder.
-        runs: where runs are kept.
-        export_to: checkpoint folder to write when the fit ends; null: checkpoints/NAME.
-        patience: stop early after this many validations without a better monitored measure.
-        save_every: steps between two last.ckpt.
-        export_steps: steps whose weights are exported as well, each to a checkpoint folder
-            EXPORT_TO_step_STEP with measures of its own; 0 is the start. They are written when the
-            fit ends.
-        push_to_hub: ORG/NAME: upload the exported folder there when the fit ends.
-    """
-
-    name: str = "run"
-    runs: str = "runs/train"
-    export_to: str | None = None
-    patience: PositiveInt = 10
-    save_every: PositiveInt = 100
-    export_steps: list[NonNegativeInt] = field(default_factory=list)
-    push_to_hub: str | None = None
-
 
 FIT_OPTIONS = {"config", "ckpt_path", *(option.name for option in fields(RunOptions))}
 
@@ -99,6 +73,9 @@ def default_precision() -> str:
 
 class TrainCLI(LightningCLI):
     """LightningCLI with the run's folder, loggers, resuming and export."""
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
+        self.config = parse(parser, args, self._subcommand_parsers.get(args[0] if args else ""))
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_class_arguments(RunOptions, as_group=False)

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jsonargparse import ArgumentParser
 
+from cli.parser import function_parser, parse
 from components.checkpoint import component_of, read_component
 from components.measures import (
     Measures,
@@ -169,7 +169,10 @@ def judge(
     labels: list[str] | None = None,
     revision: str | None = None,
 ) -> dict[str, Any]:
-    """Judge a trained component on a data file.
+    """Judge a trained component on held-out data.
+
+    The command's last line of standard output is the result as JSON. Metrics have 95% bootstrap
+    intervals over premises, references or topics, of all but ECE.
 
     Args:
         checkpoint: folder of the trained component; its component.json says which kind it is. Or a
@@ -215,14 +218,6 @@ def judge(
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; standard output ends with the JSON line."""
-    parser = ArgumentParser(
-        prog="python -m eval component",
-        description="Judge a trained component on held-out data. The last line of standard output "
-        "is JSON: component, n (rows judged), failed (rows that could not be), and metrics with "
-        "95% bootstrap intervals over premises, references or topics, of all but ECE.",
-        exit_on_error=False,
-    )
-    parser.add_function_arguments(judge, as_group=False)
-    options = parser.parse_args(list(argv))
-    print(json.dumps(judge(**vars(options)), allow_nan=False))
+    options = parse(function_parser("python -m eval component", judge), argv)
+    print(json.dumps(judge(**options), allow_nan=False))
     return 0

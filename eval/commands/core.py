@@ -9,8 +9,8 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from cli.parser import command_parser, parse
 from components.checkpoint import component_of, is_published
-from eval.commands.early import check_file, check_no_folder
 from eval.decompose.given import Given
 from eval.select.core import Core
 from records import Document, UserError, read_records, write_jsonl
@@ -18,13 +18,11 @@ from records import Document, UserError, read_records, write_jsonl
 
 def build_parser() -> ArgumentParser:
     """The command's options; Core's come from its own signature."""
-    parser = ArgumentParser(
-        prog="python -m eval core",
-        description="Say which claims of each document Core selects, and why: each claim with its "
-        "weight, its document entailment and whether it was selected.",
-        exit_on_error=False,
+    parser = command_parser(
+        "python -m eval core",
+        "Say which claims of each document Core selects, and why: each claim with its weight, its "
+        "document entailment and whether it was selected.",
     )
-    parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--claims", type=str, required=True, help="documents with `claims`")
     parser.add_argument(
         "--checkpoints",
@@ -60,10 +58,10 @@ def find_checkpoints(given: list[str]) -> dict[str, str | Path]:
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
-    check_file(argv, "claims")
     parser = build_parser()
-    arguments = parser.parse_args(argv)
-    check_no_folder("output", arguments.output)
+    arguments = parse(parser, argv)
+    if Path(arguments.output).is_dir():
+        raise UserError(f"output: {arguments.output} is a folder; give a file's name")
     documents = read_records(arguments.claims, Document)
     found = find_checkpoints(arguments.checkpoints)
     if "relation" not in found:

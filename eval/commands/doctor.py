@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 
 import yaml
-from jsonargparse import ArgumentParser
 
+from cli.parser import command_parser, parse
 from eval.run.provenance import missing
 
 MAIN = ("torch", "transformers", "lightning")
@@ -43,10 +43,7 @@ _OWN = ("output", "export_to", "name")
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
-    parser = ArgumentParser(
-        prog="python -m eval doctor", description=__doc__.split("\n\n")[1], exit_on_error=False
-    )
-    parser.parse_args(argv)
+    parse(command_parser("python -m eval doctor", __doc__.split("\n\n")[1], config=False), argv)
     parts = {
         "installed": [*_versions(), *_pins(), *_extras()],
         "device": [_device()],

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
+from cli.command import choose_command
+from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.experiments.experiment import Experiment
 from eval.run.on_ray import OnRay
@@ -79,12 +81,8 @@ def experiment_class(name: str) -> type[Experiment]:
 def build_parser(name: str) -> ArgumentParser:
     """The options of an experiment."""
     kind = experiment_class(name)
-    parser = ArgumentParser(
-        prog=f"python -m eval experiment {name}",
-        description=import_module(kind.__module__).__doc__.splitlines()[0],
-        exit_on_error=False,
-    )
-    parser.add_argument("--config", action="config", help="YAML with any of the options below")
+    description = import_module(kind.__module__).__doc__.splitlines()[0]
+    parser = command_parser(f"python -m eval experiment {name}", description)
     parser.add_argument("--output", type=str, required=True, help="folder for the run")
     parser.add_argument(
         "--dry_run",
@@ -100,15 +98,10 @@ def build_parser(name: str) -> ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run one experiment; returns the exit code."""
-    name, *rest = argv or ["--help"]
-    if name in {"-h", "--help"}:
-        print("usage: python -m eval experiment NAME [options]\n")
-        print("\n".join(f"  {key:16} {text}" for key, (_, text) in EXPERIMENTS.items()))
-        return 0
-    if name not in EXPERIMENTS:
-        raise UserError(f"no experiment {name!r}; give one of: {', '.join(EXPERIMENTS)}")
+    texts = {name: text for name, (_, text) in EXPERIMENTS.items()}
+    name, rest = choose_command("python -m eval experiment", texts, argv)
     parser = build_parser(name)
-    arguments = parser.parse_args(rest)
+    arguments = parse(parser, rest)
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     output = Path(arguments.output)
     if arguments.dry_run:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jsonargparse import ArgumentParser
-
+from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.commands.experiment import EXPERIMENTS, experiment_class
 from eval.report.comparison import write_comparison
@@ -75,10 +74,10 @@ def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path,
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
-    parser = ArgumentParser(
-        prog="python -m eval report",
-        description="Write a folder of `score` or of an experiment as one page, report.html.",
-        exit_on_error=False,
+    parser = command_parser(
+        "python -m eval report",
+        "Write a folder of `score` or of an experiment as one page, report.html.",
+        config=False,
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
     parser.add_argument(
@@ -88,7 +87,7 @@ def main(argv: list[str]) -> int:
         help="another run, which this one is compared with: results, and scores text by text where "
         "the texts are the same, else (two models on the same topics) topic by topic",
     )
-    arguments = parser.parse_args(argv)
+    arguments = parse(parser, argv)
     print(build_report(arguments.run))
     if arguments.against is not None:
         path, told = build_comparison(arguments.run, arguments.against)

@@ -15,9 +15,9 @@ from pathlib import Path
 import yaml
 from jsonargparse import ArgumentParser
 
+from cli.parser import command_parser, parse
 from cli.printable import printable
 from components.measures import SMALLER_IS_BETTER
-from eval.commands.early import check_no_folder
 from eval.report.comparison import compare
 from eval.report.declare import TextTable
 from eval.report.render import write_tables
@@ -183,10 +183,10 @@ def _told(table: TextTable, most: int | None = None) -> str:
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
-    parser = ArgumentParser(
-        prog="python -m eval runs",
-        description="List the runs below a folder, the last written last, or set two side by side.",
-        exit_on_error=False,
+    parser = command_parser(
+        "python -m eval runs",
+        "List the runs below a folder, the last written last, or set two side by side.",
+        config=False,
     )
     parser.add_argument("folder", type=str, nargs="?", default="runs", help="where to look")
     parser.add_argument(
@@ -211,10 +211,8 @@ def build_parser() -> ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
-    arguments = build_parser().parse_args(argv)
+    arguments = parse(build_parser(), argv)
     page = Path(arguments.html) if arguments.html else None
-    if page is not None:
-        check_no_folder("html", page)
     if arguments.against and arguments.where:
         raise UserError("where: narrows the list of runs; leave it out with --against")
     if arguments.against:

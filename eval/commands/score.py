@@ -13,8 +13,8 @@ from argparse import Namespace
 
 from jsonargparse import ArgumentParser
 
+from cli.parser import command_parser, parse
 from cli.printable import printable
-from eval.commands.early import check_file
 from eval.commands.remarks import doubts, misspelt, nothing_judged, reasons, unanswered
 from eval.exports import Format, write_formats
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
@@ -32,13 +32,11 @@ _DOCUMENTS = (
 
 def build_parser() -> ArgumentParser:
     """The command's options; the pipeline's come from the stages' own signatures."""
-    parser = ArgumentParser(
-        prog="python -m eval score",
-        description="Run the scoring pipeline over a file of documents; docs/scoring.md lists the "
-        "stages that --pipeline.STAGE.help CLASS tells more of.",
-        exit_on_error=False,
+    parser = command_parser(
+        "python -m eval score",
+        "Run the scoring pipeline over a file of documents; docs/scoring.md lists the stages that "
+        "--pipeline.STAGE.help CLASS tells more of.",
     )
-    parser.add_argument("--config", action="config", help="YAML with any of the options below")
     parser.add_argument("--documents", type=str, required=True, help=_DOCUMENTS)
     parser.add_argument("--output", type=str, required=True, help="folder for the outputs")
     parser.add_argument(
@@ -75,9 +73,8 @@ def build_parser() -> ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 1 where no claim could be judged of those there."""
-    check_file(argv, "documents")
     parser = build_parser()
-    arguments = parser.parse_args(argv)
+    arguments = parse(parser, argv)
     if any(n is not None and n < 1 for n in (arguments.chunk, arguments.k, arguments.limit)):
         raise UserError("chunk, k and limit: give at least 1")
     shown = json.loads(parser.dump(arguments, format="json", skip_unset=False))

@@ -31,10 +31,9 @@ from itertools import combinations, islice, pairwise
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from eval.select.judgements import likelihoods, relations
-from eval.select.program import solve
 from eval.select.view import View
 from eval.select.weights import Bleached, BleachedClaims, capped, information
 from eval.stages import EntailmentModel, Selection, UnliModel, entails
@@ -279,7 +278,7 @@ class Core:
         for view, found in zip(views, entailing, strict=True):
             i, j = np.array(found, np.int64).reshape(-1, 2).T
             both = (np.append(i, j), np.append(j, i))
-            view.exclusion = csr_array(
+            view.exclusion = scipy.sparse.csr_array(
                 (np.ones(2 * len(i), bool), both), shape=view.exclusion.shape
             )
 
@@ -292,6 +291,8 @@ class Core:
     def _select(self, view: View) -> list[Selection]:
         race = self._in_race(view)
         selected = np.zeros(len(view.texts), bool)
+        from eval.select.program import solve  # scipy.sparse takes time to import
+
         selected[race] = solve(
             view.weights[race],
             view.exclusion[race][:, race],

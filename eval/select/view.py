@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from components.encoding import Pair
 from eval.select.weights import normalise
@@ -50,7 +50,7 @@ class View:
     support: np.ndarray
     coherent: np.ndarray
     weights: np.ndarray
-    exclusion: csr_array
+    exclusion: scipy.sparse.csr_array
 
     @classmethod
     def of(cls, document: Document, claims: Sequence[Claim], bleached: list[str]) -> View:
@@ -74,7 +74,7 @@ class View:
             support=np.zeros(len(claims)),
             coherent=np.zeros(len(claims), bool),
             weights=np.zeros(len(texts)),
-            exclusion=csr_array((len(texts), len(texts)), dtype=bool),
+            exclusion=scipy.sparse.csr_array((len(texts), len(texts)), dtype=bool),
         )
 
     def any_copy(self, of_claims: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from components.encoding import Pair
 from eval.stages import EntailmentModel, called, probabilities
@@ -65,7 +65,7 @@ class Majority(ByPassage):
         against = [p for p, vote in zip(passages, votes, strict=True) if vote == _CONTRADICTION]
         if self.by_prior:
             odds = math.fsum(map(_log_odds, given)) - math.fsum(map(_log_odds, against))
-            p = float(expit(odds))
+            p = float(scipy.special.expit(odds))
         else:
             p = len(given) / len(given + against) if given or against else 0.5
         label: VerdictLabel = "undecided"

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from huggingface_hub import DatasetCard
 
-from cli.command import run_command
 from data_builders.__main__ import BUILDERS, main
 from data_builders.builder import Builder, Made, show_built
 from data_builders.dataset import Card, _size_category, write_dataset
@@ -228,33 +227,6 @@ def test_door_keeps_another_builders_dataset(tmp_path):
             main(["tiny", "--output", str(path.parent)])
     path.write_text(json.dumps(manifest))
     assert main(["tiny", "--output", str(path.parent)]) == 0, "once manifests named no builder"
-
-
-@pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize(
-    ("config", "word"),
-    [
-        ("output: x\nnumbre: 4\n", "numbre"),
-        ("output: x\nnumber: four\n", "number"),
-        ("number: 4\n", "output"),
-        ("output: [x\n", "config"),
-    ],
-)
-def test_door_names_the_fault_in_one_line(tmp_path, config, word, capsys):
-    (tmp_path / "tiny.yaml").write_text(config)
-    with pytest.raises(SystemExit) as caught:
-        run_command(lambda: main(["tiny", "--config", str(tmp_path / "tiny.yaml")]))
-    assert caught.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert word in line
-
-
-@pytest.mark.usefixtures("tiny")
-def test_door_help_shows_the_docstring(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["tiny", "--help"])
-    assert caught.value.code == 0
-    assert "what to write" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["nothing"], ["kb_pairs", "--config", "absent.yaml"]])

@@ -231,10 +231,3 @@ def test_exit_code_and_one_line(unli, tmp_path):
     assert done.stdout == ""
     assert done.stderr.strip().count("\n") == 0
     assert "no weights" in done.stderr
-
-
-def test_help_and_unknown_commands(capsys):
-    assert main(["--help"]) == 0
-    assert "component" in capsys.readouterr().out
-    with pytest.raises(UserError, match="no command 'judge'"):
-        main(["judge"])

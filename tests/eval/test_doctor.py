@@ -4,7 +4,6 @@ import inspect
 from pathlib import Path
 
 import pytest
-from jsonargparse import ArgumentError
 
 from clients.serper import SerperClient
 from eval.commands.doctor import EXTRAS, KEYS, main
@@ -129,11 +128,6 @@ def test_a_configuration_that_is_no_text_is_told(repository, capsys):
     lines, _ = said(capsys)
     place = lines.index("  configs/eval/small/latin.yaml")
     assert lines[place + 1].strip().startswith("no YAML: ")
-
-
-def test_it_takes_no_option():
-    with pytest.raises(ArgumentError, match="unrecognized"):
-        main(["--fast"])
 
 
 def test_it_runs_in_the_repository(monkeypatch, capsys):

@@ -1,15 +1,10 @@
 """What `score` says beside the scores: other passages than meant, and why claims failed."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from eval.commands.core import main as core_main
-from eval.commands.early import check_file
 from eval.commands.score import main as score_main
 from records import Claim, Document, Passage, UserError, read_results, write_jsonl
 
@@ -147,37 +142,3 @@ def test_claims_of_which_none_could_be_judged_are_no_success(score):
         "respond_ratio and F1@K count them",
     )
     assert score([refusal], output="refusals")[0] == 0
-
-
-def test_a_wrong_path_is_told_before_torch_is_loaded(tmp_path):
-    (tmp_path / "config.yaml").write_text("documents: nowhere.jsonl\n")
-    code = (
-        "import sys\nfrom eval.commands.score import main\nfrom records import UserError\n"
-        "try:\n    main(sys.argv[1:])\nexcept UserError as error:\n    print(error)\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    stages = ["--pipeline.retrieve", "eval.retrieve.dense.Dense", "--output", "out"]
-    for arguments in (
-        ["--documents", "nowhere.jsonl"],
-        ["--documents=nowhere.jsonl"],
-        ["--config", str(tmp_path / "config.yaml")],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *stages, *arguments], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith("nowhere.jsonl: no such file; give the path of a JSONL")
-    with pytest.raises(UserError, match="nowhere: no such file"):
-        core_main(["--claims", "nowhere"])
-
-
-def test_a_config_from_a_pipe_is_left_to_the_parser():
-    read, write = os.pipe()
-    os.write(write, b"documents: nowhere.jsonl")
-    os.close(write)
-    pipe = f"/dev/fd/{read}"
-    check_file(["--config", pipe], "documents")
-    with pytest.raises(UserError, match=rf"^{pipe}: a pipe or device; give the path"):
-        check_file(["--documents", pipe], "documents")
-    assert os.read(read, 99) == b"documents: nowhere.jsonl"
-    os.close(read)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -13,12 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from jsonargparse import ArgumentParser
-from lightning import LightningDataModule, LightningModule, Trainer
 
 from cli.command import run_command
 from train.__main__ import main
-from train.help import DATA, MODULES, help_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,13 +57,8 @@ def config(tmp_path: Path, write: Callable, tiny_bert: str) -> Callable[..., str
 @pytest.mark.parametrize(
     ("text", "replace", "said"),
     [
-        ("patients: 3\n", ("", ""), "patients"),
         ("", ("base:", "bass:"), "bass"),
-        ("", ("enable_progress_bar", "enable_progres_bar"), "enable_progres_bar"),
-        ("", ("train.unli.Unli", "train.unli.Unly"), "Unly"),
-        ("", ("accelerator: cpu", "max_steps: many"), "many"),
         ("", ("accelerator: cpu", "accelerator: abacus"), "abacus"),
-        ("", ("accelerator: cpu", "accelerator: [cpu"), "config"),
     ],
 )
 def test_bad_config(
@@ -78,27 +68,13 @@ def test_bad_config(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["fit", "--config", "nosuch.yaml"], "nosuch.yaml"),
-        (["train"], "train"),
-        (["fit", "--nosuch", "1"], "--nosuch"),
-    ],
-)
-def test_bad_arguments(capsys: pytest.CaptureFixture, arguments: list[str], said: str) -> None:
-    assert said in complaint(arguments, capsys)
-
-
-@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--data.train", "nosuch.jsonl"], "nosuch.jsonl: no such file"),
-        (["--data", "train.data.NoData"], "NoData"),
         (["--ckpt_path", "nosuch.ckpt"], "nosuch.ckpt"),
         (["--ckpt_path", __file__], "no checkpoint of a fit"),
         (["--data.batch_size", "0"], "batch_size"),
         (["--trainer.max_steps", "-1", "--trainer.max_epochs", "-1"], "max_steps"),
-        (["--model.lr", "fast"], "fast"),
         (["--model.base", "package:nosuch/model"], "package nosuch is not installed"),
         (["--model.base", "."], "base model ."),
         (["--trainer.precision", "7"], "precision"),
@@ -106,7 +82,7 @@ def test_bad_arguments(capsys: pytest.CaptureFixture, arguments: list[str], said
         (["--model.max_length", "65"], "places for 64 tokens"),
         (["--model.lr", "-1"], "lr: Not of type"),
         (["--model.warmup_ratio", "2"], "warmup_ratio"),
-        (["--model.optimizer", "torch.optim.SDG"], "did you mean torch.optim.SGD?"),
+        (["--model.optimizer", "torch.optim.SDG"], "did you mean SGD?"),
         (["--model.monitor", "dev/nosuch"], "dev/nosuch: no such measure here; give one of dev/e"),
         (["--data.dev", "1"], "error: --data.dev 1.0"),
         (["--save_every", "0"], "save_every"),
@@ -190,70 +166,14 @@ def test_test_without_test_data(arguments: Callable, capsys: pytest.CaptureFixtu
     assert "--data.test" in complaint(asked, capsys)
 
 
-CONFIGS = [
-    path
-    for path in sorted((ROOT / "configs/train").rglob("*.yaml"))
-    if not path.stem.startswith("sweep_")  # tests/train/test_sweep.py
-]
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_every_config_parses(path: Path, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["fit", "--config", str(path), "--print_config"])
-    assert stop.value.code == 0
-    assert "class_path: train." in capsys.readouterr().out
-    relative = path.relative_to(path.parents[3])
-    assert f"python -m train fit --config {relative}" in path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("path", [*MODULES, DATA])
-def test_help_documents_every_option_that_the_parser_has(
-    path: str, capsys: pytest.CaptureFixture
-) -> None:
-    room, short = "data" if path == DATA else "model", path.rpartition(".")[2]
-    for given in ([f"--{room}.help={path}"], [f"--{room}", short, "--help"]):
-        assert main(["fit", *given]) == 0
-        text = capsys.readouterr().out
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_subclass_arguments(LightningDataModule if path == DATA else LightningModule, room)
-    needed = [f"--{room}.train=a", f"--{room}.dev=b"] if path == DATA else []
-    found = parser.parse_args([f"--{room}={path}", *needed])[room].init_args
-    shown = re.findall(rf"^  --{room}\.(\w+)$", text, re.MULTILINE)
-    assert sorted(shown) == sorted(vars(found))
-    assert not re.findall(r"^  --.*\n +\(", text, re.MULTILINE), "every option says what it is"
-
-
-def test_help_of_a_command_shows_every_option_of_a_run(capsys: pytest.CaptureFixture) -> None:
-    for command in ("fit", "validate", "test", "predict"):
-        assert main([command, "--help"]) == 0
-        text = capsys.readouterr().out
-        trainer = [name for name in inspect.signature(Trainer).parameters]
-        own = ["name", "runs", "export_to", "patience", "save_every", "export_steps"]
-        own += ["push_to_hub", "ckpt_path"]
-        for option in [*own, *(f"trainer.{name}" for name in trainer), *MODULES]:
-            assert re.search(rf"^  (-c, )?(--)?{option}\b", text, re.MULTILINE), option
-    assert re.search(r"gradient_clip_val\n[^-]*default: 1\.0", text)
-    assert re.search(r"--export_steps\n[^-]*default: \[\]", text)
-    assert help_of("fit", ["--model", "torch.nn.Linear"]) is None
-    assert help_of("fit", ["--model", "nosuch.Module", "--help"]) is None
-
-
-def test_the_door_alone_names_all_its_commands(capsys: pytest.CaptureFixture) -> None:
-    assert main([]) == 0
-    listed = re.findall(r"^  (\w+)  ", capsys.readouterr().out, re.MULTILINE)
-    assert listed == ["fit", "validate", "test", "predict", "sweep", "push", "convert"]
-
-
-def test_help_needs_no_torch() -> None:
-    asked = [["--help"], ["fit", "--help"], ["fit", "--model", "Unli", "--help"]]
-    for arguments in [*asked, ["sweep", "--help"], ["push", "--help"]]:
-        left = f"\ntry:\n    main({arguments})\nexcept SystemExit:\n    pass\n"
-        program = f"import sys\nfrom train.__main__ import main{left}print('torch' in sys.modules)"
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.splitlines()[-1] == "False", arguments
+@pytest.mark.parametrize("command", ["fit", "validate", "sweep", "push"])
+def test_help_needs_no_torch(command: str) -> None:
+    program = (
+        "import sys\nfrom train.__main__ import main\n"
+        f"try:\n    main(['{command}', '--help'])\nexcept SystemExit:\n    pass\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,128 @@
+"""One parser for every command; its errors name the line of the configuration and a suggestion."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from argparse import ArgumentError
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from pydoc import locate
+
+from jsonargparse import ArgumentParser, Namespace
+
+from cli.command import CommandError
+
+_KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
+_OPTION = re.compile(r"[Oo]ption '(?:[\w.]*\.)?(\w+)'|unrecognized arguments: --(?:[\w.]*\.)?(\w+)")
+_IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '([\w.]+)\.)(\w+)'")
+
+
+def command_parser(
+    prog: str, description: str | None = None, config: bool = True
+) -> ArgumentParser:
+    """The parser of a command.
+
+    Args:
+        prog: the command, e.g. ``python -m eval score``.
+        description: the first lines of its help.
+        config: whether its options may be set in YAML files.
+    """
+    parser = ArgumentParser(prog=prog, description=description, exit_on_error=False)
+    if config:
+        parser.add_argument("--config", action="config", help="YAML with any of the options below")
+    return parser
+
+
+def parse(
+    parser: ArgumentParser, argv: Sequence[str], subparser: ArgumentParser | None = None
+) -> Namespace:
+    """Parse a command line; an error is one line that names the configuration's line.
+
+    Args:
+        parser: of the command.
+        argv: the words after the command.
+        subparser: the one whose options are suggested, if ``parser`` has subcommands.
+    """
+    try:
+        return parser.parse_args(list(argv))
+    except ArgumentError as error:
+        raise CommandError(error_line(error, subparser or parser, argv)) from None
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{', '.join(map(str, _configs(argv)))}: not UTF-8: {error}") from None
+
+
+def function_parser(prog: str, function: Callable) -> ArgumentParser:
+    """A parser with the typed parameters of a function as options; its docstring is their help."""
+    parser = command_parser(prog, inspect.getdoc(function).split("\n\nArgs:")[0], config=False)
+    parser.add_function_arguments(function, as_group=False)
+    return parser
+
+
+def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]) -> str:
+    """A parser's error in one line, with ``FILE:LINE:`` and a suggestion where they are known."""
+    text = " ".join(str(error).split())
+    text, _, value = text.partition(" Given value type: ")
+    text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
+    text = text.replace(" - Expected a <class 'NoneType'>", "")
+    if scalar := re.search(r"Given value: ([^\s{\[]+)$", value):
+        text += f". Got value: {scalar[1]}"
+    classes = re.findall(r"class_path[ =]'([^']+)'", text + value)
+    word, names = "", []
+    if match := _IMPORT.search(text):
+        word, names = match[3], _names_in(match[1] or match[2])
+    elif match := _OPTION.search(text):
+        word = match[1] or match[2]
+        names = _parameters(classes[-1]) if classes else parser._option_string_actions
+        names = [name.removeprefix("--").rpartition(".")[2] for name in names]
+    elif keys := _KEY.findall(text):
+        word = keys[-1]
+    got = re.search(r"Got value: (\S+)$", text)
+    if re.match("Problems parsing|Unexpected config", text):
+        lines = [f":{number}" for number in re.findall(r" line (\d+),", text)] or [""]
+        place = "".join(f"{config}{lines[-1]}: " for config in _configs(argv)[:1])
+    else:
+        place = _place(_configs(argv), word, classes[-1] if classes else "", got[1] if got else "")
+    close = get_close_matches(word, sorted(set(names)), n=1)
+    return f"{place}{text}" + "".join(f"; did you mean {name}?" for name in close)
+
+
+def _configs(argv: Sequence[str]) -> list[Path]:
+    words = [part for word in argv for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+    paths = [Path(path) for option, path in pairwise(words) if option in {"--config", "-c"}]
+    return [path for path in paths if path.is_file()]
+
+
+def _place(configs: Iterable[Path], word: str, after: str, value: str) -> str:
+    """``FILE:LINE: `` of the first line with ``word``, from the line with the class path on.
+
+    A line that also has the refused value is preferred.
+    """
+    for path in configs if word else ():
+        started, places = False, []
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            code = re.split(r"(?:^|\s)#", line)[0]
+            started = started or after not in text or after in code
+            if started and re.search(rf"\b{re.escape(word)}\b", code):
+                places.append((value not in code, number))
+        if places:
+            return f"{path}:{min(places)[1]}: "
+    return ""
+
+
+def _names_in(module: str) -> Iterator[str]:
+    package = import_module(module)
+    yield from (name for name, _ in inspect.getmembers(package, inspect.isclass))
+    yield from (info.name for info in pkgutil.iter_modules(getattr(package, "__path__", ())))
+
+
+def _parameters(class_path: str) -> list[str]:
+    kind = locate(class_path)
+    if not inspect.isclass(kind):
+        return []
+    return ArgumentParser().add_class_arguments(kind, fail_untyped=False)
