@@ -21,10 +21,10 @@ from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
 from data_builders.written.sampled import sample, sampling_of, template_of
+from eval.models.chat import Writer
 from records import Document, Preference, UserError, sha256_text
 
 if TYPE_CHECKING:
-    from eval.models.local import LocalModel
     from eval.pipeline import Pipeline, Scored
 
 # What a kill loses at most; the pipeline's stages batch across documents.
@@ -131,7 +131,7 @@ class Preferences(Builder):
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
         return Made(self._rows(topics, prompts, texts, values, work), CARD, found=origin)
 
-    def _writer(self) -> tuple[LocalModel, str]:
+    def _writer(self) -> tuple[Writer, str]:
         from eval.models.local import LocalModel
 
         adversary = (Path(self.generator) / "component.json").is_file()
