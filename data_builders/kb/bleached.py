@@ -27,8 +27,8 @@ from data_builders.journal import model_name, write_texts
 from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
 from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import sparql
+from data_builders.sampled import sampling_of
 from data_builders.topics import read_topics
-from data_builders.written.sampled import sampling_of
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from eval.select.weights import TOPIC, normalise

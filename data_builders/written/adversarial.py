@@ -20,9 +20,9 @@ from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
+from data_builders.sampled import sampling_of
 from data_builders.splits import SPLITS, by_split
 from data_builders.topics import Stratum, Topics, split_topics
-from data_builders.written.sampled import sampling_of
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import Document, Generation, UserError

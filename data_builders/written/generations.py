@@ -19,8 +19,8 @@ from typing import ClassVar
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import Each, answer_rows, named_rows
+from data_builders.sampled import sample, sampling_of, template_of
 from data_builders.topics import Topics, read_topics
-from data_builders.written.sampled import sample, sampling_of, template_of
 from eval.models.chat import Answer, CachedWriter, Message, Writer
 from eval.run.on_ray import OnRay
 from records import Document, Generation, UserError

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from components.encoding import fill_prompt
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
+from data_builders.sampled import sample, sampling_of, template_of
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
-from data_builders.written.sampled import sample, sampling_of, template_of
 from eval.models.chat import Writer
 from records import Document, Preference, UserError, sha256_text
 

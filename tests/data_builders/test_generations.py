@@ -103,7 +103,7 @@ def test_an_answer_that_is_none_is_an_empty_text_that_says_why(server):
 
 
 def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch):
-    monkeypatch.setattr("data_builders.written.sampled.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.sampled.TOPICS_A_WRITE", 2)
     whole = build(server, "whole", per_topic=2)
 
     def dies(body: dict) -> str:

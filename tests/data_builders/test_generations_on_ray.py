@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from data_builders.__main__ import main
+from data_builders.sampled import TOPICS_A_WRITE
 from data_builders.written.generations import Author, Generations
-from data_builders.written.sampled import TOPICS_A_WRITE
 from eval.models.openai_server import OpenAIServer
 from eval.run.on_ray import OnRay
 from records import UserError, write_jsonl

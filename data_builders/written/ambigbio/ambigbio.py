@@ -14,6 +14,7 @@ from clients.polite import SECONDS_A_REQUEST
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
+from data_builders.sampled import sampling_of
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.biographies import (
     MakeSearch,
@@ -31,7 +32,6 @@ from data_builders.written.ambigbio.shared_names import (
     read_names,
     with_views,
 )
-from data_builders.written.sampled import sampling_of
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from eval.retrieve.bm25 import BM25
