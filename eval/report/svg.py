@@ -10,16 +10,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import cycle
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import matplotlib
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
 
 from cli.printable import printable
 from eval.report.declare import Plot, Point
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A7A7A", "#222222")
@@ -40,6 +39,10 @@ class Drawing(NamedTuple):
 
 def draw(plot: Plot) -> Drawing:
     """Draw a plot."""
+    import matplotlib  # half a second, which no --help should take
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     groups = list(dict.fromkeys(x for own in plot.series.values() for x, *_ in own))
     by_group = plot.kind != "lines"
     with matplotlib.rc_context(_STYLE):

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from bm25s.stopwords import STOPWORDS_EN
-
 from components.words import WORD, composed
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
@@ -266,6 +264,8 @@ def telling_words(query: str) -> list[str]:
     Words that stand on most pages only cost time, so they are left out where others remain.
     """
     words = list(dict.fromkeys(_words(query.lower())))
+    from bm25s.stopwords import STOPWORDS_EN  # imports scipy.sparse
+
     return [word for word in words if word not in STOPWORDS_EN] or words
 
 

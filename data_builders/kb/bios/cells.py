@@ -17,10 +17,6 @@ from dataclasses import dataclass, field
 from io import StringIO
 from itertools import pairwise
 
-import matplotlib
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-
 from data_builders.kb.facts import BINS, CONTINENTS, REST, group_of
 from data_builders.kb.graph import PREFIXES as PEOPLE_PREFIXES
 from data_builders.splits import SPLITS
@@ -218,6 +214,10 @@ DARK = 0.6  # share of the largest number from which text is white
 
 def heat_map(numbers: Sequence[Sequence[int]], rows: Sequence[str], columns: Sequence[str]) -> str:
     """An SVG drawing of the number of topics by group (rows) and frequency bin (columns)."""
+    import matplotlib  # half a second, which no --help should take
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.6 + 1.1 * len(columns), 1.2 + 0.6 * len(rows)))
         axes = figure.add_subplot()
