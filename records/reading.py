@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from records.errors import BadInput, UserError
-from records.formats import adapt, rows_of_file
+from records.formats.adapters import adapt, rows_of_file
 from records.formats.ambigbio import is_name_line, name_rows
 from records.types import Record
 

@@ -19,7 +19,7 @@ from eval.verify.dfactscore.local_groups import LocalGroups, aligned
 from eval.verify.dfactscore.stage import DFActScore
 from eval.verify.dfactscore.support import nearest
 from records import Claim, Document, Passage
-from records.formats import adapt
+from records.formats.adapters import adapt
 
 
 class Words:

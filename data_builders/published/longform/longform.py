@@ -24,7 +24,7 @@ from data_builders.published.longform.formats import FORMATS, Row, Source
 from data_builders.rows import files_of
 from data_builders.topics import read_bins
 from records import BadInput, Document, UserError, first_fault, iter_rows
-from records.formats import as_written
+from records.formats.adapters import as_written
 
 PROMPTS = {"prompts", "longfact"}
 

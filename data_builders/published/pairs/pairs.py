@@ -24,7 +24,7 @@ from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
-from records.formats import as_written
+from records.formats.adapters import as_written
 from records.formats.pairs import Pair, pairs_of, plain, set_of
 
 Target = Literal["relation", "unli"]
