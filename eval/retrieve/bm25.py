@@ -11,6 +11,7 @@ from typing import Any
 import bm25s
 import numpy as np
 import Stemmer
+from jsonargparse.typing import PositiveInt
 
 from components.words import INSIDE, composed
 from eval.retrieve.search import Per, SearchRetriever
@@ -64,7 +65,13 @@ class BM25(SearchRetriever):
         per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
     """
 
-    def __init__(self, passages: str, k: int = 3, topic_in_query: bool = True, per: Per = "claim"):
+    def __init__(
+        self,
+        passages: str,
+        k: PositiveInt = 3,
+        topic_in_query: bool = True,
+        per: Per = "claim",
+    ):
         super().__init__(k, topic_in_query, per)
         self.path = Path(passages)
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 from huggingface_hub import snapshot_download
+from jsonargparse.typing import PositiveInt
 from numpy.lib import format as array_format
 from pydantic import ValidationError
 from tqdm import tqdm
@@ -65,13 +66,11 @@ class SentenceEncoder:
     def __init__(
         self,
         model: str,
-        batch_size: int = 64,
-        max_length: int | None = None,
+        batch_size: PositiveInt = 64,
+        max_length: PositiveInt | None = None,
         device: str = "auto",
     ):
         logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
-        if batch_size < 1 or (max_length is not None and max_length < 1):
-            raise UserError("batch_size: at least 1; max_length: at least 1, or null")
         self._base = resolve_base(model)
         self.model = model
         self.batch_size = batch_size
@@ -341,12 +340,12 @@ class Dense(SearchRetriever):
         self,
         passages: str,
         model: str,
-        k: int = 5,
+        k: PositiveInt = 5,
         topic_in_query: bool = True,
         query_prefix: str = "",
         passage_prefix: str = "",
-        batch_size: int = 64,
-        max_length: int | None = None,
+        batch_size: PositiveInt = 64,
+        max_length: PositiveInt | None = None,
         device: str = "auto",
         cache_dir: Path | None = None,
         per: Per = "claim",

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+from jsonargparse.typing import PositiveInt
+
 from components.words import WORD, composed
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
@@ -80,8 +82,6 @@ class Knowledge:
     """
 
     def __init__(self, path: str | Path, words: int | None = 100, index: str | Path | None = None):
-        if words is not None and words < 1:
-            raise UserError(f"words: {words}; give at least 1, or null for the file's own passages")
         self.path = Path(path)
         self.words = words
         self._connection = _open(self.path)
@@ -298,8 +298,8 @@ class SqliteKnowledge(PageRetriever):
     def __init__(
         self,
         path: str,
-        k: int = 5,
-        words: int | None = 100,
+        k: PositiveInt = 5,
+        words: PositiveInt | None = 100,
         index: str | None = None,
         topic_in_query: bool = True,
         encoder: PassageEncoder | None = None,

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+
 from clients.web_host import MOST_BYTES
 from clients.webpages import Page, WebPages
 from eval.retrieve.search import by_id
 from eval.stages import Retriever
-from records import Claim, Document, Passage, UserError
+from records import Claim, Document, Passage
 
 MOST_REASONS = 3
 
@@ -50,13 +52,11 @@ class PagesOfLinks:
         retrieve: Retriever,
         user_agent: str | None = None,
         cache_dir: Path | None = None,
-        concurrency: int = 8,
+        concurrency: PositiveInt = 8,
         private_hosts: list[str] = [],  # noqa: B006 (jsonargparse shows it in --help)
-        timeout_s: float = 20.0,
-        retries: int = 1,
+        timeout_s: PositiveFloat = 20.0,
+        retries: NonNegativeInt = 1,
     ):
-        if concurrency < 1 or retries < 0 or timeout_s <= 0:
-            raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
         self.retrieve = retrieve
         self.concurrency = concurrency
         self.web = WebPages(user_agent, cache_dir, private_hosts, timeout_s, retries)

@@ -15,7 +15,7 @@ import numpy as np
 
 from eval.retrieve.bm25 import PassageIndex
 from eval.retrieve.search import Per, SearchRetriever, with_contexts
-from records import Claim, Document, Passage, UserError
+from records import Claim, Document, Passage
 
 # Scores that agree so far tie, and the first passage wins: another machine rounds otherwise.
 DECIMALS = 4
@@ -100,8 +100,6 @@ class PageRetriever(SearchRetriever):
         per: Per,
     ):
         super().__init__(k, topic_in_query, per)
-        if words is not None and words < 1:
-            raise UserError(f"words: {words}; give at least 1, or null for the file's own passages")
         self.words = words
         self.encoder = encoder
 

@@ -26,8 +26,6 @@ class SearchRetriever(ABC):
     """
 
     def __init__(self, k: int, topic_in_query: bool, per: Per):
-        if k < 1:
-            raise UserError(f"k: {k}; give at least 1")
         if per == "topic" and not topic_in_query:
             raise UserError("topic_in_query: false leaves `per: topic` nothing to search for")
         self.k = k

@@ -14,11 +14,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+
 from clients.asking import ask_each
 from clients.serper import MOST_RESULTS, RESULTS, Reply, SerperClient
 from eval.models.cache import ANSWERS, TextCache, answer_key
 from eval.retrieve.search import Per, SearchRetriever
-from records import Passage, UserError, sha256_text
+from records import Passage, sha256_text
 
 
 class Serper(SearchRetriever):
@@ -44,20 +46,18 @@ class Serper(SearchRetriever):
 
     def __init__(
         self,
-        k: int = 5,
+        k: PositiveInt = 5,
         api_key_env: str = "SERPER_API_KEY",
         base_url: str = "https://google.serper.dev",
         boxes: bool = True,
         topic_in_query: bool = True,
         per: Per = "claim",
         cache: Path | None = None,
-        concurrency: int = 4,
-        timeout_s: float = 30.0,
-        retries: int = 5,
+        concurrency: PositiveInt = 4,
+        timeout_s: PositiveFloat = 30.0,
+        retries: NonNegativeInt = 5,
     ):
         super().__init__(k, topic_in_query, per)
-        if concurrency < 1 or retries < 0 or timeout_s <= 0:
-            raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
         self.client = SerperClient(api_key_env, base_url, timeout_s=timeout_s, retries=retries)
         self.boxes = boxes
         self.cache_path = cache

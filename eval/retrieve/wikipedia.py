@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+
 from clients.asking import ask_each
 from clients.mediawiki import MediaWiki, Page
 from eval.retrieve.knowledge import passages_of, telling_words
@@ -159,20 +161,18 @@ class Wikipedia(OfWiki, PageRetriever):
     def __init__(
         self,
         user_agent: str | None = None,
-        k: int = 5,
+        k: PositiveInt = 5,
         api: str = "https://en.wikipedia.org/w/api.php",
-        pages: int = 3,
-        words: int = 100,
+        pages: PositiveInt = 3,
+        words: PositiveInt = 100,
         cache_dir: Path | None = None,
         topic_in_query: bool = True,
         encoder: PassageEncoder | None = None,
         per: Per = "claim",
-        timeout_s: float = 60.0,
-        retries: int = 5,
+        timeout_s: PositiveFloat = 60.0,
+        retries: NonNegativeInt = 5,
     ):
         super().__init__(k, words, encoder, topic_in_query, per)
-        if pages < 1 or retries < 0 or timeout_s <= 0:
-            raise UserError("pages: at least 1; retries: at least 0; timeout_s: above 0")
         self.pages = pages
         self.wiki = MediaWiki(api, user_agent, cache_dir, timeout_s=timeout_s, retries=retries)
         self._read = lru_cache(PAGES_KEPT)(self._read_page)

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+
 from clients.asking import ask_each
 from clients.mediawiki import MediaWiki
 from eval.retrieve.search import Per, SearchRetriever
@@ -19,7 +21,7 @@ from eval.retrieve.wikipedia import (
     read_page,
     titles_found,
 )
-from records import Passage, UserError
+from records import Passage
 
 # Words of a passage that is a whole page.
 _ALL = sys.maxsize
@@ -54,17 +56,15 @@ class WikipediaSearch(OfWiki, SearchRetriever):
     def __init__(
         self,
         user_agent: str | None = None,
-        k: int = 3,
+        k: PositiveInt = 3,
         api: str = "https://en.wikipedia.org/w/api.php",
         cache_dir: Path | None = None,
         topic_in_query: bool = False,
         per: Per = "claim",
-        timeout_s: float = 60.0,
-        retries: int = 5,
+        timeout_s: PositiveFloat = 60.0,
+        retries: NonNegativeInt = 5,
     ):
         super().__init__(k, topic_in_query, per)
-        if retries < 0 or timeout_s <= 0:
-            raise UserError("retries: at least 0; timeout_s: above 0")
         self.wiki = MediaWiki(api, user_agent, cache_dir, timeout_s=timeout_s, retries=retries)
         self._read = lru_cache(PAGES_KEPT)(self._read_page)
 

@@ -31,7 +31,6 @@ from scipy.sparse.csgraph import connected_components
 
 STEP = 1e-6
 MAX_DENOMINATOR = 10_000
-LARGEST_WEIGHT = 100.0
 # How many texts of the tie-break one objective decides; few enough to be exact in HiGHS.
 DIGITS = 16
 # Rows of the exclusion graph whose neighbours are compared at a time.
@@ -67,13 +66,10 @@ def solve(
         Which claims are selected, bool of shape (n,).
 
     Raises:
-        ValueError: shapes that do not fit, weights that are not finite or beyond
-            ``LARGEST_WEIGHT``, p outside [0, 1].
         RuntimeError: HiGHS did not end with an optimum; the message holds its status.
     """
     weights, coherent = np.asarray(weights, float), np.asarray(coherent, bool)
     entails = csr_array(entails, dtype=bool)
-    _check(weights, entails, coherent, p, texts)
     share = Fraction(p).limit_denominator(MAX_DENOMINATOR)
     # Coefficients of the budget, times the denominator so that they are whole numbers.
     budget = share.numerator - share.denominator * coherent.astype(np.int64)
@@ -95,21 +91,6 @@ def solve(
     selected = np.zeros(len(weights), bool)
     selected[nodes[chosen]] = True
     return selected
-
-
-def _check(
-    weights: np.ndarray, entails: csr_array, coherent: np.ndarray, p: float, texts: Sequence[str]
-) -> None:
-    n = len(texts)
-    if weights.shape != (n,) or coherent.shape != (n,) or entails.shape != (n, n):
-        raise ValueError(
-            f"{n} texts, but weights {weights.shape}, coherent {coherent.shape}, "
-            f"entails {entails.shape}"
-        )
-    if not np.all(np.abs(weights) <= LARGEST_WEIGHT):  # also false for NaN
-        raise ValueError(f"weights must be finite and at most {LARGEST_WEIGHT:g} in size")
-    if not 0 <= p <= 1:
-        raise ValueError(f"p must be in [0, 1], not {p}")
 
 
 def _conflicts(entails: csr_array, nodes: np.ndarray, ranks: np.ndarray) -> csr_array:

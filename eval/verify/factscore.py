@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from jsonargparse.typing import PositiveInt
+
 from eval.models.chat import Message, Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import true_or_false
@@ -64,7 +66,7 @@ class FActScore(ByPrompt):
         max_new_tokens: int = 128,
         seed: int = 0,
         wording: Literal["factscore", "factreasoner"] = "factscore",
-        claims_per_call: int = 1,
+        claims_per_call: PositiveInt = 1,
     ):
         if wording == "factreasoner" and not retrieval:
             raise UserError("wording: Table 31 has contexts; set retrieval to true")

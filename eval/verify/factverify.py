@@ -11,6 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from jsonargparse.typing import PositiveInt
+
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
@@ -56,7 +58,7 @@ class FactVerify(FromPassages):
         retries: int = 10,
         seed: int = 0,
         wording: Literal["factbench", "factreasoner"] = "factbench",
-        claims_per_call: int = 1,
+        claims_per_call: PositiveInt = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         labels = ["Supported", "Contradicted", _THIRD[wording]]

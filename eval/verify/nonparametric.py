@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from bm25s.stopwords import STOPWORDS_EN_PLUS
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from scipy.special import softmax
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -71,18 +72,14 @@ class NP(ClaimByClaim, Engine):
     def __init__(
         self,
         model: str = "facebook/npm-single",
-        threshold: float = 0.3,
-        k: int = 3,
-        max_length: int = 512,
-        batch_size: int = 32,
+        threshold: ClosedUnitInterval = 0.3,
+        k: PositiveInt = 3,
+        max_length: PositiveInt = 512,
+        batch_size: PositiveInt = 32,
         cache: Path | None = None,
         device: str = "auto",
     ):
         Engine.__init__(self, batch_size, cache, device)
-        if k < 1 or batch_size < 1 or not 0 <= threshold <= 1 or max_length < 8:
-            raise UserError(
-                "k and batch_size: at least 1; threshold: from 0 to 1; max_length: at least 8"
-            )
         self.model = model
         self.threshold = threshold
         self.k = k

@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from jsonargparse.typing import PositiveInt
+
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_code_block, read_label
 from eval.prompting.prompts import Prompt
 from eval.stages import Searcher
 from eval.verify.claim_by_claim import NOTHING_FOUND, Asked, ClaimByClaim
-from records import Claim, Document, Passage, UserError, Verdict
+from records import Claim, Document, Passage, Verdict
 from records.types import VerdictLabel
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -82,16 +84,14 @@ class Safe(ClaimByClaim):
         self,
         writer: Writer,
         searcher: Searcher,
-        max_searches: int = 5,
-        k: int = 3,
+        max_searches: PositiveInt = 5,
+        k: PositiveInt = 3,
         title_in_knowledge: bool = False,
         temperature: float = 0.1,
         max_new_tokens: int = 512,
         retries: int = 10,
         seed: int = 0,
     ):
-        if max_searches < 1 or k < 1:
-            raise UserError("max_searches, k: at least 1")
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.searcher = searcher
         self.max_searches = max_searches

@@ -18,7 +18,6 @@ from eval.prompting.asker import Asker, Reading
 from eval.prompting.labels_in_answers import read_by_number, read_label
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked, distinct_passages
-from records import UserError
 from records.types import VerdictLabel
 
 _PROMPT = Path(__file__).parent / "prompts" / "several_claims.jinja"
@@ -55,8 +54,6 @@ class SeveralClaims:
         labels: Sequence[str],
         switches: Sequence[str] = (),
     ):
-        if claims_per_call < 1:
-            raise UserError("claims_per_call: at least 1")
         self.claims_per_call = claims_per_call
         longest = asker.max_new_tokens + _TOKENS_A_CLAIM * (claims_per_call - 1)
         self.asker = Asker(asker.writer, asker.temperature, longest, retries=0, seed=asker.seed)

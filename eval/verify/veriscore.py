@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from jsonargparse.typing import PositiveInt
+
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import before_next
@@ -61,7 +63,7 @@ class VeriScore(FromPassages):
         max_new_tokens: int = 1000,
         seed: int = 0,
         third: Literal["Inconclusive", "Undecided"] = "Inconclusive",
-        claims_per_call: int = 1,
+        claims_per_call: PositiveInt = 1,
     ):
         self.labels = labels
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jsonargparse.typing import PositiveInt
+
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
@@ -47,7 +49,7 @@ class WithKnowledge(FromPassages):
         max_new_tokens: int = 1024,
         retries: int = 3,
         seed: int = 0,
-        claims_per_call: int = 1,
+        claims_per_call: PositiveInt = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         labels = [label.capitalize() for label in _LABELS]

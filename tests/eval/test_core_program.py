@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -92,9 +90,3 @@ def test_solver_without_an_optimum_is_an_error():
     never = csr_array(np.array([[1, 1]]))
     with pytest.raises(RuntimeError, match="Infeasible"):
         maximise(np.ones(2, np.int64), np.arange(2), never, np.array([-1]))
-
-
-@pytest.mark.parametrize("weight", [math.nan, math.inf])
-def test_weights_must_be_numbers(weight):
-    with pytest.raises(ValueError, match="finite"):
-        solve([weight], np.zeros((1, 1)), [True], 0, False, ["a"])

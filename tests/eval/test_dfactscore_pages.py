@@ -83,8 +83,6 @@ def test_each_title_gives_the_best_passages_of_its_whole_page(knowledge: str) ->
     assert [p.id for p in passages if p.title == "Holm's Law"] == ["p2"]
     nobody = one.model_copy(update={"passages": None})
     assert retrieve([nobody], [one.claims[:1]])[0][0][0].contexts == []
-    with pytest.raises(UserError, match="k: 0"):
-        PagesOfTitles(knowledge, k=0)
     assert retrieve.identity != PagesOfTitles(knowledge, k=3).identity
 
 

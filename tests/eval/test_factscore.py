@@ -266,8 +266,6 @@ def test_faulty_options_say_what_to_change(masked_model: Path, tiny_llama: Path)
     writer = OpenAIServer("m", "http://localhost:1/v1")
     with pytest.raises(UserError, match="retrieval"):
         FActScore(writer, retrieval=False, nonparametric=NP(str(masked_model)))
-    with pytest.raises(UserError, match="k and batch_size"):
-        NP(str(masked_model), k=0)
     with pytest.raises(UserError, match=r"max_length: 34; .* takes 33 tokens at most"):
         NP(str(masked_model), max_length=34).probabilities([("ada was born", PASSAGES[0])])
     with pytest.raises(UserError, match="mask token"):

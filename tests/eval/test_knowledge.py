@@ -152,8 +152,6 @@ def test_what_is_no_knowledge_source_is_said(tmp_path):
     sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE pages (a)").connection.close()
     with pytest.raises(UserError, match=r"no table documents\(text, title\)"):
         Knowledge(tmp_path / "other.db")
-    with pytest.raises(UserError, match="at least 1"):
-        Knowledge(text, words=0)
 
 
 def test_a_file_that_is_damaged_in_its_middle_is_said_in_one_line(tmp_path):

@@ -214,8 +214,6 @@ def test_queries_go_side_by_side_within_bounds(server):
         ({"base_url": "http://serper.example"}, "https address"),
         ({"base_url": "https://[::1"}, "is no http"),
         ({"base_url": "https://me:secret@serper.example"}, "holds a user"),
-        ({"concurrency": 0}, "at least 1"),
-        ({"k": 0}, "give at least 1"),
         ({"per": "topic", "topic_in_query": False}, "nothing to search for"),
     ],
 )

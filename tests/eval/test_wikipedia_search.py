@@ -175,15 +175,6 @@ def test_a_dry_run_asks_nobody(server):
     assert server.asked == []
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"k": 0}, "give at least 1"), ({"retries": -1}, "retries"), ({"timeout_s": 0}, "timeout_s")],
-)
-def test_options_that_cannot_be_meant_are_refused(options, message):
-    with pytest.raises(UserError, match=message):
-        WikipediaSearch("tests/1.0 (me@my-lab.example)", **options)
-
-
 def test_a_remote_wiki_wants_to_know_who_asks():
     with pytest.raises(UserError, match="user_agent"):
         WikipediaSearch()
