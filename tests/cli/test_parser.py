@@ -85,7 +85,7 @@ def test_an_error_in_a_pipeline_has_its_line(stages, line, end, tmp_path, error_
         # An option that the class takes as ``**shared``
         ({"options": "schedul: 1"}, 2, "'schedul' is not accepted; did you mean schedule?"),
         ({"options": "optimizer: {class_path: torch.optim.SGDD}"}, 2, "did you mean SGD?"),
-        ({"trainer": "max_step: 3"}, 6, "option 'max_step'; did you mean max_steps?"),
+        ({"trainer": "max_step: 3"}, 6, "max_step'; did you mean max_steps?"),
     ],
 )  # fmt: skip
 def test_an_error_in_a_training_has_its_line(changed, line, end, tmp_path, error_of):
