@@ -215,7 +215,6 @@ class CausalLora(ComponentModule):
         return items
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
-        """The completion's token ids at their places, elsewhere an id that the loss leaves out."""
         target = torch.full((len(items), width), _IGNORE)
         for row, item in enumerate(items):
             ids = item.inputs["input_ids"]

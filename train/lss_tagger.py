@@ -143,7 +143,6 @@ class LssTagger(ComponentModule):
         return loss, outputs
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        """Tune the keep threshold for word F1; the lowest wins a tie."""
         golds = [keep_targets(record)[1] for record in rows_of(records, items)]
 
         def mean_f1(threshold: float) -> float:

@@ -178,7 +178,6 @@ class Relation(PairClassifier):
         self.chunk_words, self.focus_words = chunk_words, focus_words
 
     def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
-        """Fall back to the entailment AUROC where dev cannot have the monitored measure."""
         head, _, measure = self.monitor.rpartition("/")
         judged = judged_by(self.monitor, records, sources)
         two_class = any(record.label == "not_entailment" for record in judged)
@@ -192,7 +191,6 @@ class Relation(PairClassifier):
         return relation_loss(logits, target)
 
     def loss_of_rows(self, items: Sequence[Item], outputs: Sequence) -> Loss:
-        """That of each row's window that counts: the others do not say what the label says."""
         logits = np.asarray(outputs)
         best = _best(items, probabilities(logits))
         chosen = [items[i] for i in best]
@@ -200,7 +198,6 @@ class Relation(PairClassifier):
         return Loss((torch.tensor([item.weight for item in chosen]) * losses).sum(), len(losses))
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        """Fit temperature and shift; two-class rows and soft labels enter as in the loss."""
         logits = np.asarray(outputs)
         best = _best(items, probabilities(logits))
         target = np.asarray([items[i].target for i in best])  # (rows, 4)

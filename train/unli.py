@@ -65,7 +65,6 @@ class Unli(PairClassifier):
     def probabilities_of(
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
-        """p(hypothesis | premise) and the label."""
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         return predicted, np.asarray([item.target for item in items], dtype=np.float64)
 

@@ -51,7 +51,6 @@ class KbBuilder(AskingBuilder):
         yield from complaint(check_population, self.population, self.subject)
 
     def plan(self) -> list[Step]:
-        """What a build would ask; how much depends on how many the population has."""
         return [Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST)]
 
 

@@ -64,11 +64,9 @@ class ClaimPairs(Builder):
     least: ClassVar = {"per_document": 1, "shares": 0}
 
     def files(self) -> dict[str, dict[str, str]]:
-        """Both kinds of pairs of each split."""
         return {kind: by_split(kind) for kind in ("relation", "unli")}
 
     def make(self, work: Work) -> Made:
-        """The pairs of every rule."""
         read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
         documents = [document for document in read if document.claims]
         if not documents:

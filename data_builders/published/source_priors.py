@@ -67,15 +67,12 @@ class SourcePriors(Builder):
     probabilities = ("start",)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The priors."""
         return {"priors": {"train": "priors.jsonl"}}
 
     def config(self) -> dict:
-        """The options, the model by what decides its answers."""
         return super().config() | {"entailment": identity_of(self.entailment)}
 
     def make(self, work: Work) -> Made:
-        """Ask for all relations, then learn."""
         every = [d for path in self.documents for d in read_records(path, Document)[: self.limit]]
         votes, truths = self._votes(every, work)
         if not votes:

@@ -96,7 +96,6 @@ class Summaries(Builder):
     least: ClassVar = {"shares": 0}
 
     def faults(self) -> Iterable[str]:
-        """Files that are missing, or that go with others."""
         if not self.hallucinations and not self.cnndm:
             yield "give hallucinations with xsum_articles, or cnndm, or both"
         if bool(self.hallucinations) != bool(self.xsum_articles):
@@ -105,24 +104,20 @@ class Summaries(Builder):
             yield "hallucinations, xsum_articles: give both; factuality goes with them"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """What each set gives, by split."""
         kinds = ["xsum/lss", "xsum/documents"] if self.hallucinations else []
         kinds += ["cnndm/documents", "cnndm/claims"] if self.cnndm else []
         return {kind.replace("/", "_"): by_split(kind) for kind in kinds}
 
     def inputs(self) -> list[str]:
-        """The files, also those in folders."""
         return list(map(str, files_of(super().inputs())))
 
     def plan(self) -> list[Step]:
-        """The files that are read."""
         return [
             Step(f"read ({Path(path).stat().st_size / 1e6:,.1f} MB)", path)
             for path in self.inputs()
         ]
 
     def make(self, work: Work) -> Made:
-        """The summaries, split by article."""
         files: dict[str, Iterator] = {}
         if self.hallucinations:
             rated = self._rated(work.dropped)

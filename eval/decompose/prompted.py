@@ -118,7 +118,6 @@ class Prompted(BySentence):
         self.bank.check(self.static, self.retrieved)
 
     def subclaims(self, places: Sequence[Place]) -> list[list[str] | BackedOff | Failed]:
-        """What the model says, one call for all sentences and one more for each example dropped."""
         shown, parses = self._parsed(places, self._chosen(places))
         found: list[list[str] | BackedOff | Failed] = [Failed("no parse") for _ in places]
         todo = [row for row in range(len(places)) if self.parser is None or parses[row]]

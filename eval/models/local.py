@@ -59,7 +59,6 @@ class LocalModel(CachedWriter):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The model with the hash of its files, the precision and the kind of prompt."""
         component = self._engine.component
         # As it is now: what the component.json says of a folder is its path alone.
         base = component and named(component.base["id"], component.base.get("revision"))
@@ -73,7 +72,6 @@ class LocalModel(CachedWriter):
         }
 
     def release(self) -> None:
-        """Let go of the model's memory."""
         self._engine.release()
 
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:

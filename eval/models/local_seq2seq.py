@@ -73,7 +73,6 @@ class LocalSeq2Seq(CachedWriter):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The model with the hash of its files, and how it writes."""
         return {
             "backend": "transformers seq2seq",
             "model": named(self.model),

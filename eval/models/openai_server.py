@@ -127,7 +127,6 @@ class OpenAIServer(CachedWriter):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The served model and where; the key is no part of it."""
         # Chat and /v1 are not named, so that answers of before there were others keep their keys.
         own = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
         # One host may serve models of one name from several places.

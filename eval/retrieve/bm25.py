@@ -77,7 +77,6 @@ class BM25(SearchRetriever):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What decides which passages are found."""
         return {**self._settings(), "passages_sha256": sha256_file(self.path)}
 
     @cached_property
@@ -85,7 +84,6 @@ class BM25(SearchRetriever):
         return PassageIndex(read_records(self.path, Passage))
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """The ``k`` best passages of each query, best first; only those that share a word."""
         return self._index.search(queries, k)
 
 

@@ -359,7 +359,6 @@ class Dense(SearchRetriever):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What decides which passages are found."""
         return {
             **self._settings(),
             "passages_sha256": sha256_file(self.path),
@@ -381,7 +380,6 @@ class Dense(SearchRetriever):
         return DenseIndex(passages, self._encoder, file, self.passage_prefix)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """The ``k`` nearest passages of each query, best first."""
         found = self._index.search([f"{self.query_prefix}{query}" for query in queries], k)
         places = sorted({hit.place for hits in found for hit in hits})
         known = {place: self._index.passages[place] for place in places}

@@ -311,7 +311,6 @@ class SqliteKnowledge(PageRetriever):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What decides which passages are found."""
         found = {**self._settings(), "pages_sha256": sha256_file(self.path)}
         return found | ({"index_sha256": sha256_file(self.index)} if self.index else {})
 

@@ -112,7 +112,6 @@ class PageRetriever(SearchRetriever):
         """All passages of the pages that match each query; ``None`` where the search failed."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """The ``k`` best passages of each query, best first, of the pages that match it."""
         found = self._matching(queries, k)
         jobs = [Job(own or [], [query]) for own, query in zip(found, queries, strict=True)]
         ranked = rank(jobs, k, self.encoder)

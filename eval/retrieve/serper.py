@@ -65,7 +65,6 @@ class Serper(SearchRetriever):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The service and the settings; what the web says changes by the day."""
         return {**self._settings(), **self._asked_of, "boxes": self.boxes}
 
     @property
@@ -82,7 +81,6 @@ class Serper(SearchRetriever):
         return None if self.cache_path is None else TextCache(self.cache_path)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """Up to ``k`` passages a query, in Google's order; ``None`` where the search failed."""
         results = min(max(k, RESULTS), MOST_RESULTS)
         keys = {query: self._key(query, results) for query in queries if query.strip()}
         known = self._cache.get(list(keys.values())) if self._cache else {}

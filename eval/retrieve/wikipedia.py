@@ -179,7 +179,6 @@ class Wikipedia(OfWiki, PageRetriever):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The wiki and the settings; what stands in the wiki changes by the day."""
         return {**self._settings(), "api": self.wiki.endpoint, "pages": self.pages}
 
     def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:

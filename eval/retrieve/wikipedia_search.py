@@ -70,11 +70,9 @@ class WikipediaSearch(OfWiki, SearchRetriever):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The wiki and the settings; what stands in the wiki changes by the day."""
         return {**self._settings(), "api": self.wiki.endpoint}
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """Up to ``k`` pages a query, in the wiki's order; ``None`` where the search failed."""
         return [found for _, found in ask_each(queries, lambda query: self._of(query, k))]
 
     def _of(self, query: str, k: int) -> list[Passage]:

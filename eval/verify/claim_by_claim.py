@@ -117,7 +117,6 @@ class ByPassage(ClaimByClaim):
         """The verdict on a claim by the answers to its passages, one each."""
 
     def judge(self, asked: Sequence[Asked]) -> Iterable[Verdict]:
-        """One verdict a claim, by the answers to its passages."""
         pairs = [
             (premise(passage, self.title_in_premise), one.claim.text)
             for one in asked

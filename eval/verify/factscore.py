@@ -98,7 +98,6 @@ class FActScore(ByPrompt):
         return [_with_np(own, np) for own, np in zip(verdicts, judged, strict=True)]
 
     def messages(self, one: Asked) -> list[Message]:
-        """The claim and its topic, with the best passage last."""
         shown = [{"title": p.title, "text": p.text.strip()} for p in reversed(one.passages)]
         if shown and shown[-1]["text"][-1:] not in string.punctuation:
             shown[-1]["text"] += "."
@@ -106,7 +105,6 @@ class FActScore(ByPrompt):
         return self.prompt.messages(topic=topic, passages=shown, claim=claim)
 
     def read(self, text: str, one: Asked) -> VerdictLabel | None:
-        """Whether the answer says that the claim is true."""
         said = true_or_false(text)
         return None if said is None else "supported" if said else "not_supported"
 

@@ -49,7 +49,6 @@ class Labels(ClaimByClaim):
         return found
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
-        """The labels as verdicts."""
         return [
             self.verdict(claim, _VERDICT[claim.label])
             if claim.label

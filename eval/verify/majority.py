@@ -51,7 +51,6 @@ class Majority(ByPassage):
         self.name = "by_prior" if self.by_prior else "default"
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """The relations."""
         return probabilities(self.entailment.relations, pairs, 3)
 
     def decide(

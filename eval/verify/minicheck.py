@@ -75,14 +75,12 @@ class PromptedMiniCheck(ByPassage):
         self.prompt = Prompt(_PROMPT)
 
     def answers(self, pairs: Sequence[Pair]) -> list[Reading[bool]]:
-        """What the model says, one prompt a pair."""
         prompts = [self.prompt.messages(document=d, claim=claim.strip()) for d, claim in pairs]
         return self.asker.ask(prompts, yes_or_no)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Reading[bool]]
     ) -> Verdict:
-        """Supported by the passages with a Yes."""
         yes = [passage.id for passage, own in zip(passages, answers, strict=True) if own.value]
         unread = next((own for own in answers if own.failed), None)
         if unread is not None and not yes:

@@ -38,13 +38,11 @@ class NLI(ByPassage):
     title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """The relations."""
         return probabilities(self.entailment.relations, pairs, 3)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]
     ) -> Verdict:
-        """Supported, contradicted or not supported, by the likeliest passage."""
         known = [index for index, row in enumerate(answers) if not np.isnan(row).any()]
         if not known:
             return self.failed(claim, _UNTOLD)

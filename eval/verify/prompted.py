@@ -53,7 +53,6 @@ class ByPrompt(ClaimByClaim):
         """The label that an answer about a claim gives, ``None`` where it gives none."""
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
-        """What the model says of each claim."""
         known = self.several.judged(asked)
         alone = [place for place in range(len(asked)) if place not in known]
         prompts = [self.messages(asked[place]) for place in alone]
@@ -79,9 +78,7 @@ class FromPassages(ByPrompt):
     fields: Mapping[str, object] = {}
 
     def messages(self, one: Asked) -> list[Message]:
-        """The claim with its passages."""
         return self.prompt.messages(claim=one.claim.text, passages=one.passages, **self.fields)
 
     def read(self, text: str, one: Asked) -> VerdictLabel | None:
-        """The label that the answer ends up with."""
         return read_label(text, self.answers, one.claim.text)

@@ -23,7 +23,6 @@ class Recorded(ClaimByClaim):
     reads_passages = False
 
     def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
-        """The recorded verdicts."""
         return [self._recorded(one) for one in asked]
 
     def _recorded(self, one: Asked) -> Verdict:

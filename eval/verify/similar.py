@@ -56,7 +56,6 @@ class Similar(ByPassage):
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.floating]
     ) -> Verdict:
-        """Supported by the passage that is most alike, if it is alike enough."""
         best = int(np.argmax(answers))
         p = round(float(answers[best]), 6)
         label = "supported" if p >= self.threshold else "not_supported"

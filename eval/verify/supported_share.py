@@ -48,13 +48,11 @@ class SupportedShare(ByPassage):
     title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """What the passages support of the claims."""
         return subsequences_of(self.lss, [(claim, reference) for reference, claim in pairs])
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Subsequence | None]
     ) -> Verdict:
-        """By the share of the words that some passage supports; ``failed`` without one's LSS."""
         words = split_words(claim.text)
         known = zip(passages, answers, strict=True)
         kept = {passage.id: _keep(answer, words) for passage, answer in known}

@@ -74,6 +74,5 @@ class VeriScore(FromPassages):
         self.fields = {"labels": labels, "third": third}
 
     def read(self, text: str, one: Asked) -> VerdictLabel | None:
-        """The label that the answer ends up with, before a next claim of the model's own."""
         read = partial(super().read, one=one)
         return read(before_next(text, "Claim:", read))

@@ -40,11 +40,9 @@ class DFActScoreLabels(Builder):
     reads = ("annotations",)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """What was decided of each text, and all answers."""
         return {kind: {"test": f"{kind}.jsonl"} for kind in ("judgements", "answers")}
 
     def make(self, work: Work) -> Made:
-        """The answers, compared and decided on."""
         texts: dict[str, list[Answer]] = {}
         every = [a for path in self.annotations for a in read_answers(path, work.dropped)]
         for answer in latest(every, work.dropped):

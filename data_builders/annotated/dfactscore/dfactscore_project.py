@@ -40,11 +40,9 @@ class DFActScoreProject(Builder):
     reads = ("documents",)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The texts as a table."""
         return {"texts": {"test": "texts.jsonl"}}
 
     def make(self, work: Work) -> Made:
-        """The project of the texts that have claims."""
         from eval.metrics.dfactscore_files import read_texts  # brings PyTorch
 
         every = read_texts(self.documents)

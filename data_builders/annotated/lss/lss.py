@@ -71,17 +71,14 @@ class Lss(Builder):
     least: ClassVar = {"balance_factor": 1, "shares": 0}
 
     def faults(self) -> Iterable[str]:
-        """A rule for words that nobody votes on."""
         if self.vote_by == "whole" and self.on_tie != "open":
             yield f"on_tie: {self.on_tie} is about words; with whole LSS leave it open"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """All annotations and the gold ones by split, and the pairs that are still open."""
         kinds = {kind: by_split(kind) for kind in ("lss", "gold")}
         return kinds | {"": {"adjudicate": "adjudicate.jsonl"}}
 
     def make(self, work: Work) -> Made:
-        """The annotations, merged, voted on, split."""
         dropped = work.dropped
         examples = self._read(dropped)
         table = agreement(examples)

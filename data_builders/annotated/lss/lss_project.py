@@ -41,11 +41,9 @@ class LssProject(Builder):
     reads = ("pairs",)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The pairs as a table."""
         return {"pairs": {"train": "pairs.jsonl"}}
 
     def make(self, work: Work) -> Made:
-        """The project of the pairs, each once."""
         rows = list(islice((row for path in self.pairs for row in _pairs(path)), self.limit))
         examples = _once(rows, work.dropped)
         files = {"pairs.jsonl": (_shown(example) for example in examples)}

@@ -48,19 +48,15 @@ class Conflicts(Builder):
     probabilities = ("prior",)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The claims with their contexts, and the pairs of both."""
         return {kind: {"test": f"{kind}.jsonl"} for kind in ("documents", "relation")}
 
     def inputs(self) -> list[str]:
-        """The local files, in an order that is not that of the option."""
         return sorted(super().inputs())
 
     def config(self) -> dict[str, object]:
-        """The options; the order of the files changes nothing."""
         return super().config() | {"bank": sorted(map(source_name, self.bank))}
 
     def make(self, work: Work) -> Made:
-        """Claims that are drawn by hash."""
         groups = sample(self._rows, self.kind, self.number, self.seed, work.dropped)
         if not groups:
             raise UserError(

@@ -64,38 +64,32 @@ class KnowledgeFile(Builder):
     least: ClassVar = {"workers": 1}
 
     def faults(self) -> Iterable[str]:
-        """A source that is none."""
         if self.source not in SOURCES:
             yield f"source: {self.source}; give one of {', '.join(SOURCES)}"
         if self.category is not None and self.source not in ("wildhallucinations", "expertqa"):
             yield f"category: the pages of {self.source} have none"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The titles, and what a domain's source has beside its pages."""
         own = {"wildhallucinations": "topics", "expertqa": "documents"}.get(self.source)
         split = "test" if own else "train"
         return {kind: {split: f"{kind}.jsonl"} for kind in ("titles", own) if kind}
 
     def writes(self) -> list[str]:
-        """The records, and the SQLite file."""
         return [*super().writes(), self._made_file()]
 
     def _made_file(self) -> str:
         return "knowledge.fts.db" if self.source == "sqlite" else "knowledge.db"
 
     def inputs(self) -> list[str]:
-        """The files, also those in folders."""
         return list(map(str, self._files()))
 
     def plan(self) -> list[Step]:
-        """What is read; the number of pages is known only afterwards."""
         return [
             Step(f"read {self.source} ({path.stat().st_size / 1e6:,.1f} MB)", str(path))
             for path in self._files()
         ]
 
     def make(self, work: Work) -> Made:
-        """The file with its pages, or what is missing of one that was begun; and their titles."""
         files = self._files()
         with_pages = self.source != "sqlite"
         made = self.output / self._made_file()

@@ -45,24 +45,20 @@ class LongForm(Builder):
     reads = ("sources",)
 
     def faults(self) -> Iterable[str]:
-        """Names and numbers of the sources."""
         names = Counter(source.name for source in self.sources)
         for source in self.sources:
             yield from _faults(source, names)
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The documents or prompts of each source."""
         return {source.name: {"test": _path(source)} for source in self.sources}
 
     def inputs(self) -> list[str]:
-        """The files of all sources, each once."""
         files = (
             p for s in self.sources for p in [*files_of(s.files), *([s.bins] if s.bins else [])]
         )
         return list(dict.fromkeys(map(str, files)))
 
     def plan(self) -> list[Step]:
-        """The files of each source and how many rows are drawn."""
         return [
             Step(
                 f"{source.name}: {source.format}", ", ".join(source.files), _wanted(source), "rows"
@@ -71,7 +67,6 @@ class LongForm(Builder):
         ]
 
     def make(self, work: Work) -> Made:
-        """What is drawn of each source."""
         files: dict[str, list] = {}
         for source in self.sources:
             rows = self._read(source, files_of(source.files), work.dropped)

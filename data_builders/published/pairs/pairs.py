@@ -82,7 +82,6 @@ class Pairs(Builder):
     least: ClassVar = {"shares": 0}
 
     def faults(self) -> Iterable[str]:
-        """Numbers of a source out of range."""
         for source in self.sources:
             caps = [cap for cap in (source.take, source.per_label) if cap is not None]
             if min(caps, default=1) < 1 or (source.weight or 0) < 0:
@@ -91,19 +90,16 @@ class Pairs(Builder):
             yield "even_overlap: probabilities are not entailed or not; leave it out"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The pairs of each split that has a share."""
         shared = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
         return {self.target: by_split(self.target, shared)}
 
     def plan(self) -> list[Step]:
-        """What a build would read."""
         steps = [Step("rows to leave out", source_name(file)) for file in self.exclude or ()]
         return steps + [
             Step("pairs", source_name(source.file), self.limit, "rows") for source in self.sources
         ]
 
     def make(self, work: Work) -> Made:
-        """The pairs of all sources, merged and split."""
         store = PairStore(work.table("pairs"), self.shares, self.seed)
         formats = self._read(store, work)
         counts = store.counts()

@@ -88,7 +88,6 @@ class Wafer(Builder):
     least: ClassVar = {"claim_words": 1, "reference_words": 1, "sample": 1, "shares": 1}
 
     def faults(self) -> Iterable[str]:
-        """No file, and ranges that are empty."""
         if not any(getattr(self, split) for split in self.citations):
             yield "train, dev, test, unsplit: no file; give WAFER's files in one of them"
         for name in ("claim_words", "reference_words"):
@@ -99,12 +98,10 @@ class Wafer(Builder):
             yield f"near_duplicate: {self.near_duplicate}; give more than 0"
 
     def files(self) -> dict[str, dict[str, str]]:
-        """The pairs by split, and those that failed verification."""
         pairs = {split: f"{split}.jsonl" for split in SPLITS}
         return {"pairs": pairs, "failed": {"test": "failed.jsonl"}}
 
     def make(self, work: Work) -> Made:
-        """The pairs that no filter leaves out."""
         store = Store(work.table("wafer"))
         for path in self.passages:
             store.add_passages(path)

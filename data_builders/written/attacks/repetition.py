@@ -96,7 +96,6 @@ class NearParaphrases(Attack):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The options, and the prompt where a model writes."""
         return super().identity | ({"prompt": self._prompt.sha256} if self.writer else {})
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:

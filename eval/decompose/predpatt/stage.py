@@ -60,7 +60,6 @@ class PredPatt(BySentence):
         self.prompt = Prompt(prompt or _PROMPTS / f"predpatt_{verbalise}.jinja") if writer else None
 
     def subclaims(self, places: Sequence[Place]) -> list[list[str | Failed] | Failed]:
-        """A sentence for each predicate, in the order of their roots, each once."""
         sentences = [place.sentence for place in places]
         found: list[list[str | Failed] | Failed] = []
         asked: dict[int, Structures] = {}

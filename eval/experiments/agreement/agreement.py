@@ -224,7 +224,6 @@ class Agreement(Experiment):
             raise UserError(f"assessors: {min(taken)!r} is a control's name; give another")
 
     def measure(self, run: Run) -> Found:
-        """Judge every set; beside the results ``claims.jsonl``, every claim with its verdicts."""
         values, rows, left_out = [], [], Counter()
         for one in self._read(left_out):
             claims = self._judged(run, one)
@@ -235,7 +234,6 @@ class Agreement(Experiment):
         return Found(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
 
     def plan(self, run: Run) -> Plan:
-        """The sets, and what verifiers would be asked about evidence that the sets bring."""
         told, todo = [], []
         for one in self._read(Counter()):
             documents = self._drawn(one)

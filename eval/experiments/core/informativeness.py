@@ -116,7 +116,6 @@ class Informativeness(Experiment):
         self.bleached = load_bleached(self.bleached)
 
     def measure(self, run: Run) -> Found:
-        """Judge all claims, topic by topic."""
         rows = [row for name in self.claims for row in self._rows(name)]
         scores = {name: np.zeros(len(rows)) for name in self.models}
         for one in run.documents("topics", self._judge, _by_topic(rows), JudgedTopic):

@@ -264,7 +264,6 @@ class DFActScore(Experiment):
         )
 
     def measure(self, run: Run) -> Found:
-        """Judge every text; beside the results ``texts.jsonl``, every text by every source."""
         views = Views(self.views) if self.views else None
         every = read_texts(self.documents)
         topics = drawn((document.topic for document in every), self.names, Random(self.seed))

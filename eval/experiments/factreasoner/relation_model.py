@@ -154,7 +154,6 @@ class RelationModel(Experiment):
             raise UserError(f"thresholds: {self.thresholds}; give probabilities between 0 and 1")
 
     def measure(self, run: Run) -> Found:
-        """Judge all pairs; beside the results ``pairs.jsonl``."""
         values, judged, left_out = [], [], Counter()
         for name, path in self.factor.items():
             pairs = self._pairs(path, left_out)

@@ -172,7 +172,6 @@ class LssGeneration(Experiment):
         self.judge = self.judge or next(iter(self.engines))
 
     def measure(self, run: Run) -> Found:
-        """Find all LSS; beside the results ``pairs.jsonl``."""
         examples = self._read(self.annotations, LssExample)
         claims = {name: self._read([path], GroundedClaim) for name, path in self.claims.items()}
         found = {

@@ -100,7 +100,6 @@ class LssLengths(Experiment):
             raise UserError("drop: numbers from 0 on")
 
     def measure(self, run: Run) -> Found:
-        """The shares of each class of length."""
         values = []
         for name, path in self.files.items():
             rows = _rows(read_records(path, LssExample), path)

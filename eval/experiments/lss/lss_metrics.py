@@ -141,7 +141,6 @@ class LssMetrics(Experiment):
             raise UserError(f"lss: {name!r} is a name of the experiment's own; take another")
 
     def measure(self, run: Run) -> Found:
-        """Find all LSS and take all metrics; ``pairs.jsonl`` has a row a pair and engine."""
         pairs = self._read()
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():

@@ -164,7 +164,6 @@ class Robustness(Experiment):
         return Grid(self.metrics, self.defences, config)(documents)
 
     def plan(self, run: Run) -> Plan:
-        """Texts, curves, metrics and defences, and the texts that are still to be scored."""
         grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
         documents, curves = self._texts()
         lines = [*self._planned_texts(documents, curves), *self._planned_stages()]
