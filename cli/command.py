@@ -1,7 +1,5 @@
 """How every command ends: a user's mistake is one line and exit code 2, without a traceback."""
 
-from __future__ import annotations
-
 import errno
 import io
 import locale

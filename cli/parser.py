@@ -1,7 +1,5 @@
 """One parser for every command; its errors name the line of the configuration and a suggestion."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """Untrusted text as a terminal, a page or a drawing can show it."""
 
-from __future__ import annotations
-
 import re
 
 # Characters that move a terminal's cursor, give it commands or reverse its writing direction, and

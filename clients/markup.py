@@ -8,8 +8,6 @@ an AssertionError. Here every step goes on behind the last one, so that the time
 length of the page, and nothing in a page is an error.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

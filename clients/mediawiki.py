@@ -5,8 +5,6 @@ to fifty, ``maxlag`` with every request and its reply treated as a wait, all mem
 copied until it is absent, a page given out only when ``batchcomplete`` says that it is whole.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

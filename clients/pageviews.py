@@ -1,7 +1,5 @@
 """Client of Wikimedia's page-view service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """A client of Serper (serper.dev), which gives Google's page of results as JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

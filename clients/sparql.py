@@ -5,8 +5,6 @@ none: the JSON of a 200 answer is cut, an error text stands inside it, or rows b
 left out without a word. The first two count as time-outs here, the third is found by counting.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -6,8 +6,6 @@ counted unpacked. The time of an attempt ends with its connection, also where a 
 that would outlive every time-out of a socket.
 """
 
-from __future__ import annotations
-
 import codecs
 import ipaddress
 import logging

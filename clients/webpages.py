@@ -7,8 +7,6 @@ and no proxy of the environment, which might reach what is private. Scripts are 
 asked one thing at a time, hosts side by side.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ file; both are found without importing the package. Only safetensors and GGUF we
 and never code from a model folder.
 """
 
-from __future__ import annotations
-
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path

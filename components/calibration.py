@@ -4,8 +4,6 @@ A temperature and a shift of entailment for classes (after Guo et al. 2017), Pla
 logit (Platt 1999), which keeps the order of the predictions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy
 

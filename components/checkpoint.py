@@ -4,8 +4,6 @@
 LoRA), the tokenizer, ``component.json`` and a model card. This file writes and reads it.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

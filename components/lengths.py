@@ -5,8 +5,6 @@ data are the whole claim: section 4.2 eliminates 2,000 of those pairs, and the "
 A.5 repeats pairs until the lengths are balanced.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

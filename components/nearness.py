@@ -4,8 +4,6 @@ A split without shared documents may still hold the same sentences twice. What a
 nearest training row has in common with it says how much a result on it can mean.
 """
 
-from __future__ import annotations
-
 import hashlib
 from array import array
 from collections.abc import Iterable, Sequence

@@ -6,8 +6,6 @@ premise that matter, and marks on the words of the hypothesis that the premise d
 is shared is also a judge by itself, which others are held against.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Sentences of a text: the splitter that decomposers, verifiers and builders share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

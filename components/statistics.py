@@ -5,8 +5,6 @@ SciPy's and torchmetrics' own functions take longer than the sums; torchmetrics 
 PyTorch. What is left to SciPy are ranks and Student's t.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -12,8 +12,6 @@ touching the word before it. The automaton's states are (what is left of a word'
 word); it is nondeterministic, since a claim may have a word twice.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict

@@ -3,8 +3,6 @@
 FactReasoner (2502.18573) and WiCE judge a claim against the window that supports it best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

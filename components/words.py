@@ -4,8 +4,6 @@ LSS: 2308.12157, section 3. A longest supported subsequence is judged over the c
 whitespace tokens with punctuation split off; an apostrophe inside a word stays.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass

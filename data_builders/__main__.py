@@ -1,7 +1,5 @@
 """``python -m data_builders NAME --config FILE [--key value …]``: build one dataset."""
 
-from __future__ import annotations
-
 import ast
 import json
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Writing a dataset folder: JSONL shards, a card with Hub front matter, and the manifest, last."""
 
-from __future__ import annotations
-
 import json
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence

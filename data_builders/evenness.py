@@ -1,7 +1,5 @@
 """How far word overlap alone tells the labels of pairs, and weights by which it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A killed build loses at most one batch. A text depends on the seed and on what i
 a build that goes on makes the very texts that it would have made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path

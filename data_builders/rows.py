@@ -6,8 +6,6 @@ configuration and split: ``hub:nyu-mll/glue#mnli:validation_matched``. Only what
 ``hub:`` is ever looked for on the network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Texts that a language model samples on topics: who is asked what, and what was answered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

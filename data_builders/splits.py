@@ -1,7 +1,5 @@
 """Train, dev and test: whole groups (topics, references) drawn by a seed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 

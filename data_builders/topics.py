@@ -1,7 +1,5 @@
 """Topics from the files that users have them in."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

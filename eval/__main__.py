@@ -1,7 +1,5 @@
 """``python -m eval COMMAND …``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 

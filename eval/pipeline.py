@@ -4,8 +4,6 @@ Read this first. Each stage is a callable over the whole batch (``eval/stages.py
 by ``class_path``.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence

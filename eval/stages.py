@@ -4,8 +4,6 @@ Every stage takes and returns lists over the whole batch of documents, so that m
 batched across documents, deduplicated and cached.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache

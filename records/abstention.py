@@ -1,7 +1,5 @@
 """Whether a text says anything about its topic at all; FActScore leaves out those that do not."""
 
-from __future__ import annotations
-
 import re
 
 from records.errors import UserError

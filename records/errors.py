@@ -1,7 +1,5 @@
 """Errors that the user can fix."""
 
-from __future__ import annotations
-
 
 class UserError(Exception):
     """A mistake in the user's input. The message says what to change; commands exit with 2."""

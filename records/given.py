@@ -1,7 +1,5 @@
 """What a class of a user's own gave for what it was asked; a fault names the class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from records.errors import UserError

@@ -3,8 +3,6 @@
 Errors say where and what to mend.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -4,8 +4,6 @@ Fields that a record does not know are kept as they are (``model_extra``), so th
 columns survive a trip through the pipeline.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import (

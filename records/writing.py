@@ -4,8 +4,6 @@ A file that is there is whole: everything is written beside its place and rename
 file that grows in place is a :class:`LineAppender`'s, which repairs a torn last line when opened.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import glob

@@ -3,8 +3,6 @@
 What takes seconds to import, torch above all, is left to the command that needs it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module

@@ -5,8 +5,6 @@ biographies; here as supervised fine-tuning of a causal model, loss on the compl
 shares with training against a metric (``train/preference.py``) is in ``CausalLora``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

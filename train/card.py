@@ -4,8 +4,6 @@
 curves and the reliability plot as PNG files whose bytes depend on the numbers alone.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """What can be known to go wrong: data that cannot be learnt or judged, and a loss that breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

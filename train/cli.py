@@ -5,8 +5,6 @@ seed first, precision, loggers, callbacks, and the folder ``runs/train/NAME``. `
 ``test`` and ``predict`` also take a checkpoint folder, which needs no YAML (``train/export.py``).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -5,8 +5,6 @@ one process takes a batch whole or several take their share of it. Kill, resume 
 that. How a record is encoded is the component's business (``ComponentModule.encode``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -9,8 +9,6 @@ over the same fixed batches as on export, so the same rows give the same measure
 ``TOLERANCE``.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -12,8 +12,6 @@ whatever is in it; a ``pytorch_model.bin`` is converted where that does no harm:
       t.AutoTokenizer.from_pretrained(name).save_pretrained(to)"
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import huggingface_hub

@@ -5,8 +5,6 @@ that it can only be a subsequence of the claim's words (``components/subsequence
 paper's models do not guarantee; the LSS* may have words of its own and is decoded freely.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

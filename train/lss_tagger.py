@@ -4,8 +4,6 @@ The paper generates the longest supported subsequence with T5, which may add wor
 keeps or drops each word of the claim, so its output cannot be anything but a subsequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

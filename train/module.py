@@ -4,8 +4,6 @@ A module owns everything that decides what its component *is*: how records are e
 the measures, and the fields of ``component.json``. Data modules only read files and make batches.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The options that every run of ``fit``, ``validate``, ``test`` and ``predict`` has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt

@@ -4,8 +4,6 @@ The records say which of two texts on a topic a metric prefers; ``python -m data
 preferences`` makes them by scoring samples with the pipeline. Training never runs the metric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

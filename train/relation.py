@@ -4,8 +4,6 @@ Used for document entailment and exclusion in Core (2407.03572, section 3), as v
 the factors of FactReasoner (2502.18573, section 3.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ the randomness of a step is a function of seed and step, and ``last.ckpt`` is ne
 a step and the validation that belongs to it, which Lightning would then leave out.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

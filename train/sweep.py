@@ -9,8 +9,6 @@ A killed sweep goes on: finished trials are kept in SQLite, a trial that was run
 its ``last.ckpt``, and each draw depends on the seed and the trial's number, not on when it is made.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import math

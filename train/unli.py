@@ -5,8 +5,6 @@ One logit ``s`` a pair, trained by binary cross-entropy against the subjective p
 for its informativeness weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ with a column a control. Format: https://labelstud.io/guide/task_format and
 https://labelstud.io/guide/export.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

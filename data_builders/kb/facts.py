@@ -1,7 +1,5 @@
 """People and all their facts, read from the knowledge base's graph."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

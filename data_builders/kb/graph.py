@@ -6,8 +6,6 @@ what they ask about in ``VALUES`` blocks, so that the same text runs on the embe
 ``?item wdt:P31 wd:Q11424 .`` for films; people, with all their facts, are in ``facts.py``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The real SPARQL server (Oxigraph, an ordinary PyPI package) on loopback over a Turtle file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

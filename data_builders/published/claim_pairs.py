@@ -7,8 +7,6 @@ not entail it, and two claims of one text that share few words say different thi
 are rules, not judgments; each row's ``source`` names its rule.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

@@ -12,8 +12,6 @@ computed again with the new weights until they stay. With ``labels`` the claims'
 for the votes of the others: what people called true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

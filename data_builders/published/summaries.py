@@ -5,8 +5,6 @@ the article does not support. What a majority left unmarked is a longest support
 (2308.12157, section 3) of the summary, with the article as its reference.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ what is true of anyone ("info") and with texts that say one thing over and over 
 They are the training data of the LoRA adversaries and the input of the robustness experiments.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

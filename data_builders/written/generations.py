@@ -6,8 +6,6 @@ repetitive, on the same topics. Nothing is sifted: who refuses a topic has not r
 is for the metric to count.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -7,8 +7,6 @@ where the share of the claim's words that the premise has is nearly what it was.
 premise may well support what a rule calls false.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

@@ -10,8 +10,6 @@ Everything is computed in float32 in fixed batches, without a cache, through the
 door 1 reports.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Every input claim is kept, with its weight, its document entailment and whether it was selected.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from jsonargparse import ArgumentParser

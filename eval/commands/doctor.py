@@ -4,8 +4,6 @@ It reads the folder that it runs in, the repository's root, asks no server and c
 secrets it tells whether they are set, never what they are.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

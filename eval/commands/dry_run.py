@@ -6,8 +6,6 @@ made by rules the figures are an upper bound. Where a language model writes clai
 an encoder finds passages, so many are assumed as the last lines state.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """``python -m eval experiment NAME``: one of the papers' experiments."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from importlib import import_module

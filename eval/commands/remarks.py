@@ -1,7 +1,5 @@
 """What a user should know of scored documents beside their scores."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The page, ``report.html``, works offline; what it shows is read from the run fol
 run's folder as ``--against``, ``comparison/report.html`` says which texts, or topics, changed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from cli.parser import command_parser, parse

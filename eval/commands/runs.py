@@ -3,8 +3,6 @@
 What is told is read from the runs' folders, and nothing is written but the page that is asked for.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

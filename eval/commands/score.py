@@ -5,8 +5,6 @@ configuration's hash, language models' answers are kept beside it, and the outpu
 all are done. A folder holds the results of one configuration.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import Namespace

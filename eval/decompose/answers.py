@@ -8,8 +8,6 @@ prompt's own words is no subclaim. One that is repeated counts once; of that the
 and where a model repeats itself DecompScore (2403.11903, section 3.2) is lower than as published.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

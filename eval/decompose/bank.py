@@ -1,7 +1,5 @@
 """Banks of in-context examples: sentences with their decomposition, static ones and retrieved."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the decomposers have in common: a text is cut into sentences, and each into subclaims."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Claims that came with the documents: human atomic facts, or another decomposer's output."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ section 4 and Table 1). Instruction lines are the published ones, except those o
 VeriScore, which say in their heads what is ours; examples are our own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plain decomposer: one sentence, one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from components.sentences import split_sentences, without_citations

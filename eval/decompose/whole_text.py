@@ -1,7 +1,5 @@
 """One prompt for a whole text: FactReasoner's Atomizer (2502.18573, appendix D, Table 28)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A verifier under a name of the run's own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

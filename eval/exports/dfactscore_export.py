@@ -1,7 +1,5 @@
 """D-FActScore's results (2402.05629)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ What they have no room for stays out: a claim that failed has no decision there,
 stands in a field of ours, ``num_failed``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal

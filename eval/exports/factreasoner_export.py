@@ -1,7 +1,5 @@
 """FactReasoner's results, and those of its baselines (2502.18573)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

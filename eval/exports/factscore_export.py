@@ -1,7 +1,5 @@
 """FActScore's results (2305.14251)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from components.statistics import average

@@ -1,7 +1,5 @@
 """A document as the writers of other projects' formats see it."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 from eval.metrics.document import DocumentScore, Scored, score_document

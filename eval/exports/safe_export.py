@@ -1,7 +1,5 @@
 """SAFE's results (2403.18802)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from eval.exports.judged_document import Judged

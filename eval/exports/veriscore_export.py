@@ -1,7 +1,5 @@
 """VeriScore's results (2406.19276)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from eval.exports.judged_document import Judged

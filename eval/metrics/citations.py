@@ -16,8 +16,6 @@ that cites a passage which is not there count as imprecise (there: not at all). 
 line of a text only; all of them are read here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -12,8 +12,6 @@ Each of people's claims is matched by one subclaim at most, and the other way ro
 be: who says a claim twice gains nothing, and who splits one that people did not split loses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Scored documents to results: means and counts with bootstrap intervals over topics."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

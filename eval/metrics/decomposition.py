@@ -21,8 +21,6 @@ ways doubles it all the same. :func:`same_claims` finds the subclaims of a passa
 other in both directions, so that the score can be taken again with one subclaim of each such class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The texts of the D-FActScore experiment, from one file a generator or from several."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

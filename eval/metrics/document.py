@@ -4,8 +4,6 @@ FActScore (2305.14251, section 3): factual precision of a text is the share of i
 supported; a model's score is the mean over the texts that respond.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 One form for all three, so that each of them gives the same values and any two can be compared.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal

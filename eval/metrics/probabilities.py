@@ -6,8 +6,6 @@ Brier score and calibration error judge its probabilities against the claims' la
 claims of all texts (the experiment of 2502.18573 has Brier's mean over texts as well).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -3,8 +3,6 @@
 A long context is cut into windows; the one in which the question is most answerable counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path

@@ -4,8 +4,6 @@ A checkpoint is a LoRA adapter on the base model that its ``component.json`` nam
 name or folder alone will do too, with the topic itself as the prompt.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from functools import cached_property

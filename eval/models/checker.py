@@ -5,8 +5,6 @@ document and a claim in one text and gives the probability that the document sup
 long document is cut into chunks of whole sentences, and the best chunk counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cached_property

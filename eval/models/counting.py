@@ -1,7 +1,5 @@
 """What an encoder would be asked, without asking it: for ``--dry_run``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Drawing tokens: a text's random numbers, the nucleus, and what a token's probability was."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 

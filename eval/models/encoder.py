@@ -4,8 +4,6 @@ A long premise is cut into windows (``chunk_words`` of ``component.json``) and t
 counts, as in FactReasoner (2502.18573) and WiCE, or reduced to one extract (``focus_words``).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property

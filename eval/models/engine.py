@@ -6,8 +6,6 @@ pair does not depend on what else is asked, or on what a killed run had already 
 last bits of a float32).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Models by name: a hub id, a folder or ``package:…``. What they are, and their weights whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """LERC: a learned comparison of two answers to a question (Chen et al. 2020, 2010.03636)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path

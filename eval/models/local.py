@@ -1,7 +1,5 @@
 """A language model that runs here, through transformers, as a :class:`~eval.models.chat.Writer`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cached_property

@@ -4,8 +4,6 @@ It answers prompts like :class:`eval.models.local.LocalModel`, so that whatever 
 takes it: 2308.12157 prompts Flan-T5 XL for LSS (section 5.2, Table 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path

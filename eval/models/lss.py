@@ -3,8 +3,6 @@
 The trained ones are ``eval.models.encoder.LssTagger`` and ``eval.models.seq2seq.LssSeq2Seq``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 

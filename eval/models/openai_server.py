@@ -6,8 +6,6 @@ time; what disturbs one (a busy server, a cut answer, a broken line) is tried ag
 answered is kept even when the server dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Coroutine, Mapping, Sequence

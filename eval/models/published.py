@@ -4,8 +4,6 @@ A model of the hub, or a folder of one, has only its configuration: the names of
 places for tokens. What else a component needs is set here, the same for all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Deduplication, cache and loading are those of the encoders. What is kept in the 
 ids of an output: whatever reads them into words can change without asking the model again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Sequence-to-sequence models from the hub, each for one kind of prompt with a long context."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path

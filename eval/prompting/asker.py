@@ -1,7 +1,5 @@
 """Asking a language model until its answer can be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 

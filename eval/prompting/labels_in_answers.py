@@ -6,8 +6,6 @@ label counts wherever it is marked as one, the last one decides, and an answer t
 open is no answer.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ write what is no subsequence of the claim: ``counts`` says how often, and ``othe
 such an answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ The model answers with the label of one relation. As in the released code (IBM/F
 tokens; brackets and blanks around the label do not count.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ A file starts with a comment that names its version and its source. A line ``===
 ``=== user`` or ``=== assistant`` starts a message; a file without such lines is one user message.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

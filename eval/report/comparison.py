@@ -4,8 +4,6 @@ Texts are paired by their ids; where no text is in both runs, their topics are (
 same topics).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@
 library that draws, so that the modules that compute may import this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documents of ``scored.jsonl``, each claim with Core's decision and all verdicts on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

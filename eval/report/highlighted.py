@@ -4,8 +4,6 @@ The words that its reference supports are underlined and the others struck throu
 colour is needed to tell them apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from components.words import split_words

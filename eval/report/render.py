@@ -48,8 +48,6 @@ Texts in a page were written by language models and are escaped wherever they go
 give equal bytes.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The runs below a folder as a table, for the terminal and for a page."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

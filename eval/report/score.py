@@ -1,7 +1,5 @@
 """The page of ``python -m eval score``."""
 
-from __future__ import annotations
-
 from eval.report.declare import Page, Table, interval, number
 from records import ResultFile
 

@@ -1,7 +1,5 @@
 """Tables as text: for Markdown, CSV, LaTeX and the terminal."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence

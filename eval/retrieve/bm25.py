@@ -1,7 +1,5 @@
 """BM25 retrieval over a passages file."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Passages cut to a number of characters, or into their sentences, whatever found them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

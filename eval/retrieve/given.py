@@ -1,7 +1,5 @@
 """Passages that came with the documents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from eval.retrieve.search import by_id

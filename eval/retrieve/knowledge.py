@@ -6,8 +6,6 @@ between passages of at most 256 tokens. Files of plain texts (``python -m data_b
 have the same table; a full-text index (FTS5) is a second table, in the same file or beside it.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import sys

@@ -1,7 +1,5 @@
 """Passages with what stands on the pages that they link to."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

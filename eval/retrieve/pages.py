@@ -5,8 +5,6 @@ BM25, or by the inner product of GTR's vectors (its released code has both), for
 claim. FActScore ends where no page has that title; here the pages are then searched for.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """What all sources of passages share: one search, as a stage of the pipeline and for assessors."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal

@@ -5,8 +5,6 @@ what the page of results shows: titles and snippets; the pages behind them are r
 ``eval/retrieve/links.py``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The whole pages of the people whom a text may be about, for D-FActScore (2402.05629)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Passages with the prior of the source that they are from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A wiki's pages as they are now, over its action API: the topic's page, or a search for pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache

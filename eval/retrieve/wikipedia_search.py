@@ -1,7 +1,5 @@
 """Whole pages that a wiki's search finds for a claim, as LangChain's retriever gives them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from functools import lru_cache

@@ -7,8 +7,6 @@ Their released codes keep the claim as it was where the answer cannot be read; h
 ``failed``, because nobody knows whether it can be understood.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ a user's own classes. It does not enter records, nor objects of the standard lib
 installed packages (modules below ``site-packages``), such as a tokenizer or an array.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache

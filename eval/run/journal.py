@@ -5,8 +5,6 @@ as it does in the file that the run ends in, so that nothing is written or valid
 What a kill left of a chunk is cut off.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ in any order: a run may lose workers, be killed, and go on with another number o
 Ray is optional: ``pip install -r requirements-ray.txt``.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """Where a number came from: the configuration, and the content of every file it names."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What the terminal shows of a run: a value with its interval, and what a model was used for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from records import Result

@@ -24,8 +24,6 @@ stays or goes. What is decided here:
   of the authors' released code are in ``core_published.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice, pairwise
 from typing import Literal, Protocol

@@ -14,8 +14,6 @@ scores have FActScore's length penalty by the claims that Core keeps (two suppor
 left of a text give e⁻⁴, not 1), for SAFE too; ours, where it is asked for, is by those before Core.
 """
 
-from __future__ import annotations
-
 from eval.select.core import Core, Relevance
 from eval.select.weights import BleachedClaims
 from eval.stages import EntailmentModel, UnliModel

@@ -5,8 +5,6 @@ entails few others. The gate leaves out pairs that a cheap score tells apart; wh
 texts is in ``docs/results.md`` and measured by ``benchmarks/core_gate.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations

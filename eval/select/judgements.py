@@ -1,7 +1,5 @@
 """Asking the entailment and UNLI models: each distinct pair once, all of a batch in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np

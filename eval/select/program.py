@@ -19,8 +19,6 @@ Where we go beyond or depart from the paper:
   "half of ten claims" is not lost to rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

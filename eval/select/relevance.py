@@ -11,8 +11,6 @@ SAFE itself asks its question of every claim, before the claim is rated. With Co
 one: :class:`Relevant`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -14,8 +14,6 @@ follow the stated intent:
     w(c) = w_Info(c) − ε      otherwise
 """
 
-from __future__ import annotations
-
 import json
 import math
 import unicodedata

@@ -1,7 +1,5 @@
 """What may be asked about a text, and how well two answers agree."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -1,7 +1,5 @@
 """BLEU of single texts; on (claim, LSS) the paper's own metric (2308.12157, section 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The share of a text's words that another one keeps: the LSS as a metric, without n-grams."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ the reference is the caller's: metric(reference, claim) is asked with (reference
 metric(claim, LSS) with (claim, LSS).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Faithfulness as entailment, as FactCC judges it (Kryściński et al. 2020, 1910.12840)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

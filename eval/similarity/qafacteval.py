@@ -1,7 +1,5 @@
 """QAFactEval: questions about the candidate, answered from the reference (2112.08542)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

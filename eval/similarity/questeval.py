@@ -3,8 +3,6 @@
 Scialom et al. 2021 (2103.12693), section 3, without the learned weights of questions.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

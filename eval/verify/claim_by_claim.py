@@ -5,8 +5,6 @@ A verifier of one verdict a claim says how it judges claims with their passages
 prompt a claim (:class:`eval.verify.prompted.ByPrompt`); everything else is here.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Min et al. 2023 (2305.14251, section 4.1). The fourth, Nonparametric Probability
 ``eval.verify.nonparametric.NP``.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 from pathlib import Path

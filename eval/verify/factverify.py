@@ -6,8 +6,6 @@ the papers; in FactReasoner's released code the prompts of ``factverify.py`` and
 have changed places.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Verdicts that are known beforehand: human labels, or sentences a knowledge base made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from eval.stages import Verifier

@@ -1,7 +1,5 @@
 """The vote of a claim's passages: how many entail it, how many contradict it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Tang et al. 2024 (2404.10774). The published models of up to a billion weights r
 :class:`~eval.models.chat.Writer`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

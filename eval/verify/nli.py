@@ -1,7 +1,5 @@
 """The NLI verifier: a claim is supported when some passage entails it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

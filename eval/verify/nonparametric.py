@@ -6,8 +6,6 @@ layer: it fills a mask with a token of a corpus, here the claim's passages, whos
 the mask's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path

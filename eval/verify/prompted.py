@@ -1,7 +1,5 @@
 """Verifiers that ask a language model about each claim: one prompt a claim, or for several."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial

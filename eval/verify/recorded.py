@@ -1,7 +1,5 @@
 """Verdicts that the documents bring: what another program's assessor said of their claims."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import ValidationError

@@ -8,8 +8,6 @@ nothing was found, are rated all the same; here all three are ``failed``. It rea
 brackets of an answer, we read the last label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial

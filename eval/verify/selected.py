@@ -1,7 +1,5 @@
 """What a selector keeps, as verdicts: to judge selectors by what people call worth checking."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

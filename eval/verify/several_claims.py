@@ -4,8 +4,6 @@ VeriFastScore (2505.16973) labels all claims of a text in one pass, and FaStfact
 of a chunk. This is of neither: the verifier's own question and labels, with a prompt of ours.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The likeness of a claim and its passages: a baseline, and a judge of what retrieval brings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

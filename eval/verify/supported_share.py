@@ -4,8 +4,6 @@ The longest supported subsequence (2308.12157) as an assessor: a graded alternat
 a sentence, and without subclaims where ``decompose`` cuts into sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """VeriScore's verification (Song et al. 2024, 2406.19276)."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Literal

@@ -5,8 +5,6 @@ everything and labels the claims. (What 2502.18573 asks DeepSeek-v3 is one state
 ``eval.verify.with_knowledge.WithKnowledge``.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby

@@ -3,8 +3,6 @@
 FactReasoner compares with it under the name of the model that it asks, DeepSeek-v3 (Tables 6, 7).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from jsonargparse.typing import PositiveInt

@@ -4,8 +4,6 @@ One file a project or set: a function of it answers ``None`` to a row that is no
 Rows in our own format pass untouched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -16,8 +16,6 @@ Texts are numbered from 0 as ALCE's ``data`` has them, in the three files of one
 number is the document's ``id``, so that what the files say of a text can be put together.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Projects whose texts are read as documents of ours, with their claims and passages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from records.formats import ambigbio

@@ -1,7 +1,5 @@
 """FactReasoner's files (IBM/FactReasoner): inputs with atoms and contexts, outputs of assessors."""
 
-from __future__ import annotations
-
 from records.formats.row_fields import document_of
 
 # What FactReasoner's assessors call a claim in ``predictions``.

@@ -1,7 +1,5 @@
 """FActScore's files (2305.14251): labelled biographies, and the released predictions."""
 
-from __future__ import annotations
-
 from records.formats.row_fields import document_of
 
 

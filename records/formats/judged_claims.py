@@ -10,8 +10,6 @@ word for that in ``finer``. A claim on which people agree neither way has no lab
 - a passage's ``evidence_label`` says what it alone says of the claim.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -1,7 +1,5 @@
 """Pairs of premise and hypothesis: SNLI, MultiNLI, ANLI, SICK, FEVER, u-SNLI, and ours."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from records.formats.judged_claims import document_of_pair, meant_by, name_of, required_text

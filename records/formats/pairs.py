@@ -3,8 +3,6 @@
 They come from the documents that the same rows are read as, but for AmbigBio's citations and LSS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

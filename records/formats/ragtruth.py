@@ -1,7 +1,5 @@
 """RAGTruth (2401.00396): a response whose unsupported spans people marked."""
 
-from __future__ import annotations
-
 import json
 
 from records.formats.judged_claims import (

@@ -1,7 +1,5 @@
 """What every text of another project has: a topic, who wrote it, its cell of Core's grid."""
 
-from __future__ import annotations
-
 import re
 
 # VeriScore's `question` tells its extraction whether a text is an answer to one; `adversary` and

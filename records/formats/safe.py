@@ -1,7 +1,5 @@
 """SAFE's results (2403.18802)."""
 
-from __future__ import annotations
-
 _SAFE = {"Supported": "S", "Not Supported": "NS", "Irrelevant": "IR"}
 # What SAFE's scripts call a side that nobody wrote.
 _NO_SIDE = ("none", "placeholder")

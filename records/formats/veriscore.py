@@ -1,7 +1,5 @@
 """VeriScore's ``claims_*.jsonl``, ``evidence_*.jsonl`` and verification files (2406.19276)."""
 
-from __future__ import annotations
-
 from records.formats.row_fields import document_of
 
 # A claim that its evidence does not decide counts as one that is not supported (2406.19276).

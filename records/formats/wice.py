@@ -3,8 +3,6 @@
 WiCE's tokens that the evidence does not support are an LSS by another name.
 """
 
-from __future__ import annotations
-
 from records.formats.judged_claims import document_of_pair, meant_by, required_text
 
 

@@ -15,8 +15,6 @@ A claim that an annotator left out enters none of the three. Of them and of link
 (2011), which takes texts with any number of annotators.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

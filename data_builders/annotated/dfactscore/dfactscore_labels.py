@@ -1,7 +1,5 @@
 """``dfactscore_labels``: people's judgements of texts, from exports of Label Studio."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``dfactscore_project``: the Label Studio project in which people judge biographies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

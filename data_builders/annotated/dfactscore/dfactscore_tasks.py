@@ -4,8 +4,6 @@ The controls are those of ``label_config.xml``, repeated a claim: ``group_0``, `
 ``annotated/labelstudio_exports.py`` reads the exports.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 open goes to an adjudicator, and the pairs are balanced and split by reference.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter, defaultdict

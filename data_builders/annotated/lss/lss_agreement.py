@@ -7,8 +7,6 @@ stand for them; the table says so, and the pooled kappa, which needs no names, i
 read.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence

@@ -1,7 +1,5 @@
 """``lss_project``: the Label Studio project in which people annotate LSS, from pairs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The controls are those of ``label_config.xml``; ``labelstudio_exports.py`` reads the exports.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import groupby
 from pathlib import Path

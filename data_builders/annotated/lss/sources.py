@@ -5,8 +5,6 @@ Label Studio's exports (``JSON``, ``JSON-MIN``), the published table of 2308.121
 them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -10,8 +10,6 @@ same letter by letter: of the triples that the authors released as all different
 two LSS that differ in marks and letter case only.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from statistics import median

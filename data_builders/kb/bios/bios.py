@@ -10,8 +10,6 @@ Only a few of the millions of candidates are asked about: each bin is walked in 
 its cells have enough. The result is the one that asking about all would give.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ are millions, and only a few thousand are ever asked about: each frequency bin i
 order that the seed draws, and who comes first in it is who is sampled.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sqlite3

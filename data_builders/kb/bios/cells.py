@@ -7,8 +7,6 @@ Core samples its 1,024 topics uniformly over the cells of 4 frequency bins and 4
 continents, and divides them about 8:1:1: 50, 7 and 7 of each cell.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """What the endpoints say about candidates: which item, whether it belongs, its page, its groups."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -8,8 +8,6 @@ only the header, which has the length. Nothing is ever unpickled.
 Source: PKWARE's APPNOTE 6.3.10, sections 4.3 and 4.5.3 (zip64); NumPy's NEP 1 (``.npy``).
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

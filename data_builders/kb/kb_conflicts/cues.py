@@ -1,7 +1,5 @@
 """What simple rules, and what should say nothing, tell about the claims of ``kb_conflicts``."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence

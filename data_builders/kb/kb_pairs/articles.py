@@ -6,8 +6,6 @@ article tells facts and specific statements (``wording/unlisted.yaml``), some wi
 some joined into one sentence, now and then with a sentence about somebody else.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

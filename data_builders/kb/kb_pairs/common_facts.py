@@ -7,8 +7,6 @@ are not among them: a small encoder does not compare numbers, and learned from t
 statement with a year is likely.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ in the reference (kept), true but not in the reference, wrong, or not in the kno
 (dropped). A joining word is kept between two kept clauses.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """``kb_pairs``: training data whose labels come from a knowledge base's facts and counts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ and repetitive ones (one fact over and over). False statements exist only here, 
 value is put in the place of another of the same property, and the sentence is marked.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Sequence
 

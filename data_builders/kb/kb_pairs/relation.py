@@ -6,8 +6,6 @@ in plain words follow from nothing ("X won several prizes."), while paraphrases,
 and bleached statements do follow. Functional properties alone contradict.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

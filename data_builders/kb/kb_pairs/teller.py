@@ -1,7 +1,5 @@
 """What is said at random about people of one split, for the makers of pairs and examples."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ that the likelihood of a claim falls with its specificity; everything that is tr
 near 1 whatever the premise, and what the premise says or denies is near 1 or 0.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The people of one split, what is true and what is false of them, and how it is said."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

@@ -6,8 +6,6 @@ Template language: ``{X}`` the person as a subject, ``{X's}`` possessive, ``{Xm}
 ``{a v}`` the value with its article.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping

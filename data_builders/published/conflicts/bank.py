@@ -5,8 +5,6 @@ it, and evidences for claims that conflict with it: by another object (fact), by
 (temporal), or by another meaning of the subject (semantic).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

@@ -5,8 +5,6 @@ what was retrieved disagrees with itself. Every claim of it is true; a balanced 
 false claims is ``kb_conflicts``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

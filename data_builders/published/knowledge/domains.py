@@ -1,7 +1,5 @@
 """What two domains give to be scored: WildHallucinations' topics, ExpertQA's judged answers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice

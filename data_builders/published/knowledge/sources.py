@@ -4,8 +4,6 @@ Every source is a stream of :class:`Item` in an order that only its files decide
 can skip what it has.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import sqlite3

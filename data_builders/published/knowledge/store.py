@@ -4,8 +4,6 @@ Documents, their full-text index and the position are committed together, so a b
 goes on behind its last batch, and the batches, and with them the finished bytes, are the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ references, galleries and files are left out, and so are the sections at a page'
 sources and links.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 

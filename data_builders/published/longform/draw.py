@@ -1,7 +1,5 @@
 """Drawing rows by a seed: which ones depends on the rows alone, not on their order."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ where the source has only questions; a text where there is nothing to score, whi
 with texts are read by ``records/formats``, as everywhere.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

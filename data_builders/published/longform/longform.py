@@ -6,8 +6,6 @@ Biographies with human atoms (157), and, for the relation models (appendix C.1),
 Expert. Atoms and contexts stay in the records, so that every assessor sees the same.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

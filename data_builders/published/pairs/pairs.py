@@ -5,8 +5,6 @@ most home-made mixtures is checked here: a premise on both sides of a split, a p
 with two labels, and pairs of the test files among the training data.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """All pairs of a build on the disk: each once, in a seeded order that no row decides."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Rows of WAFER's files: reading them, and what makes a claim or a reference unfit."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

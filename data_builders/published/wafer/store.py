@@ -1,7 +1,5 @@
 """What millions of rows leave behind while they are filtered, on disk instead of in memory."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

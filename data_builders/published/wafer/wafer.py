@@ -6,8 +6,6 @@ from it. That paper's own filters are not published as code: those here are name
 defaults fit the published pairs (references of 50 to 100 words, claims of 9 to 75).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """``ambigbio``: biographies of names that several people share, from retrieved passages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

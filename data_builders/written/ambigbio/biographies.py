@@ -4,8 +4,6 @@ The models of 2402.05629 cite as in ALCE (Gao et al. 2023): numbers of passages 
 statement. A citation is a sentence without its brackets and the passages that they name.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ good, which draws evenly from all good ones without reading the whole category. 
 at least two people are linked from it who share its name: see :func:`shares_name`.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from calendar import monthrange

@@ -5,8 +5,6 @@ A new one is a subclass of :class:`Attack` in any file; ``attacks`` of the build
 text: what breaks its promise is counted as invalid and never as a success.
 """
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

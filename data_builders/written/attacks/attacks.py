@@ -6,8 +6,6 @@ claims where it needs them, and gives a text that should not score higher. It sa
 Each attack is a class with its source in its docstring; any other one is named by ``class_path``.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

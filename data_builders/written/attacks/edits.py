@@ -5,8 +5,6 @@ and not with an edit that changes nothing. Both kinds name the same document, so
 differences to it can be set side by side.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping

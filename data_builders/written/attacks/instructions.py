@@ -1,7 +1,5 @@
 """Instructions to the judge: in the text that is scored, and in a passage that it is judged by."""
 
-from __future__ import annotations
-
 import random
 
 from data_builders.written.attacks.attack import Attack

@@ -1,7 +1,5 @@
 """Montage: true facts in an order that suggests what is false."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """True facts of somebody else: of a namesake, and of whom the document speaks of."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

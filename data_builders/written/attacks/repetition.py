@@ -4,8 +4,6 @@ Both are ways to repeat oneself beyond the repetitive texts of Core (arXiv 2407.
 each sentence is another claim to a metric that counts them, and a supported one.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """True whatever the facts are: exhaustive alternatives, hedged trivia, and hedged facts."""
 
-from __future__ import annotations
-
 import random
 import re
 

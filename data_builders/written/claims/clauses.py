@@ -1,7 +1,5 @@
 """Claims as clauses: who they are about, and how they stand inside a longer sentence."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What is true of a person by the knowledge base."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What is known to be true, topic by topic: supported claims of documents, and pages."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Documents whose claims have labels: their files' own, a knowledge base's, or an assessor's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

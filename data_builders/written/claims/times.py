@@ -1,7 +1,5 @@
 """Dates in claims, what follows from them (a decade, before and after), and when it happened."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

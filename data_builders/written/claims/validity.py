@@ -7,8 +7,6 @@ where one is given, judges the meaning as well: a claim that is told as true mus
 what it rests on. Either can find that a text is invalid.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ The corruption of a document is the same for every k and every kind of sentence,
 paired; the authors drew the sentences anew for every k.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

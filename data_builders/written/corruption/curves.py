@@ -1,7 +1,5 @@
 """A clean text, and the corrupted one with more and more adversarial sentences behind it."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

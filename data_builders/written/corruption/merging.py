@@ -1,7 +1,5 @@
 """Claims to a text: one after the other, or merged by a language model that may lose none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

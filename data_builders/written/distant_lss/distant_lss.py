@@ -6,8 +6,6 @@ whose tokens are labelled by people. The reference of a changed sentence is the 
 from. 2308.12157, A.5, trains on FactCC's own generated data instead, which is not made here.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

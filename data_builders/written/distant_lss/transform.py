@@ -7,8 +7,6 @@ phrase ("in Paris", "on 3 May 1950"), the phrase goes and the rest is a sentence
 only the changed words go.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence

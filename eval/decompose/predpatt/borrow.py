@@ -1,7 +1,5 @@
 """Which arguments a predicate has from others (rules l, relcl and borrow)."""
 
-from __future__ import annotations
-
 from eval.decompose.predpatt.dependency_labels import CLAUSAL_SUBJECT
 from eval.decompose.predpatt.structures import Argument, Predicate, head_of
 from eval.decompose.ud.tree import Tree

@@ -8,8 +8,6 @@ github.com/hltcoe/PredPatt, or, without a letter there, the name that its progra
 A tree has the labels of v1 or those of v2, so no version need be given.
 """
 
-from __future__ import annotations
-
 NOMINAL_SUBJECT = {"nsubj", "nsubjpass", "nsubj:pass"}
 CLAUSAL_SUBJECT = {"csubj", "csubjpass", "csubj:pass"}
 SUBJECT = NOMINAL_SUBJECT | CLAUSAL_SUBJECT

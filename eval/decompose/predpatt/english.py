@@ -1,7 +1,5 @@
 """The little English that realisation needs: number, verb forms, pronouns, articles and spacing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """PredPatt's extraction, step by step in the order of the original."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from eval.decompose.predpatt.borrow import Borrowing

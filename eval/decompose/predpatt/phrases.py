@@ -1,7 +1,5 @@
 """Which words make up the phrases of predicates and arguments (rules n, o and u)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 
 from eval.decompose.predpatt.dependency_labels import (

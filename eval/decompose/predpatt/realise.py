@@ -6,8 +6,6 @@ missing: "is" for appositions and adjectives, "has" for possession, the auxiliar
 or of a conjunct, the antecedent for a relative pronoun.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which words are roots of predicates, and of their own arguments (rules a to k)."""
 
-from __future__ import annotations
-
 from eval.decompose.predpatt.dependency_labels import (
     ARGUMENTS_HIDDEN,
     COMPLETING,

@@ -1,7 +1,5 @@
 """Predicates as text, in the form in which the original prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from eval.decompose.predpatt.structures import Argument, Predicate

@@ -1,7 +1,5 @@
 """PredPatt as a decomposer: parse, extract, and a sentence for each predicate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal

@@ -7,8 +7,6 @@ Where two structures of a sentence give one statement, it counts once; the paper
 ``together`` is ours: all structures of a sentence in one prompt, with the sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

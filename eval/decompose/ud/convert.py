@@ -8,8 +8,6 @@ content word. :data:`RELATIONS` renames; the functions below it turn heads round
 ``Entity=B-PERSON`` or ``I-PERSON`` in ``misc``, so nothing here needs spaCy.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ models by the rules of :mod:`eval.decompose.ud.convert`; :class:`Trankit` parses
 Dependencies itself. Neither program is a requirement of this repository.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata

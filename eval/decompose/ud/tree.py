@@ -5,8 +5,6 @@ of Universal Dependencies v1 and v2. conllu reads comments and cells; its reader
 tell no lines and take rows of any number of columns, so both are counted here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -12,8 +12,6 @@ Where a set tells how many people said what, each person is judged by the others
 In ``results.json`` a result's ``kind`` is the set and its ``group`` the source.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What the agreement experiment computes of judged claims."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence

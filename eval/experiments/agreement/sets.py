@@ -13,8 +13,6 @@ put in order by what the labels are of:
   (Factcheck-Bench): what selection should keep.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple

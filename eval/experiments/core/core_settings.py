@@ -12,8 +12,6 @@ how far the worst attack stays below honest texts. The setting with the largest 
 equal ones the first in the grid.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ the first class against the others is that of "entailed by a bleached claim"; th
 further pair says whether the other classes are in order as well.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

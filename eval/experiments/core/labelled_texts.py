@@ -1,7 +1,5 @@
 """Texts with claims of which it may be known whether they are true."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel
 
 from eval.decompose.given import Given

@@ -16,8 +16,6 @@ left out; the paper has the penalty (γ = 10, in FActScore only, never in Decomp
 passages (appendix A).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ as in Table 6 of 2403.11903 (its ChatGPT row has 93.0 % for R-ND, where Tables 2
 43.0 / 44.2 = 97.3 %). A passage of which no subclaim was judged has no share.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations

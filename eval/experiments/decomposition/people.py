@@ -4,8 +4,6 @@ FActScore's labelled biographies and Factcheck-Bench's responses bring the claim
 of each sentence; the latter also the sentence in a form that stands alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -12,8 +12,6 @@ FActScore and D-FActScore are without length penalty, as the paper reports them 
 those with it are in the results as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

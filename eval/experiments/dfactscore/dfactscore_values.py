@@ -5,8 +5,6 @@ texts`` are the automatic values over the texts that people judged, where those 
 source that the automatic verdicts are compared with is ``against``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Page views of the people whom a name may mean (2402.05629, section 5.3)."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -11,8 +11,6 @@ In ``results.json`` a result's ``domain`` is the set and its ``group`` the sourc
 is no length penalty.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What the FactReasoner experiment computes of one set of scored documents."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations

@@ -13,8 +13,6 @@ each against both other kinds together, and against the opposite kind alone, whi
 few words with it.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the relation model experiment computes of judged pairs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import combinations

@@ -5,8 +5,6 @@ Table 7 with an engine for each training set. Table 5: mean metric(claim, LSS) o
 several generators. Ours: ratings, what is kept at each of them, and the generators side by side.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

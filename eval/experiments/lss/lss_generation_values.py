@@ -1,7 +1,5 @@
 """What the LSS generation experiment measures: subsequences against human ones, and generators."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -6,8 +6,6 @@ eliminated (Figure 2, below), with pairs repeated (Figure 4), and of other data 
 is asked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

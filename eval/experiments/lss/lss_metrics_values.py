@@ -5,8 +5,6 @@ every bootstrap draw of references all columns are taken from the same pairs, so
 are paired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple

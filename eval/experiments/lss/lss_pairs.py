@@ -1,7 +1,5 @@
 """The pairs of the LSS metrics experiment: what is read, and what is found out about each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ written here: ``train fit --export_steps`` leaves the steps, ``data_builders gen
 them.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """How the results of optimise are shown: tables and figures over the steps of training."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

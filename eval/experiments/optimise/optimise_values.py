@@ -4,8 +4,6 @@ A row of results has the adversary as its ``kind`` and the step as its ``variant
 gain and an interval are is said once, in ``eval/experiments/robustness/robustness_values.py``.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter, defaultdict

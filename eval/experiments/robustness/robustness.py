@@ -6,8 +6,6 @@ adversarial sentences behind them, beside their clean twins. Nothing is written 
 from ``data_builders`` (``generations``, ``adversarial``, ``corruption``) or from anywhere else.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections import Counter

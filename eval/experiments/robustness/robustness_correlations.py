@@ -1,7 +1,5 @@
 """How metrics and defences agree with each other, and with what is known of the claims."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

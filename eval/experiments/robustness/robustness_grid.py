@@ -6,8 +6,6 @@ all share the defences' selections on it, and a verifier that judges claim by cl
 whatever is selected. Only verifiers that judge sets run again, on what each defence keeps.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial

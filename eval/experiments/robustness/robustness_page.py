@@ -1,7 +1,5 @@
 """How the results of robustness are shown: tables, figures, a sentence for each metric, texts."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator, Sequence

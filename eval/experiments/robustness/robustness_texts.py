@@ -1,7 +1,5 @@
 """The texts of a robustness run: reading, drawing topics, curves, and what does not count."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ Source: Core (2407.03572), section 5 with Table 2, section 5.3 with Figure 4, se
 under one metric and one defence; intervals are over topics.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

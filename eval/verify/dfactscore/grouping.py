@@ -1,7 +1,5 @@
 """Which claims of a text are about the same person: the contract of a grouper."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

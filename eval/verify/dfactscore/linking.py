@@ -3,8 +3,6 @@
 Source: Merging Facts, Crafting Fallacies (2402.05629), appendix C.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ five of the 182 such texts in AmbigBio's two published files). A group is theref
 sentences, and the question is at which sentences somebody new is introduced.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass

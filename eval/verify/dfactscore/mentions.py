@@ -1,7 +1,5 @@
 """Who a sentence is about, and what says that it is somebody new."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from difflib import SequenceMatcher

@@ -5,8 +5,6 @@ code (``coreference.py``) takes whatever comes back for the facts and loses the 
 an answer counts where every given fact came back, and in one place.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 Chiang and Lee 2024, Merging Facts, Crafting Fallacies (2402.05629), sections 4 and 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

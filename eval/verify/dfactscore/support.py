@@ -1,7 +1,5 @@
 """What each title says of each claim: by a relation model, or by a verifier of single claims."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

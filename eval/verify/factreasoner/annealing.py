@@ -1,7 +1,5 @@
 """Marginals of networks too dense for elimination: a population of assignments, annealed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -25,8 +25,6 @@ makes of the answers to both directions, or one a ``direction``, as section 3.3'
 Ck) for j, k = 1..m, j ≠ k).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

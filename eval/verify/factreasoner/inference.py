@@ -1,7 +1,5 @@
 """Posteriors of FactReasoner's networks (arXiv 2502.18573, Section 3.2): P(atom is true)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

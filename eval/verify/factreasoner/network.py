@@ -1,7 +1,5 @@
 """A Markov network over binary variables: what FactReasoner infers from (arXiv 2502.18573)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Which pairs of texts FactReasoner asks a relation model about, and what their answers mean."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations

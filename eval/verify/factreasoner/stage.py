@@ -1,7 +1,5 @@
 """FactReasoner (2502.18573): posteriors of claims under relations with and between contexts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

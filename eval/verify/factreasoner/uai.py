@@ -6,8 +6,6 @@ of values of each, the number of factors, a scope a factor (its length, then its
 table a factor (its length, then its entries, the last variable changing fastest).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import quote
 
