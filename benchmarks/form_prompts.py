@@ -22,7 +22,9 @@ from pathlib import Path
 
 from cli.command import run_command
 from eval.pipeline import read_pipeline
+from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked, evidence_of
+from eval.verify.several_claims import PROMPT
 from records import Document, Generation, UserError, read_records, write_jsonl
 
 CONFIG = Path(__file__).parents[1] / "configs/eval/small/factscore.yaml"
@@ -41,6 +43,7 @@ def prompts(texts: Sequence[Generation], config: Path, rng: random.Random) -> li
     documents = [Document(id=str(n), **one.model_dump()) for n, one in enumerate(texts)]
     pipeline, _ = read_pipeline(str(config))
     verifier = pipeline.verify[0]
+    verifier.several.prompt = Prompt(PROMPT)
     claims, passages = pipeline.retrieve(documents, pipeline.claims(documents))
     alone: list[tuple[str, bool]] = []
     together: list[tuple[str, list[bool]]] = []

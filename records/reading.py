@@ -110,7 +110,6 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    """Objects that may run over many lines: one, a list of them, or one after the other."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -221,7 +221,6 @@ class LineAppender:
             pass
 
     def _read(self) -> int:
-        """Take up what is there; returns the bytes that are kept of the file."""
         raise NotImplementedError
 
     def append_lines(self, lines: Iterable[str]) -> None:

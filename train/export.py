@@ -263,7 +263,6 @@ def kind_of(folder: Path, component: Component) -> str:
 
 
 def _settings_of(component: Component, class_path: str) -> dict[str, object]:
-    """What ``component.json`` states of the arguments of a module."""
     package, _, name = class_path.rpartition(".")
     module = getattr(import_module(package), name)
     inits = [vars(kind)["__init__"] for kind in module.__mro__ if "__init__" in vars(kind)]

@@ -81,7 +81,6 @@ class _Count:
         documents: Sequence[Document],
         key: Callable[..., Hashable],
     ) -> None:
-        """Run a pipeline on a chunk, without a selector and with each."""
         first = documents[0].id
         texts = (first, key("decompose"), key("revise"))
         place = (*texts, key("retrieve"))
@@ -152,7 +151,6 @@ class _Count:
         table[key] = [a + b for a, b in zip(table.get(key, [0] * len(new)), new, strict=True)]
 
     def table(self, documents: int) -> str:
-        """The figures, and what is assumed."""
         parts = []
         if self.calls or not self.pairs:
             parts += [_table("model", _CALLS, self.calls), *[""] * bool(self.pairs)]
@@ -248,7 +246,6 @@ def _searches(retrieve: object) -> bool:
 def _passages(
     output: Any, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    """What was retrieved, or stand-ins: ``k`` passages for each title of a document's passages."""
     if isinstance(output, tuple):
         return output
     parts = held(output)

@@ -71,12 +71,21 @@ class _PackedLinear(torch.nn.Module):
 
 
 def pack_linears(module: torch.nn.Module) -> None:
-    """Replace the linear layers of a model on a CPU by packed ones."""
+    """Replace the linear layers of a model on a CPU by packed ones.
+
+    oneDNN packs bfloat16 only on processors with AVX-512 or AVX-NE-CONVERT.
+    """
     for name, child in module.named_children():
-        if type(child) is torch.nn.Linear and torch.backends.mkldnn.is_available():
+        if type(child) is torch.nn.Linear and _can_pack(child.weight.dtype):
             setattr(module, name, _PackedLinear(child))
         else:
             pack_linears(child)
+
+
+def _can_pack(dtype: torch.dtype) -> bool:
+    if not torch.backends.mkldnn.is_available():
+        return False
+    return dtype != torch.bfloat16 or torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 class Row(NamedTuple):

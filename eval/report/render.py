@@ -148,7 +148,6 @@ def _drawings(page: Page, file: ResultFile, folder: Path) -> Iterator[Drawing]:
 
 
 def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
-    """The first texts of each tag in turn, in the run's order, and the number of all."""
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, Excerpt]] = []
     documents = documents_of(folder / "scored.jsonl") if page.documents else ()

@@ -93,7 +93,6 @@ def inline(svg: str) -> Markup:
 
 
 def _label(text: str) -> str:
-    """A label in one line, whose dollar signs start no formula."""
     return " ".join(printable(text).split()).replace("$", r"\$")
 
 
@@ -148,7 +147,6 @@ def _boxes(
     at: Mapping[float | str, float],
     width: float,
 ) -> None:
-    """Quartiles, whiskers from 5 % to 95 %, and a cross for the mean."""
     colour, hatch, *_ = look
     groups = list(dict.fromkeys(x for x, _, _ in points))
     axes.boxplot(

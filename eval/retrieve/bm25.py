@@ -6,9 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import bm25s
 import numpy as np
-import Stemmer
 from jsonargparse.typing import PositiveInt
 
 from components.words import INSIDE, composed
@@ -24,6 +22,8 @@ class PassageIndex:
     """
 
     def __init__(self, passages: Sequence[Passage]):
+        import bm25s  # loads scipy.sparse, which no --help needs
+
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
         self.passages = passages
         words = _words([f"{p.title} {p.text}" for p in passages])
@@ -87,6 +87,9 @@ class BM25(SearchRetriever):
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
     whole = [composed(text) for text in texts]
+    import bm25s
+    import Stemmer
+
     how = {"token_pattern": _TOKEN, "stopwords": "en", "stemmer": Stemmer.Stemmer("english")}
     return bm25s.tokenize(whole, **how, return_ids=False, **_QUIET)
 

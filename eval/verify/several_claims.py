@@ -18,7 +18,7 @@ from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import Asked, distinct_passages
 from records.types import VerdictLabel
 
-_PROMPT = Path(__file__).parent / "prompts" / "several_claims.jinja"
+PROMPT = Path(__file__).parent / "prompts" / "several_claims.jinja"
 # Of a line of an answer: a number and a label.
 _TOKENS_A_CLAIM = 16
 
@@ -58,7 +58,7 @@ class SeveralClaims:
         self.answers = answers
         self.fields = {"labels": labels, **dict.fromkeys(switches, True)}
         # A prompt that is not asked does not key the run.
-        self.prompt = Prompt(_PROMPT) if claims_per_call > 1 else None
+        self.prompt = Prompt(PROMPT) if claims_per_call > 1 else None
 
     def judged(self, asked: Sequence[Asked]) -> dict[int, dict[str, Any]]:
         """What a verdict says of each claim that an answer labels, by the claim's place.

@@ -103,7 +103,6 @@ def plain(text: str) -> str:
 
 
 def _document_pairs(document: dict) -> Iterator[dict]:
-    """Each claim with its evidence, or with each passage where people judged each passage."""
     passages = {passage["id"]: passage for passage in document["passages"]}
     by_passage = any("evidence_label" in passage for passage in passages.values())
     for claim in document["claims"]:

@@ -26,7 +26,6 @@ def claim_and_evidence(row: dict, number: int) -> dict | None:
 
 
 def _article(row: dict) -> object:
-    """An article cites one page for many claims, and says one thing several times."""
     meta = row.get("meta") or {}
     return meta.get("claim_title") or meta.get("id")
 

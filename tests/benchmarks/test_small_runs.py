@@ -184,10 +184,10 @@ def test_every_method_of_inference_is_timed_as_often(
         return solve(networks, **options)
 
     monkeypatch.setattr("eval.verify.factreasoner.inference.solve", counted)
-    run("inference", "--sizes", "4x5x0.5", "--seeds", 1, "--sweeps", 50, "--matching")
+    run("inference", "--sizes", "4x5x0.5", "--seeds", 1, "--sweeps", 50)
     (reference,) = (own for own in asked if own[:1] == (("max_width", 20),))
     times = asked.pop(reference)
-    assert len(asked) == 3
+    assert len(asked) == 2
     assert set(asked.values()) == {3 * times}
 
 

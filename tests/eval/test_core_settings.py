@@ -356,7 +356,7 @@ def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):
     command = ["experiment", "core_settings", "--config", "config.yaml", "--output", "run"]
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "chosen: p = " in said
+    assert "chosen by kept_share: p = " in said
     file = read_results(tmp_path / "run/results.json")
     assert {row.variant for row in file.results} == {None, *range(8)}
     page = build_report(tmp_path / "run").read_text(encoding="utf-8")

@@ -284,8 +284,8 @@ class Stars:
     [
         ([None], "gave 1 entries for 2; give one a pair"),
         ([Subsequence(None, "Ada"), Subsequence(None, "Ada"), None], "gave 3 entries for 2"),
-        (None, "gave None; give a list"),
-        ([None, "Ada"], "gave a str for the claim 'Byron was.*'; give a Subsequence"),
+        (None, "gave a NoneType; give a list"),
+        ([None, "Ada"], "gave 'Ada' for the claim 'Byron was.*'; give a Subsequence"),
         ([None, Subsequence([True], "Byron")], r"keeps of 1 words for .* each of its 2 words"),
     ],
 )

@@ -222,16 +222,6 @@ def test_a_device_that_is_not_here_is_one_line(relation, tiny_llama):
             judge()
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_batch_of_nothing_is_refused(relation, tiny_llama, size):
-    for engine in (Entailment, CausalLM, SentenceEncoder):
-        folder = tiny_llama if engine is CausalLM else relation
-        with pytest.raises(UserError, match="batch_size: "):
-            engine(str(folder), batch_size=size)
-    with pytest.raises(UserError, match="max_length: at least 1"):
-        SentenceEncoder(str(relation), max_length=size)
-
-
 CLAIMS = [
     ("Ada Lovelace wrote the first program, in 1843.", "Ada wrote a program in 1843."),
     ("Grace didn't retire.", "Grace Hopper went on. " * 9),

@@ -184,7 +184,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path):
         runs.main([str(tmp_path / "runs")])
     with pytest.raises(UserError, match="no such file"):
         runs.main(["--against", str(tmp_path), str(tmp_path)])
-    with pytest.raises(UserError, match="is a folder"):
+    with pytest.raises(UserError, match="Is a directory"):
         runs.main([str(tmp_path), "--html", str(tmp_path)])
     with pytest.raises(UserError, match="leave it out with --against"):
         runs.main(["--against", "a", "b", "--where", "state=finished"])

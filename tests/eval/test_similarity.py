@@ -383,7 +383,7 @@ def test_the_evaluate_module() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (None, "gave None; give a list"),
+        (None, "gave a NoneType; give a list"),
         ("ab", "gave a str"),
         ({0: 0.5, 1: 0.5}, "gave a dict"),
         ([0.5], "gave 1 entries for 2"),

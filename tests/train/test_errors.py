@@ -80,7 +80,7 @@ def test_bad_config(
         (["--trainer.precision", "7"], "precision"),
         (["--model.max_length", "0"], "max_length"),
         (["--model.max_length", "65"], "places for 64 tokens"),
-        (["--model.lr", "-1"], "lr: Not of type"),
+        (["--model.lr", "-1"], '"lr": Not of type'),
         (["--model.warmup_ratio", "2"], "warmup_ratio"),
         (["--model.optimizer", "torch.optim.SDG"], "did you mean SGD?"),
         (["--model.monitor", "dev/nosuch"], "dev/nosuch: no such measure here; give one of dev/e"),
@@ -100,7 +100,7 @@ def test_bad_options(
     [
         ("relation", ["--model.chunk_words", "0"], "chunk_words"),
         ("lss", ["--model.focus_words", "0"], "focus_words"),
-        ("adversary", ["--model.r", "0"], " r: Not of type"),
+        ("adversary", ["--model.r", "0"], '"r": Not of type'),
         ("adversary", ["--model.dropout", "2"], "dropout"),
         ("adversary", ["--model.target_modules", "[nosuch]"], "--model.target_modules: "),
         ("adversary", ["--model.target_modules", "[q_proj, k_prj]"], "no layer is named k_prj"),

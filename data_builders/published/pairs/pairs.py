@@ -266,7 +266,6 @@ class _Reader:
 
 
 def _unli(row: dict) -> list[Pair]:
-    """A row of u-SNLI (whose tables have ``pre`` and ``hyp``), or a record of ours."""
     value = row.get("unli", row.get("label"))
     label = None if value in (None, "") else float(value)
     if label is not None and not 0 <= label <= 1:

@@ -162,8 +162,6 @@ def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
 
 
 class Judged(BaseModel):
-    """The verdicts on a document's claims."""
-
     verdicts: list[Verdict]
 
 

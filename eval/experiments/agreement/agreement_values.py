@@ -33,8 +33,6 @@ _SAID = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided
 
 
 class Said(Record):
-    """What one assessor says of a claim."""
-
     label: VerdictLabel
     p: float | None = None
 
@@ -118,7 +116,6 @@ class Table(NamedTuple):
 
 
 def table_of(claims: Sequence[JudgedClaim]) -> Table:
-    """The claims column by column."""
     label = {"S": 1.0, "NS": 0.0}
     return Table(
         np.asarray([label.get(claim.label, math.nan) for claim in claims]),

@@ -64,7 +64,6 @@ def _told(setting: dict) -> str:
 
 
 def _summary(file: ResultFile) -> list[str]:
-    """The chosen setting, with what it keeps of the texts that did not choose it."""
     number = file.provenance["chosen"]
     own = [row for row in file.results if (row.variant, row.group) == (number, HELD_BACK)]
     told = [f"{row.metric} of {row.kind}: {cell(row, note='n = {n}')}" for row in own]
@@ -73,7 +72,6 @@ def _summary(file: ResultFile) -> list[str]:
 
 
 def _tables(file: ResultFile, folder: Path) -> list[TextTable]:
-    """The chosen setting on both halves, and the margins of all settings."""
     chosen = Table("The chosen setting", {"kind": "Texts"}, ["metric", "selection", "group"])
     every = Table("All settings", {"variant": "Setting"}, ["metric", "kind", "group"])
     settings, number = file.provenance["settings"], file.provenance["chosen"]
@@ -89,7 +87,6 @@ def _tables(file: ResultFile, folder: Path) -> list[TextTable]:
 
 
 def _by_epsilon(file: ResultFile, folder: Path) -> list[Plot]:
-    """Kept share by ε, at the chosen p and threshold, where several ε were tried."""
     settings, number = file.provenance["settings"], file.provenance["chosen"]
     alike = {**settings[number], "epsilon": None}
     rows: list[Result] = [
@@ -310,7 +307,6 @@ def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None
 
 
 def halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
-    """Topic to its half, as results name it."""
     named = {"tuning": TUNING, "test": HELD_BACK}
     half = {text.document.topic: named[half_of(text.document.topic, seed)] for text in texts}
     for kind in {text.kind: None for text in texts}:

@@ -199,10 +199,9 @@ def measures_of(
 ) -> dict[tuple[str, str], tuple[int, dict]]:
     """AUROC and pairs in order, with bootstrap intervals over topics.
 
-    - ``auroc``, of the first class against all others together and of every class against every
-      later one.
-    - ``in_order``: share of the pairs of claims of one topic, one of each class, whose likelihoods
-      are in the expected order; ties are half. Micro over pairs, for every two classes.
+    - ``auroc``: the first class against all others, and every class against every later one.
+    - ``in_order``: share of same-topic pairs of claims of two classes whose likelihoods are in the
+      expected order; ties are half. Micro over pairs.
     - ``likelihood``: mean likelihood of a class.
 
     Args:

@@ -140,7 +140,6 @@ FIGURES = [
 
 
 def _excerpts(folder: Path) -> Iterator[Excerpt]:
-    """The sentences to be shown, with every decomposer's subclaims and what judges say of them."""
     found: dict[str, tuple[str, list[Line]]] = {}
     for row in rows_in(folder / "sentences.jsonl"):
         lines = found.setdefault(row["id"], (row["text"], []))[1]

@@ -99,7 +99,6 @@ def values_of(
 
 
 def columns_of(own: Passages) -> dict[Quantity, Column]:
-    """What each quantity's values are made of."""
     lost = np.asarray(own.failed)
     whole = [Tally(u, 0, f).scored for u, f in zip(own.usable, own.failed, strict=True)]
     found = {Quantity("subclaims"): Column(np.asarray(own.usable), np.asarray(whole), lost)}

@@ -71,7 +71,6 @@ _VIEWS = {
 
 
 def _reported(file: ResultFile, folder: Path) -> list[TextTable]:
-    """What the files say of themselves, over all the texts that their authors had."""
     heads = file.provenance.get("reported") or {}
     columns = list(dict.fromkeys(name for own in heads.values() for name in own))
     rows = [[who, *(number(own.get(name)) for name in columns)] for who, own in heads.items()]
@@ -160,7 +159,6 @@ _MARKS = {True: "✓", False: "✗", None: "?"}
 
 
 def _losers(folder: Path) -> list[Excerpt]:
-    """The texts that lose most between FActScore and D-FActScore, with their people."""
     texts = [JudgedText.model_validate(row) for row in rows_in(folder / "texts.jsonl")]
     judged = {text.source for text in texts}
     source = next((name for name in ("automatic", *_SOURCES) if name in judged), None)

@@ -44,8 +44,6 @@ ALL = "all"
 
 
 class Measure(NamedTuple):
-    """Fields of a result."""
-
     metric: str
     variant: str | None = None
 

@@ -22,12 +22,10 @@ class Curve(NamedTuple):
 
     @property
     def negatives(self) -> str:
-        """What the others are called."""
         return self.others[0] if len(self.others) == 1 else "all"
 
     @property
     def name(self) -> str:
-        """The ``kind`` of its results."""
         return f"{self.relation} > {self.negatives}"
 
 
@@ -40,8 +38,6 @@ CURVES = (
 
 
 class Value(NamedTuple):
-    """Fields of a result."""
-
     metric: str
     kind: str
     assessor: str
@@ -50,8 +46,6 @@ class Value(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A premise and a hypothesis of a document, and how they are related."""
-
     document: str
     label: str
     premise: str

@@ -73,7 +73,6 @@ def _overlaps(
 
 
 def human_texts(example: LssExample, star: bool) -> list[str]:
-    """The LSS, or the LSS* that there are, of all annotators."""
     found = [a.lss_star if star else a.lss for a in example.annotations]
     return [text for text in found if text is not None]
 

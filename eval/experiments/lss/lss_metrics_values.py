@@ -21,8 +21,6 @@ REFERENCE, LSS, STAR = "(reference, claim)", "(claim, LSS)", "(claim, LSS*)"
 
 
 class Value(NamedTuple):
-    """Fields of a result."""
-
     metric: str
     assessor: str
     kind: str

@@ -189,7 +189,6 @@ def _engine_lines(row: dict) -> Iterator[Line]:
 
 
 def _runs(claim: str, text: str | None, keep: Sequence[bool] | None) -> Runs:
-    """A text that is no subsequence of the claim stands as it was written."""
     if keep is not None and len(keep) == len(split_words(claim)):
         return highlighted(claim, keep)
     return [("no answer" if text is None else text or "nothing", None)]

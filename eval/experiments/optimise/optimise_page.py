@@ -75,7 +75,6 @@ def _figures(file: ResultFile, folder: Path) -> Iterator[Plot]:
 
 
 def _summary(file: ResultFile) -> Iterator[str]:
-    """For each metric and adversary the largest gain of a step, without and with each defence."""
     most: dict[tuple, dict[str, Result]] = {}
     for row in shown_results(file):
         if row.metric == "gain" and row.against == START and row.value is not None:

@@ -186,7 +186,6 @@ def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
 
 
 def _kept(file: ResultFile) -> Table:
-    """What defences keep; a control is compared with the targets of the defences as well."""
     targets = file.provenance.get("targets") or []
 
     def mark(row: Result) -> tuple[str, bool | None]:
@@ -217,7 +216,6 @@ def _figures(file: ResultFile, folder: Path) -> Iterator[Plot]:
 
 
 def _clean_lines(rows: Sequence[Result]) -> Iterator[Result]:
-    """The clean twins' score at each k, as a level that the corrupted texts cross."""
     scores = [row for row in rows if row.metric == "score"]
     for row in (row for row in scores if row.variant == CLEAN):
         name = f"{row.selection}, clean twins"
@@ -245,7 +243,6 @@ def _distributions(file: ResultFile, folder: Path) -> Iterator[Plot]:
 
 
 def _training(path: Path) -> Iterator[Plot]:
-    """Loss and one dev measure of a training log."""
     with open(path, encoding="utf-8", newline="") as log:
         rows = [row for row in csv.DictReader(log) if row.get("step")]
     columns = {name: [r for r in rows if r[name]] for name in (rows[0] if rows else ())}
@@ -271,7 +268,6 @@ def signed(row: Result) -> str:
 
 
 def _summary(file: ResultFile) -> list[str]:
-    """For each metric and kind of text the gain without and with each defence."""
     gains: dict[str, list[str]] = {}
     for row in shown_results(file):
         whole = (row.generator, row.bin, row.group) == (ALL, ALL, ALL)

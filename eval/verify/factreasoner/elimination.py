@@ -60,7 +60,6 @@ def _min_degree(near: list[int]) -> int:
 
 
 def _join(near: list[int], variable: int) -> None:
-    """Connect the neighbours of a variable that is eliminated."""
     own = near[variable]
     for v in _bits(own):
         near[v] = (near[v] | own) & ~((1 << v) | (1 << variable))

@@ -77,7 +77,6 @@ def solve(
 
 
 def _parts(whole: Logs) -> list[tuple[np.ndarray, Logs]]:
-    """The connected parts of two variables or more: their variables' numbers, and their logs."""
     n = len(whole.single)
     edges = (np.ones(len(whole.pairs)), tuple(whole.pairs.T))
     count, label = connected_components(coo_array(edges, shape=(n, n)), directed=False)
