@@ -200,8 +200,7 @@ def measures_of(
     """AUROC and pairs in order, with bootstrap intervals over topics.
 
     - ``auroc``: the first class against all others, and every class against every later one.
-    - ``in_order``: share of same-topic pairs of claims of two classes whose likelihoods are in the
-      expected order; ties are half. Micro over pairs.
+    - ``in_order``: share of same-topic pairs of two classes in the expected order, ties half.
     - ``likelihood``: mean likelihood of a class.
 
     Args:
