@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +11,6 @@ import pytest
 
 from data_builders.kb.facts import load_people
 from data_builders.kb.server import open_client
-from records import UserError
 
 PATH = Path(__file__).parents[2] / "benchmarks/builders.py"
 
@@ -65,28 +63,3 @@ def test_the_people_are_such_as_the_builders_read(builders: ModuleType, tmp_path
         assert all((person.sex, person.aliases, person.frequency))
         assert person.continent in builders.COUNTRIES
         assert len(person.facts) == 9
-
-
-def test_more_people_begin_with_the_same_ones(builders: ModuleType) -> None:
-    few, more = ("".join(builders.people(number, seed=1)) for number in (5, 50))
-    assert more.startswith(few)
-    assert "".join(builders.people(5, seed=2)) != few
-
-
-def test_peak_memory_is_the_process_own(builders: ModuleType, tmp_path: Path) -> None:
-    large = "bytearray(200 << 20)"
-    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {large!r}])"
-    used = [
-        builders.Watched([sys.executable, "-c", code], tmp_path / "log").wait()
-        for code in (f"import time; x = {large}; time.sleep(0.2)", nested)
-    ]
-    assert used[0].peak_mib > 200
-    assert used[1].peak_mib < 100
-
-
-def test_what_cannot_be_measured_is_said(builders: ModuleType) -> None:
-    with pytest.raises(UserError, match="at least 1"):
-        builders.main(["--only", "pairs", "--sizes", "0"])
-    # So few topics that a split would be empty.
-    with pytest.raises(RuntimeError, match=r"bios: .*no topic for"):
-        builders.main(["--only", "bios_file", "--sizes", "3", "--topics", "1"])

@@ -10,10 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from records import UserError
 from records.types import Record
 from train.module import ComponentModule
 
@@ -100,15 +98,3 @@ def test_the_papers_models_have_their_true_sizes(gpu: ModuleType, tmp_path: Path
     assert sizes["unli"] == 355_360_769
     assert sizes["lss"] == 2_849_757_184 - 32128 * 2048  # its output layer is tied here
     assert sizes["relation"] == pytest.approx(435e6, rel=1e-3)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="says what is needed where there is no GPU")
-def test_paper_size_needs_a_gpu(gpu: ModuleType) -> None:
-    with pytest.raises(UserError, match="needs a CUDA GPU"):
-        gpu.main(["--size", "paper"])
-
-
-def test_an_attention_that_a_model_lacks_is_said(gpu: ModuleType) -> None:
-    options = ["--size", "toy", "--attention", "sdpa", "--only", "relation"]
-    with pytest.raises(UserError, match=r"relation: .* leave --attention out"):
-        gpu.main(options)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval.pipeline import Scored
-from records import Claim, Document, Passage, UserError, Verdict, write_jsonl
+from records import Claim, Document, Passage, Verdict, write_jsonl
 
 PATH = Path(__file__).parents[2] / "benchmarks/nli_agreement.py"
 
@@ -55,17 +55,3 @@ def test_overlap_is_judged_on_the_claims_that_the_verifier_judged(
     for line in lines:
         assert "balanced accuracy 1.000, Spearman –" in line
         assert line.endswith("2 claims of 1 documents, 1 claims left out")
-
-
-@pytest.mark.parametrize(("wrong", "assessor"), [(0, "nli"), (2, "other")])
-def test_a_threshold_needs_claims_of_both_labels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int, assessor: str
-) -> None:
-    spec = importlib.util.spec_from_file_location("nli_agreement", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    write_jsonl(tmp_path / "scored.jsonl", [scored("a", wrong)])
-    files = [str(tmp_path / "scored.jsonl")] * 2
-    monkeypatch.setattr("sys.argv", ["nli_agreement.py", *files, "--assessor", assessor])
-    with pytest.raises(UserError, match=rf"scored\.jsonl: not both S and NS .* {assessor} gives"):
-        module.main()

@@ -10,7 +10,6 @@ from types import ModuleType
 
 import pytest
 
-from records import UserError
 from tests.eval.conftest import make_checkpoint, relation  # noqa: F401 (fixtures)
 from tests.model_server import ModelServer, prompt_of
 
@@ -73,18 +72,6 @@ def test_a_row_a_number_of_claims_with_what_it_costs_and_moves(
     ]
     assert [row[:2] for row in fields] == [["factscore", "1"], ["factscore", "4"]]
     assert "2510.12839" in "".join(note)
-
-
-def test_what_cannot_be_run_is_said_in_one_line(
-    pipeline: ModuleType, documents: Path, tmp_path: Path
-) -> None:
-    base = ["--documents", str(documents)]
-    with pytest.raises(UserError, match="--model"):
-        pipeline.main([*base, "--base_url", "http://127.0.0.1:1/v1"])
-    with pytest.raises(UserError, match="no such file"):
-        pipeline.main([*base, "--configs", str(tmp_path / "none.yaml")])
-    with pytest.raises(UserError, match="at least 1"):
-        pipeline.main([*base, "--claims_per_call", "0"])
 
 
 def test_pairs_of_encoders_are_counted_where_no_model_writes(

@@ -8,17 +8,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification
 
-from eval.verify.factreasoner.inference import solve
 from records import write_jsonl
 from tests.eval.conftest import make_checkpoint, relation  # noqa: F401 (fixtures)
 
@@ -82,14 +77,6 @@ def test_core_selection(run: Runner, tmp_path: Path) -> None:
     assert [(row["claims"], row["shape"]) for row in rows] == [(12, "paraphrases"), (12, "random")]
 
 
-def test_a_selection_that_is_not_the_programs_ends_the_benchmark(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scipy.optimize.milp", lambda *_, **__: SimpleNamespace(fun=-1.0))
-    with pytest.raises(RuntimeError, match=r"12 claims, random: .*, Eq. 1's 1.0000"):
-        run("core_selection", "--sizes", "12", "--shapes", "random")
-
-
 def test_core_gate(
     run: Runner,
     texts: Path,
@@ -124,32 +111,6 @@ def test_entailment(
         assert workload["float32_moved_most"] < 1e-4
 
 
-def test_no_method_of_entailment_is_timed_while_it_reads_its_weights(
-    run: Runner,
-    tmp_path: Path,
-    texts: Path,
-    relation: Path,  # noqa: F811 (the fixture)
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name in ("profiles", "padded", "generations_test", "generations_dev"):
-        (tmp_path / f"{name}.jsonl").write_bytes(texts.read_bytes())
-    write_jsonl(tmp_path / "passages.jsonl", [{"id": "p", "title": "Ada", "text": SENTENCES[0]}])
-    now, load, spent = time.perf_counter, AutoModelForSequenceClassification.from_pretrained, []
-
-    def slow(*given: object, **options: object) -> object:
-        spent.append(1e6)  # seconds
-        return load(*given, **options)
-
-    monkeypatch.setattr(AutoModelForSequenceClassification, "from_pretrained", slow)
-    monkeypatch.setattr("time.perf_counter", lambda: now() + sum(spent))
-    options = ("--checkpoint", relation, "--data", tmp_path, "--curves", texts, "--threads", 2)
-    run("entailment", *options, "--short", 4, "--long", 4, "--json", tmp_path / "found.json")
-    found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    assert spent
-    for workload in found.values():
-        assert max(own for name, own in workload.items() if name.endswith("seconds")) < 1e6
-
-
 def test_pair_skipping(
     run: Runner,
     texts: Path,
@@ -172,23 +133,6 @@ def test_inference(run: Runner, tmp_path: Path) -> None:
     assert [row["method"] for row in rows] == ["solve", "wmb"]
     assert rows[0]["error"] == 0  # exact, so is the reference
     assert all(math.isfinite(row["ms"]) for row in rows)
-
-
-def test_every_method_of_inference_is_timed_as_often(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: Counter[tuple] = Counter()
-
-    def counted(networks: list, **options: object) -> list:
-        asked[tuple(options.items())] += 1
-        return solve(networks, **options)
-
-    monkeypatch.setattr("eval.verify.factreasoner.inference.solve", counted)
-    run("inference", "--sizes", "4x5x0.5", "--seeds", 1, "--sweeps", 50)
-    (reference,) = (own for own in asked if own[:1] == (("max_width", 20),))
-    times = asked.pop(reference)
-    assert len(asked) == 2
-    assert set(asked.values()) == {3 * times}
 
 
 def test_grid(run: Runner, relation: Path) -> None:  # noqa: F811 (the fixture)

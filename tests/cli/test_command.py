@@ -26,24 +26,6 @@ def test_ctrl_c_is_one_line_and_no_traceback(capsys):
     assert line.startswith("interrupted; the same command resumes")
 
 
-def test_libraries_draw_no_bars_into_a_log():
-    run = (
-        "from cli.command import run_command\n"
-        "def main():\n"
-        "    from tqdm.auto import tqdm\n"
-        "    for _ in tqdm(range(3)): pass\n"
-        "{}"
-    )
-    call = [sys.executable, "-c"]
-    # Doors that other tests ran in this process have set it.
-    env = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
-    own = {"capture_output": True, "text": True, "env": env}
-    drawn = subprocess.run([*call, run.format("main()")], **own)
-    assert "3/3" in drawn.stderr
-    door = subprocess.run([*call, run.format("run_command(main)")], **own)
-    assert (door.returncode, door.stderr) == (0, "")
-
-
 def test_a_reader_that_has_read_enough_is_no_defect():
     door = [sys.executable, "-m", "eval", "--help"]
     with subprocess.Popen(door, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
@@ -67,11 +49,6 @@ def process_of(main, *words, **env):
     code = f"import sys\nfrom cli.command import run_command\nrun_command({main})"
     call = [sys.executable, "-c", code, *words]
     return subprocess.run(call, capture_output=True, cwd=ROOT, env=os.environ | env)
-
-
-def test_a_terminal_that_lacks_a_sign_is_given_its_number():
-    done = process_of("lambda: print('Zoë – 1')", PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stdout) == (0, b"Zo\\xeb \\u2013 1\n")
 
 
 def test_a_config_is_read_alike_in_every_locale(tmp_path):

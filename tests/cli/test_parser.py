@@ -111,13 +111,6 @@ def test_an_error_in_a_dataset_has_its_line(text, end, tmp_path, error_of):
     assert error.endswith(end)
 
 
-def test_of_several_keys_of_one_name_the_line_with_the_value_is_named(tmp_path, error_of):
-    file = tmp_path / "my.yaml"
-    sources = "\n  - {file: a.jsonl, weight: 2}\n  - {file: b.jsonl, weight: heavy}\n"
-    file.write_text(f"output: data/x\ntarget: unli\nsources:{sources}")
-    assert error_of("data_builders", "pairs", "--config", file).startswith(f"error: {file}:5: ")
-
-
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from clients.asking import ask_each
-from clients.polite import EndpointError, chunks, is_local
+from clients.polite import EndpointError, is_local
 from clients.sparql import SparqlClient
 from records import UserError
 
@@ -117,14 +117,10 @@ def test_rate_limit_then_cut_json_then_good(server):
     "body",
     [
         '{"head":{"vars":["x"]},"results":{"bindings":[The SPARQL operation has been cancelled',
-        GOOD + "\njava.util.concurrent.TimeoutException",
         "<html>busy</html>",
         "{}",
         "",
-        "[" * 200_000,
         GOOD.replace('"3"', "3"),
-        GOOD.replace('"3"', "null"),
-        GOOD.replace('{"type": "literal", "value": "3"}', "null"),
     ],
 )
 def test_an_error_inside_a_200_body_is_never_an_empty_answer(server, body):
@@ -194,13 +190,6 @@ def test_a_dripping_answer_hits_the_total_deadline(server):
         _client(server, timeout_s=0.3, retries=0)[0].select("SELECT * {}")
 
 
-def test_nobody_there(server):
-    url = server.url
-    server.server_close()
-    with pytest.raises(EndpointError, match="2 attempts"):
-        SparqlClient(url, retries=1, sleep=lambda _: None).select("SELECT * {}")
-
-
 def test_kept_answers_outlive_the_server_and_its_port(server, tmp_path):
     server.answers = [(200, {}, GOOD)]
     first, _ = _client(server, cache_dir=tmp_path, identity="data")
@@ -241,12 +230,6 @@ def test_an_endpoint_that_moved_is_named(server, status):
     assert not waits
 
 
-def test_an_address_that_is_none_is_no_answer(server):
-    server.answers = [(302, {"Location": "http://[::1"}, "")]
-    with pytest.raises(EndpointError, match="ValueError: Invalid IPv6 URL"):
-        _client(server, retries=0)[0].select("SELECT * {}")
-
-
 def test_an_answer_without_end_is_not_held_in_memory(server, monkeypatch):
     monkeypatch.setattr("clients.polite.MOST_BYTES", 1 << 20)
     server.answers = [(200, {}, "x" * (9 << 20))]
@@ -268,12 +251,6 @@ def test_the_password_of_a_proxy_stands_in_no_message(monkeypatch):
 def test_remote_endpoints_need_a_user_agent():
     with pytest.raises(UserError, match="user_agent"):
         SparqlClient("https://query.wikidata.org/sparql")
-    for address in ("query.wikidata.org", "http://", "http://[::1", "http://localhost:http/"):
-        with pytest.raises(UserError, match=r"endpoint: .* is no http"):
-            SparqlClient(address, "tests/1.0 (tests@factfoundry.example)")
-    for name in ("łódź-lab/1.0", "tests\n/1.0", " tests/1.0"):
-        with pytest.raises(UserError, match=r"user_agent: .* is no header"):
-            SparqlClient("https://query.wikidata.org/sparql", name)
     assert not is_local("https://query.wikidata.org/sparql")
     assert is_local("http://localhost:7878/query")
 
@@ -317,8 +294,3 @@ def test_too_much_at_a_time_is_asked_in_halves(server):
     iris = [f"ok:{i}" for i in range(8)]
     assert list(client.select_values(lambda block: f"SELECT {block}", iris, "all")) == ROWS * 4
     assert client.families["all"].requests == 4
-
-
-def test_chunks():
-    assert list(chunks(range(5), 2)) == [[0, 1], [2, 3], [4]]
-    assert list(chunks([], 2)) == []

@@ -6,7 +6,6 @@ import gzip
 import shutil
 import ssl
 import subprocess
-import threading
 import time
 
 import pytest
@@ -49,7 +48,6 @@ def test_a_page_is_its_paragraphs_and_is_asked_for_once_with_a_name(server):
         ((404, "gone"), "HTTP 404"),
         ((403, ADA), "HTTP 403"),
         ((200, b"%PDF-1.7", "application/pdf"), "no text but application/pdf"),
-        ((200, "x", "image/<b>png"), "no text but image/bpng"),
         ((200, ADA, None), "no text but unnamed"),
         ((200, "<p> </p>"), "no readable text"),
         ((200, bytes(range(256)) * 9, "text/plain; charset=utf-8"), "no readable text"),
@@ -183,21 +181,6 @@ def test_a_host_is_asked_one_thing_at_a_time_and_soon_left(server):
     assert dict(web.read_all([f"{server.url}/0"])) == {f"{server.url}/0": Page("Ada wrote notes.")}
 
 
-def test_hosts_go_side_by_side(server):
-    barrier = threading.Barrier(2, timeout=5)
-
-    def wait(handler):
-        barrier.wait()
-        handler.answer(200, ADA)
-
-    with WebServer({"/ada": wait}) as other:
-        server.pages["/ada"] = wait
-        # One machine of two names
-        addresses = [f"{server.url}/ada", f"http://localhost:{other.server_port}/ada"]
-        found = dict(pages(private_hosts=["127.0.0.1", "localhost"]).read_all(addresses))
-    assert {page.text for page in found.values()} == {"Ada wrote notes."}
-
-
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate")
 def test_an_encrypted_page_wants_a_certificate_that_is_known(server, tmp_path, monkeypatch):
     names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
@@ -240,13 +223,9 @@ def test_a_machine_that_reaches_nobody_ends_the_run(server):
         ("é!".encode("latin-1"), "", "é!"),
         ("é".encode("latin-1"), " charset=ISO-8859-1", "é"),
         ("<meta charset='windows-1251'>Ж".encode("cp1251"), "", "<meta charset='windows-1251'>Ж"),
-        ("é".encode("utf-16"), "charset=utf-8", "é"),
         ("é".encode("utf-8-sig"), "charset=latin-1", "é"),
         ("abc é".encode()[:-1], "", "abc "),
-        (b"abc", "charset=punycode", "abc"),
         (b"abc", "charset=cp9999", "abc"),
-        (b"abc", "charset=" + " " * 60_000 + "!", "abc"),  # else the square of them: minutes
-        (b"\xe9", "charset = ' latin-1", "é"),
         (b"", "", ""),
     ],
 )

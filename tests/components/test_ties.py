@@ -94,15 +94,6 @@ def test_a_group_of_most_rows_stays_whole() -> None:
     assert np.flatnonzero(found.crossing([True] * 60 + [False] * 41)).tolist() == [100]
 
 
-def test_documents_are_names_of_any_kind() -> None:
-    given = ("d", ["d", "e"], 2, 2.0, [2], math.nan, None, "", [])
-    rows = [
-        LssExample(reference=str(place), claim="so", annotations=[{"lss": "so"}], documents=named)
-        for place, named in enumerate(given)
-    ]
-    assert tied_records([rows], 0.5).names == ["0", "0", "2", "3", "2", "5", "6", "7", "8"]
-
-
 def test_references_and_claims() -> None:
     rows = [
         LssExample(reference=f"{line}\nmore", claim="so", annotations=[{"lss": "so"}])

@@ -12,13 +12,11 @@ from datasets import load_dataset
 from data_builders.__main__ import main
 from data_builders.topics import Stratum, read_topics, split_topics
 from data_builders.written.adversarial import (
-    KINDS,
     Adversarial,
     names_topic,
     paragraph,
     prompt_of,
     sift,
-    statistics,
 )
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
@@ -169,22 +167,6 @@ def test_answers_become_paragraphs():
     assert names_topic("Xi is.", "Xi")
 
 
-def test_statistics_tell_empty_from_telling_texts():
-    empty = statistics([("Ann Lee", "Ann Lee is. Ann Lee lives.")])
-    telling = statistics([("Ann Lee", "Ann Lee was born in Paris in 1950. Ann Lee sang there.")])
-    assert (empty["with_digits"], empty["with_names"]) == (0, 0)
-    assert (telling["with_digits"], telling["with_names"]) == (1, 1)
-    again = statistics([("Ann Lee", "Ann Lee was a singer. Ann Lee worked as a singer.")])
-    assert again["said_before"] == 0.5 > telling["said_before"] == 0
-
-
-def test_the_shipped_prompts_take_any_topic():
-    for prompt in map(prompt_of, KINDS):
-        messages = prompt.messages(topic="Ann {{ x }} Lee")
-        assert [m["role"] for m in messages] == ["user", "assistant"] * 2 + ["user"]
-        assert messages[-1]["content"] == "Person: Ann {{ x }} Lee"
-
-
 def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     by_seed = split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 0)
     assert [len(own) for own in by_seed.values()] == [6, 1, 1]
@@ -204,13 +186,6 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     # A file of one topic is no map, though its fields are texts, too.
     Path("one.json").write_text(json.dumps({"topic": "Ada", "bin": "rare"}))
     assert read_topics(["one.json"]) == {"Ada": Stratum(bin="rare")}
-    # FActScore's labelled texts have both in one field; others' of that name are something else.
-    cats = [["freq", "North America"], 5, {"a": 1}, [None]]
-    write_jsonl("cat.jsonl", [{"topic": f"T{i}", "cat": cat} for i, cat in enumerate(cats)])
-    assert read_topics(["cat.jsonl"]) == {
-        "T0": Stratum("North America", "freq"),
-        **dict.fromkeys(("T1", "T2", "T3"), Stratum()),
-    }
 
 
 @pytest.mark.parametrize(
@@ -223,7 +198,6 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
             "'Ann Lee' is in train and in dev",
         ),
         ({"validation": ["dev.txt"]}, {}, "validation is no split; give train, dev, test"),
-        (["train.jsonl"], {"per_topic": 0}, "per_topic"),
         (["train.jsonl"], {"prompts": {"info": "nosuch.jinja"}}, "nosuch.jinja: no such file"),
         (["train.jsonl"], {"least_sentences": 9}, "no info text is left"),
     ],

@@ -11,10 +11,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
-import yaml
-from huggingface_hub import DatasetCard
 
-from data_builders.__main__ import main
 from data_builders.builder import Work, show_plan
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
@@ -26,7 +23,6 @@ from eval.models.local import LocalModel
 from eval.prompting.prompts import Prompt
 from eval.retrieve.wikipedia import article_text
 from records import (
-    BadInput,
     Document,
     Generation,
     Passage,
@@ -192,14 +188,6 @@ def test_a_limit_and_a_plan(folder, writer):
     assert numbers == {"names": 4, "passages": None, "biographies": 4}
 
 
-def test_a_file_that_is_searched_is_not_said_to_be_wikipedias(folder):
-    build()
-    card = DatasetCard.load("out/README.md")
-    assert card.data.license == "other"
-    assert "is that of `passages.jsonl`" in card.text
-    assert "Wikipedia's authors" not in card.text
-
-
 @pytest.mark.parametrize("index", [True, False])
 def test_pages_come_from_a_snapshot(folder, index):
     table = sqlite3.connect("wiki.db")
@@ -231,18 +219,6 @@ def test_each_config_loads(folder, writer):
     for config, count in (("names", 4), ("retrieval", 3), ("generations", 3), ("passages", 5)):
         loaded = datasets.load_dataset("out", config, cache_dir="cache")
         assert len(loaded["test"]) == count
-
-
-def test_the_door_builds_it(folder):
-    config = {
-        "output": "out",
-        "names": "names.jsonl",
-        "passages": "passages.jsonl",
-        "retriever": {"class_path": "eval.retrieve.bm25.BM25", "init_args": {"k": 1}},
-    }
-    Path("config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    assert main(["ambigbio", "--config", "config.yaml", "--seed", "3"]) == 0
-    assert [len(row["passages"]) for row in rows("retrieval")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -344,11 +320,3 @@ def test_judged_citations_are_relation_pairs(tmp_path):
     ]
     (document,) = read_records(tmp_path / "g.jsonl", Document)
     assert [passage.id for passage in document.passages] == ["1", "2"]
-
-
-def test_citations_without_a_judge_say_so_in_one_line(tmp_path):
-    answers = {"Ann": Answer("Ann won [1].")}
-    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", None, {}, Counter()))
-    write_jsonl(tmp_path / "g.jsonl", made)
-    with pytest.raises(BadInput, match=r"g\.jsonl:1: entailed: field required"):
-        read_records(tmp_path / "g.jsonl", RelationPair)

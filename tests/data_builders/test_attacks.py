@@ -16,7 +16,6 @@ from data_builders.kb.graph import Value
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
 from data_builders.written.attacks.edits import Corrected, Edited
-from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.others import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
@@ -266,13 +265,6 @@ def test_what_an_attack_of_ones_own_does_wrong_is_one_line_with_its_class(attack
     assert not [row for kept in Path("out").glob(".mine.*") for row in kept.read_text()]
 
 
-def test_film_as_an_art_is_no_movie():
-    edited = Edited()._edited
-    assert edited("Fargo is a film.") == "Fargo is a movie."
-    assert edited("The films show the film.") == "The movies show the movie."
-    assert edited("She moved to film.") == "She moved to film."
-
-
 def test_what_cannot_be_is_said_in_a_line():
     with pytest.raises(UserError, match="attacks: 'normal': use letters"):
         build(attacks={"normal": Edited()})
@@ -281,9 +273,6 @@ def test_what_cannot_be_is_said_in_a_line():
     write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "Zed sings."}])
     with pytest.raises(UserError, match=r"no attack gave a valid text .*no supported claim"):
         build(documents=["bare.jsonl"], attacks={"split": Split()})
-    for attack in (Instructed, InstructedPassage):
-        with pytest.raises(UserError, match="instructions: none; give at least one"):
-            attack(instructions=[])
     # Two need nothing but a topic.
     folder = build(documents=["bare.jsonl"])
     kinds = {p.stem for p in folder.glob("*.jsonl") if p.read_text()} - {"normal"}
@@ -507,14 +496,6 @@ def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
     wrong = one.claims[0].model_copy(update={"text": text.replace("Zed Zoe was", "Zed Zoe is")})
     broken = replace(one, claims=[wrong])
     assert list(attack.keeps.faults(source, broken, World([source])))
-
-
-def test_passages_of_one_title_and_id_are_all_known():
-    texts = ["She was born in Oslo.", "She is a chemist.", "She is a chemist."]
-    cited = [Passage(id="p0", title="Zed Zoe", text=text) for text in texts]
-    world = World([], cited)
-    assert [fact.text for fact in world.pages["Zed Zoe"].facts] == texts[:2]
-    assert len(world.facts) == 2
 
 
 # What is kept, and how it breaks

@@ -1,13 +1,12 @@
 """``bleached``: what nearly every member of a domain has in common, counted or written."""
 
 import json
-from collections import Counter
 
 import pytest
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
-from data_builders.kb.bleached import Bleached, from_answers
+from data_builders.kb.bleached import Bleached
 from data_builders.kb.server import local_endpoint
 from eval.models.chat import Answer
 from eval.select.weights import Bleached as Bleach
@@ -275,13 +274,6 @@ def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):
     assert [row["topic"] for row in rows] == QUESTIONS[:1]
     (step,) = Bleached(tmp_path / "plan", writer=Script("x"), **options).plan()
     assert step.number == 2
-
-
-def test_all_answers_may_fail(tmp_path):
-    dropped = Counter()
-    assert from_answers([Answer("", "refused")], dropped) == []
-    with pytest.raises(UserError, match=r"no statement is left \(.*refused"):
-        Bleached(tmp_path, endpoint=None, writer=Script(Answer("", "refused"))).build()
 
 
 def test_a_population_of_nobody_is_named(tmp_path, endpoint):

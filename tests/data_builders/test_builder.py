@@ -9,12 +9,11 @@ from typing import ClassVar
 
 import pytest
 
-from data_builders.__main__ import parser_of
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import journalled
-from data_builders.splits import by_split, least_share, split_at, tied_groups
-from records import UnliPair, UserError, sha256_text
+from data_builders.splits import by_split, split_at, tied_groups
+from records import UnliPair, UserError
 
 CARD = Card(pretty_name="Words", text="Made in a test.")
 
@@ -167,16 +166,6 @@ def test_a_file_that_is_missing_is_named_before_anything_is_made(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_options_are_the_fields_and_their_help_the_docstring(monkeypatch, capsys):
-    monkeypatch.setitem(parser_of.__globals__["BUILDERS"], "words", f"{__name__}:Words")
-    with pytest.raises(SystemExit):
-        parser_of("words").parse_args(["--help"])
-    said = capsys.readouterr().out
-    for option in ("--output", "--texts", "--limit", "--seed", "files with a word a line"):
-        assert option in said
-    assert "--reads" not in said
-
-
 @pytest.mark.parametrize(
     ("place", "split"),
     [(0, "train"), (7, "train"), (7.99, "train"), (8, "dev"), (9, "test"), (9.99, "test")],
@@ -185,24 +174,7 @@ def test_a_place_falls_into_its_share(place, split):
     assert split_at(place, (8, 1, 1)) == split
 
 
-def test_the_smallest_split_is_the_smallest_that_has_a_share():
-    assert [least_share(shares) for shares in ((8, 1, 1), (3, 0, 1), (5,))] == [0.1, 0.25, 1]
-
-
 def test_groups_that_read_one_article_are_drawn_together():
     rows = [("b", "one"), ("a", "one"), ("c", "two"), ("b", "three"), ("d", "three"), ("d", "four")]
     records = [UnliPair(premise=p, hypothesis="so", label=1, group=group) for group, p in rows]
     assert tied_groups(records, (1, 1)) == {"a": "a", "b": "a", "c": "c", "d": "a"}
-
-
-def test_shares_of_zero_get_nothing():
-    found = {split_at(place / 10, (2, 0, 1)) for place in range(30)}
-    assert found == {"train", "test"}
-
-
-def test_a_journal_is_named_by_all_that_decides_it(tmp_path, texts):
-    work = Work(Words(tmp_path, [texts]))
-    first, second = work.journal("a", {"n": 1}, "x"), work.journal("a", {"n": 2}, "x")
-    assert first != second
-    key = sha256_text(json.dumps([{"n": 1}, "x"], sort_keys=True))[:16]
-    assert first.name == f".a.{key}.partial.jsonl"

@@ -31,7 +31,7 @@ from data_builders.written.corruption.corrupters import (
 )
 from data_builders.written.corruption.corruption import Corruption
 from data_builders.written.corruption.curves import read_appended, told_of
-from data_builders.written.corruption.merging import ToMerge, held, place_claims
+from data_builders.written.corruption.merging import ToMerge, held
 from data_builders.written.corruption.swap import Values, ValueSwap, _value
 from eval.decompose.given import Given
 from eval.experiments.robustness.robustness_grid import Grid
@@ -482,10 +482,6 @@ def test_a_new_value_is_neither_true_nor_ungrammatical():
     assert change("Italy Smith is quiet.", "Italy Smith").reason == NOTHING
 
 
-def test_fields_of_a_known_person_are_exchanged():
-    assert change("Ann Lee studied chemistry.", "Ann Lee").kind == "P106"
-
-
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -740,12 +736,6 @@ def test_the_merging_prompt_has_the_facts_and_the_instruction(tmp_path):
     assert asked[1].endswith("|Tell me a bio of Ann Lee.")
 
 
-def test_claims_stand_where_most_of_their_words_are():
-    sentences = ["Ann Lee, a chemist, was born in 1950.", "She won three prizes."]
-    claims = ["Ann Lee was born in 1950.", "She won three prizes.", "Ann Lee is a chemist."]
-    assert place_claims(claims, sentences) == [0, 1, 0]
-
-
 def test_the_command_line_its_plan_and_limit(capsys):
     arguments = ["corruption", "--output", "out", "--documents", '["docs.jsonl"]', "--limit", "2"]
     swap = ["--corrupter", "data_builders.written.corruption.swap.ValueSwap"]
@@ -762,18 +752,13 @@ def test_the_command_line_its_plan_and_limit(capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"probability": 1.5}, "probability: 1.5 is no probability"),
-        ({"appended": [-1]}, "appended: give numbers"),
-        ({"adversarial": {"a/b": ["info.jsonl"]}}, "adversarial: 'a/b': use letters"),
         ({"of_anyone": ["other"]}, "of_anyone: 'other' is not appended"),
-        ({"assumed": {"other": "S"}}, "assumed: 'other' is not appended"),
         ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),
         ({"documents": ["info.jsonl"]}, "info.jsonl: no labelled claims"),
         ({"source_kind": "normal"}, "no row of source_kind normal"),
         ({"adversarial": {"info": ["far.jsonl"]}}, "no info text is about .*--of_anyone"),
         ({"adversarial": {"info": ["bank.jsonl"]}}, "no text of kind 'info'"),
         ({"documents": ["same.jsonl"]}, "same/d stands twice"),
-        ({"documents": ["docs.jsonl", "./docs.jsonl"]}, "stands twice; rename a file"),
     ],
 )
 def test_mistakes_say_what_to_change(options, said):

@@ -131,8 +131,6 @@ def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch)
     [
         ({"normal": "Tell me of it."}, r"authors: Tiny: prompt 'Tell me of it\.' has no \{topic\}"),
         ({"normal": "nowhere"}, "is no checkpoint's folder"),
-        ({"no rmal": "{topic}"}, "kind 'no rmal': use letters"),
-        ({"normal": " "}, "normal: give a prompt"),
     ],
 )
 def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server, prompts, message):
@@ -162,11 +160,6 @@ def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_at_a_time(
     assert "_model" not in vars(loaded[0])
     told = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
     assert told["step 15"]["fields"] == {"step": 15}
-
-
-def test_a_field_that_texts_have_is_refused(server):
-    with pytest.raises(UserError, match="authors: Tiny: fields: kind: the texts have that"):
-        build(server, prompts={"fields": {"kind": "x"}})
 
 
 def test_one_yaml_says_it_all(server, capsys):

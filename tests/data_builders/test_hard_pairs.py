@@ -194,8 +194,6 @@ def test_only_what_is_asked_for(tmp_path):
         ("Ann Lee beat Bo Hill.", "hard/whole"),
         ("Bo Hill beat Ann Lee.", "hard/role"),
     ]
-    with pytest.raises(UserError, match="edits: give at least one"):
-        HardPairs(tmp_path / "x", ["a"], edits=())
     write_jsonl(tmp_path / "n.jsonl", [{"premise": "a", "hypothesis": "b", "label": "neutral"}])
     with pytest.raises(UserError, match="pairs: none is entailed and can be changed"):
         HardPairs(tmp_path / "x", [str(tmp_path / "n.jsonl")]).build()

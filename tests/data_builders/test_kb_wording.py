@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from data_builders.kb.kb_pairs.world import SPLIT_PROPERTIES
-from data_builders.kb.language.wording import Voice, bank, speak, unlisted, with_article
+from data_builders.kb.language.wording import bank, unlisted
 from data_builders.splits import SPLITS
 
 
@@ -57,21 +56,6 @@ def test_evaluation_text_repeats_no_training_bleached_sentence(rows):
     assert not bleached_texts("train") & (bleached_texts("dev") | bleached_texts("test"))
 
 
-def test_the_bank_is_as_wide_as_promised():
-    facts = bank("facts")
-    for prop in SPLIT_PROPERTIES["train"]:
-        lines = [t for key, ts in facts["train"].items() if key.startswith(prop) for t in ts]
-        assert len(lines) >= 25, prop
-        assert len(set(lines)) == len(lines), prop
-    for split in ("dev", "test"):
-        assert all(len(templates) >= 5 for templates in facts[split].values())
-    assert len(bank("bleached")["train"]) >= 200
-    assert min(len(bank("bleached")[split]) for split in ("dev", "test")) >= 40
-    assert len(unlisted("train")) >= 80
-    assert len(_lines(bank("embellishments")["train"])) >= 40
-    assert all(0.02 <= entry.prior <= 0.1 for split in SPLITS for entry in unlisted(split))
-
-
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_date_is_told_as_such(split):
     """Who "did not live beyond" a day may have died long before; the label says on that day."""
@@ -96,33 +80,3 @@ def test_every_template_can_be_said(rows):
             for field in ("premise", "hypothesis", "claim", "reference", "text"):
                 said = getattr(row, field, None) or ""
                 assert not set(said) & set("{}[]|"), (kind, split, said)
-
-
-@pytest.mark.parametrize(
-    ("template", "voice", "expected"),
-    [
-        ("{X} {was} {a v}.", Voice("full", False), "Marie Curie is an actor."),
-        ("{X} {was} {a v}.", Voice("surname", True), "Curie was an actor."),
-        ("{X} {was} {a v}.", Voice("pronoun", True), "she was an actor."),
-        ("{X} {was} {a v}.", Voice("they", False), "they were an actor."),
-        ("{X's} job [is|was] {v}.", Voice("they", False), "their job was actor."),
-        (
-            "The job of {X} [is|was] {v}.",
-            Voice("pronoun", False),
-            "The job of Marie Curie is actor.",
-        ),
-        ("{X}, {a v}, [works|worked].", Voice("pronoun", True), "Marie Curie, an actor, worked."),
-        (
-            "As {a v}, {X} gave {Xm} {his} all.",
-            Voice("pronoun"),
-            "As an actor, she gave her her all.",
-        ),
-    ],
-)
-def test_templates_speak_in_every_voice(curie, template, voice, expected):
-    assert speak(template, curie, voice, {"v": "actor"}) == expected
-
-
-def test_articles():
-    words = ["actor", "painter", "university teacher", "honest man", "American", "European"]
-    assert [with_article(word).split()[0] for word in words] == ["an", "a", "a", "an", "an", "a"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import errno
-import gzip
 import json
 import os
 import signal
@@ -114,13 +113,6 @@ def test_a_folder_holds_texts_tables_and_what_is_not_read(tmp_path):
     assert manifest(out)["dropped"] == {"file of a kind that is not read": 1}
 
 
-def test_limit_takes_the_first_items(tmp_path):
-    path = jsonl(tmp_path / "rows.jsonl", ROWS)
-    out = KnowledgeFile(tmp_path / "out", [path], limit=1).build().parent
-    assert [title for title, _ in content(out)] == ["Ada"]
-    assert manifest(out)["dropped"] == {}
-
-
 def test_the_door_builds_and_shows_its_plan(tmp_path, capsys):
     path = jsonl(tmp_path / "rows.jsonl", ROWS)
     arguments = ["knowledge", "--input", f"[{path}]", "--output", str(tmp_path / "out")]
@@ -137,30 +129,12 @@ def test_the_door_builds_and_shows_its_plan(tmp_path, capsys):
     [
         ({"text": "x"}, ":1: title: field required"),
         ({"title": "x"}, ":1: text: field required"),
-        ({"title": 3, "text": "x"}, ":1: title: not a text"),
-        ({"title": "x", "text": [1]}, ":1: text: expected texts in the list"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path, row, message):
     path = jsonl(tmp_path / "rows.jsonl", [row])
     with pytest.raises(BadInput, match=message):
         KnowledgeFile(tmp_path / "out", [path]).build()
-
-
-@pytest.mark.parametrize(
-    ("source", "row"),
-    [
-        ("wildhallucinations", {"entity": "Zorb", "info": ["text"]}),
-        ("wildhallucinations", {"entity": "Zorb", "info": [{"status_code": 200, "text": 5}]}),
-        ("expertqa", {"question": "Q?", "answers": {"m": "text"}}),
-        ("expertqa", {"question": "Q?", "metadata": "law", "answers": {}}),
-        ("expertqa", {"question": "Q?", "answers": {"m": {"claims": ["text"]}}}),
-    ],
-)
-def test_a_row_of_other_types_is_named(tmp_path, source, row):
-    path = jsonl(tmp_path / "rows.jsonl", [row])
-    with pytest.raises(BadInput, match=r"rows\.jsonl:1: row: not as \w+ writes it"):
-        KnowledgeFile(tmp_path / "out", [path], source=source).build()
 
 
 def test_without_a_page_the_file_that_was_there_stays(tmp_path):
@@ -206,10 +180,6 @@ def test_bad_options_are_said_in_one_line(tmp_path):
         KnowledgeFile(tmp_path, [str(tmp_path / "none")]).build()
     with pytest.raises(UserError, match="source: wiki; give one of pages"):
         KnowledgeFile(tmp_path, ["x"], source="wiki")
-    with pytest.raises(UserError, match="at least one"):
-        KnowledgeFile(tmp_path, [])
-    with pytest.raises(UserError, match="at least 1"):
-        KnowledgeFile(tmp_path, ["x"], limit=0)
 
 
 def test_of_factscores_file_only_the_index_is_made(tmp_path):
@@ -383,13 +353,6 @@ def test_what_a_text_says_that_gives_up_is_no_fact_about_its_topic(tmp_path):
     assert list(Knowledge(short / "knowledge.db")) == ["Cy"], "a limit is of pages"
 
 
-def test_an_unknown_judgement_is_named(tmp_path):
-    rows = [{"question": "Q?", "answers": {"m": answer("A.", judged("A.", "Maybe", []))}}]
-    path = jsonl(tmp_path / "expert.jsonl", rows)
-    with pytest.raises(BadInput, match=":1: correctness: expected one of Definitely correct"):
-        KnowledgeFile(tmp_path / "out", [path], source="expertqa").build()
-
-
 PAGE = (
     "<page><title>{}</title><ns>{}</ns>{}<revision><model>{}</model><text>{}</text></revision>"
     "</page>"
@@ -419,15 +382,6 @@ def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
     }
     assert manifest(out)["config"]["database"]["redirects"] == 1
     assert Knowledge(out / "knowledge.db").resolve("Ada King") == "Ada"
-
-
-def test_a_damaged_gz_dump_is_an_error(tmp_path):
-    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
-    packed = bytearray(gzip.compress(os.urandom(20_000).hex().encode()))
-    packed[5_000:5_010] = bytes(10)
-    (tmp_path / "wiki.xml.gz").write_bytes(packed)
-    with pytest.raises(BadInput, match=r"wiki\.xml\.gz:1: "):
-        KnowledgeFile(tmp_path / "out", [str(tmp_path / "wiki.xml.gz")]).build()
 
 
 def test_workers_change_nothing(tmp_path):
@@ -482,16 +436,6 @@ def test_templates_that_stand_for_words_or_join_them_are_not_lost(wikitext, show
     from data_builders.published.knowledge.wikitext import plain_text
 
     assert plain_text(wikitext) == shown
-
-
-def test_a_dump_without_its_parser_names_the_package(tmp_path, monkeypatch):
-    def absent(_):
-        raise builder.PackageNotFoundError
-
-    monkeypatch.setattr(builder, "version", absent)
-    (tmp_path / "wiki.xml").write_text(DUMP)
-    with pytest.raises(UserError, match="pip install mwparserfromhell"):
-        KnowledgeFile(tmp_path / "out", [str(tmp_path / "wiki.xml")]).build()
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
@@ -564,15 +508,3 @@ def test_a_damaged_file_of_a_killed_build_is_one_line(tmp_path):
         KnowledgeFile(tmp_path / "out", [path]).build()
     partial.unlink()
     assert KnowledgeFile(tmp_path / "out", [path]).build().exists()
-
-
-def test_another_input_starts_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(builder, "BATCH", 2)
-    path = tmp_path / "rows.jsonl"
-    jsonl(path, [*ROWS, {"title": "No text"}])
-    with pytest.raises(BadInput, match=":7: text: field required"):
-        KnowledgeFile(tmp_path / "out", [str(path)]).build()
-    jsonl(path, [{"title": "New", "text": "New text."}])
-    out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
-    assert content(out) == [("New", "New text.")]
-    assert manifest(out)["dropped"] == {}

@@ -408,11 +408,6 @@ def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
     }
 
 
-def test_limit_takes_the_first_rows_and_then_a_sample_may_fall_short(tmp_path):
-    folder, _ = build(tmp_path, questions("a", 10), limit=3, format="prompts", sample=200)
-    assert [row["prompt"] for row in prompts(folder)] == ["a 0?", "a 1?", "a 2?"]
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -432,55 +427,14 @@ def test_what_cannot_be_drawn_is_said(tmp_path, source, message):
     ("row", "format", "message"),
     [
         ({"output": "x"}, "factscore", ":1: annotations: field required"),
-        (
-            {**FACTSCORE[0], "topic": None, "input": None},
-            "factscore",
-            ":1: topic: field required",
-        ),
         ({"prompt": "Who?", "response": "Ada."}, "halogen", ":1: atoms: field required"),
-        (
-            {"claim_id": 1, "claim": "x", "claim_label": "MAYBE", "evidences": []},
-            "climate_fever",
-            ":1: label: expected one of supported",
-        ),
-        (
-            {
-                **FACTSCORE[0],
-                "annotations": [{"text": "x", "human-atomic-facts": [fact("y", "?")]}],
-            },
-            "factscore",
-            r":1: claims\.0\.label: Input should be 'S', 'NS' or 'IR'",
-        ),
-        (
-            {**FACTSCORE[0], "annotations": [3]},
-            "factscore",
-            ":1: record: not as factscore writes it",
-        ),
         ({"full_prefix": "x"}, "factor", ":1: completion: field required"),
         ({"text": "x"}, "prompts", ":1: prompt: field required"),
-        ({"canary": "x"}, "longfact", ":1: prompt: field required"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path, row, format, message):
     with pytest.raises(BadInput, match=message):
         build(tmp_path, [row], format=format)
-
-
-@pytest.mark.parametrize(
-    ("sources", "message"),
-    [
-        ([], "at least one"),
-        ([("a", "factor", ["x"]), ("a", "factor", ["x"])], "two are named a"),
-        ([("a/b", "factor", ["x"])], "letters, digits"),
-        ([("a", "xml", ["x"])], "format: xml; known are"),
-        ([("a", "factor", [])], "files: give at least one"),
-        ([("a", "factor", ["x"], 0)], "at least 1"),
-        ([("a", "factor", ["x"], 3, 2)], "not both"),
-    ],
-)
-def test_bad_options_are_said(tmp_path, sources, message):
-    with pytest.raises(UserError, match=message):
-        LongForm(tmp_path, [Source(*source) for source in sources])
 
 
 def test_one_yaml_names_the_sources_and_the_plan_reads_nothing(tmp_path, capsys):

@@ -18,7 +18,7 @@ from eval.metrics.document import DocumentScore
 from eval.models.causal import CausalLM
 from eval.models.local import LocalModel
 from eval.pipeline import Pipeline, Scored
-from records import Document, Preference, UserError, read_records, write_jsonl
+from records import Document, Preference, read_records, write_jsonl
 from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama, unli
 
 __all__ = ["adversary", "make_checkpoint", "relation", "tiny_llama", "unli"]  # fixtures
@@ -211,13 +211,6 @@ def test_the_best_and_the_worst_of_a_topic():
     assert sorted(dropped.values()) == [1, 1]
 
 
-def test_topics_are_split_by_the_seed_alone():
-    one = drawn_splits(TOPICS, (2, 1), 0)
-    assert one == drawn_splits(TOPICS[::-1], (2, 1), 0)
-    assert Counter(one.values()) == {"train": 6, "dev": 3}
-    assert one != drawn_splits(TOPICS, (2, 1), 1)
-
-
 def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
     Path("topics.txt").write_text("\n".join([*TOPICS, "", TOPICS[0]]), encoding="utf-8")
     more = ["--generator", str(tiny_llama), "--prompt", "Who is {topic}?"]
@@ -250,11 +243,3 @@ def test_texts_are_those_that_generations_samples(config, adversary):
     built = Generations("texts", ["topics.jsonl"], {"A": author}, **options).build().parent
     own, theirs = lines(folder / "samples.jsonl"), lines(built / "sampled.jsonl")
     assert [(r["topic"], r["text"]) for r in own] == [(r["topic"], r["text"]) for r in theirs]
-
-
-def test_core_needs_a_selector(config):
-    given = yaml.safe_load(Path("pipeline.yaml").read_text(encoding="utf-8"))
-    del given["pipeline"]["select"]
-    Path("pipeline.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
-    with pytest.raises(UserError, match="no `select` stage"):
-        build(config, "--selection", "core")

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from rdflib import Graph, Namespace, URIRef
-from rdflib.namespace import OWL, RDFS, SKOS
+from rdflib import Graph, Namespace
 
 from data_builders.kb.facts import DATES, PROPERTIES, load_people
-from data_builders.kb.graph import ENTITY, Value, members, parse_date
+from data_builders.kb.graph import Value, parse_date
 from data_builders.kb.server import SNAPSHOT, open_client
-from records import UserError
 
 WD = Namespace("http://www.wikidata.org/entity/")
 WDT = Namespace("http://www.wikidata.org/prop/direct/")
-FF = Namespace(ENTITY)
-SCHEMA = Namespace("http://schema.org/")
-DAYS = {URIRef(f"http://www.w3.org/2001/XMLSchema#{name}") for name in ("date", "gYear")}
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +30,6 @@ def loaded():
 @pytest.fixture(scope="module")
 def people(loaded):
     return loaded[0]
-
-
-def test_small_and_readable():
-    assert SNAPSHOT.stat().st_size < 900_000
-    blocks = [
-        line.split()[0]
-        for line in SNAPSHOT.read_text(encoding="utf-8").splitlines()
-        if line.startswith("ff:") and not line.startswith("ff:frequency")
-    ]
-    assert blocks == sorted(blocks)
-    assert len(blocks) == len(set(blocks))
 
 
 def test_enough_people_and_enough_shared_names(people):
@@ -89,39 +73,6 @@ def test_what_every_person_has(people):
         assert sum(prop in p.facts for p in people) >= 5, prop
 
 
-def test_own_people_and_wikidata_classes(graph):
-    for human in graph.subjects(WDT.P31, WD.Q5):
-        assert human in FF
-        assert len(set(graph.objects(human, FF.frequency))) == 1
-        for date in DATES:
-            assert {d.datatype for d in graph.objects(human, WDT[date])} <= DAYS
-    for country in set(graph.objects(None, WDT.P27)):
-        assert len(set(graph.objects(country, WDT.P30))) == 1, country
-
-
-def test_every_node_has_one_english_label(graph):
-    nodes = {o for p in ("P27", "P30", "P31", "P106", "P19", "P20", "P166", "P69", "P54", "P21")
-             for o in graph.objects(None, WDT[p])}  # fmt: skip
-    nodes |= set(graph.subjects(WDT.P31, WD.Q5)) | set(graph.objects(None, OWL.sameAs))
-    for node in nodes:
-        labels = list(graph.objects(node, RDFS.label))
-        assert len(labels) == 1, node
-        assert labels[0].language == "en"
-
-
-def test_aliases_come_both_as_names_and_as_redirects(graph):
-    for human in graph.subjects(WDT.P31, WD.Q5):
-        redirects = {graph.value(other, RDFS.label) for other in graph.objects(human, OWL.sameAs)}
-        assert redirects == set(graph.objects(human, SKOS.altLabel))
-
-
-def test_one_sitelink_a_person(graph):
-    for human in graph.subjects(WDT.P31, WD.Q5):
-        (page,) = graph.subjects(SCHEMA.about, human)
-        assert str(page).startswith("https://en.wikipedia.org/wiki/")
-        assert graph.value(page, SCHEMA.name)
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
@@ -140,14 +91,6 @@ def test_one_sitelink_a_person(graph):
 )
 def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
     assert parse_date(text, f"http://www.w3.org/2001/XMLSchema#{kind}") == value
-
-
-def test_a_population_that_binds_nothing_is_the_users_mistake():
-    with (
-        open_client() as client,
-        pytest.raises(UserError, match=r"population: .* leaves \?item unbound"),
-    ):
-        members(client, "OPTIONAL { ?item wdt:P31 wd:Q99999999 }")
 
 
 def test_a_frequency_that_is_no_number_is_counted(tmp_path):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from eval.models.cache import ANSWERS, AnswerCache, TextCache
+from eval.models.cache import ANSWERS, AnswerCache
 from eval.models.openai_server import OpenAIServer
 from records import UserError
 from tests.model_server import ModelServer, prompt_of
@@ -63,21 +62,6 @@ def test_a_model_is_asked_again_for_a_poisoned_answer_alone(tmp_path):
         table.close()
         assert answers(tmp_path) == first
         assert [prompt_of(body) for body in server.answered[3:]] == ["Say 1."]
-
-
-def test_a_file_from_before_the_checksums_is_kept_and_not_read(tmp_path):
-    path = tmp_path / "answers.sqlite"
-    old = sqlite3.connect(path)
-    with old:
-        old.execute("CREATE TABLE answers (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
-        old.execute("INSERT INTO answers VALUES (?, ?)", (KEYS[0], json.dumps({"a": 1}).encode()))
-    cache = TextCache(path)
-    assert cache.get(KEYS) == {}
-    cache.put({KEYS[0]: {"a": 2}})
-    assert cache.get(KEYS) == {KEYS[0]: {"a": 2}}
-    cache.close()
-    assert old.execute("SELECT count(*) FROM answers").fetchone() == (1,)
-    old.close()
 
 
 def test_a_file_with_damaged_pages_is_one_line(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,13 +103,6 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path, score: Door, by_
     assert "cannot be written" in said[0]
 
 
-def test_an_output_that_is_a_file_is_one_line(tmp_path, score: Door, by_labels):
-    path = documents(tmp_path, 2)
-    code, said = score("--config", by_labels, "--documents", path, "--output", path)
-    assert (code, len(said)) == (2, 1), said
-    assert f"{path}: cannot be written (File exists)" in said[0]
-
-
 def door(build: Callable[[], object], capsys: pytest.CaptureFixture) -> tuple[int, list[str]]:
     """A build's exit code, and what it said on standard error."""
     capsys.readouterr()
@@ -142,25 +134,3 @@ def test_a_disk_that_fills_up_while_a_dataset_is_written(tmp_path, capsys):
         assert not (out / "manifest.json").exists()
     Words(out, [str(texts)]).build()
     assert everything(out) == everything(calm)
-
-
-def test_what_a_file_system_refuses_is_one_line_wherever_it_is_met(tmp_path, capsys):
-    path = tmp_path / "a file"
-    path.write_text("")
-
-    def table() -> None:
-        base = sqlite3.connect(tmp_path / "table.sqlite")
-        base.execute("create table t (x)")
-        with files_of_at_most(20_000):
-            base.execute("insert into t values (zeroblob(1000000))")
-            base.commit()
-
-    for refused, said_of_it in (
-        (lambda: (path / "below").mkdir(), f"{path / 'below'}: cannot be read or written (Not a "),
-        (table, "a file: cannot be read or written (d"),
-    ):
-        code, said = door(refused, capsys)
-        assert (code, len(said)) == (2, 1), said
-        assert said_of_it in said[0]
-    with pytest.raises(FileNotFoundError):  # a defect of ours
-        run_command(lambda: (tmp_path / "nowhere").read_text())

@@ -3,31 +3,15 @@
 ``pytest tests/fuzz --hypothesis-profile million`` tries a million answers of each kind.
 """
 
-import math
 import re
-import signal
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clients.markup import page_text
-from components.sentences import without_citations
 from data_builders.written.adversarial import paragraph
-from data_builders.written.claims.times import (
-    coarser,
-    dates_in,
-    follows,
-    moment,
-    written_otherwise,
-)
-from data_builders.written.claims.validity import details
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
 from eval.decompose.answers import claims_in, restarts, statement_in
 from eval.decompose.by_sentence import Failed
-from eval.decompose.ud.tree import read_conllu
-from eval.metrics.citations import without_numbers
 from eval.models.chat import Answer, Token, as_answer
 from eval.prompting.labels_in_answers import (
     read_code_block,
@@ -40,7 +24,6 @@ from eval.prompting.prompted_relations import label_probability
 from eval.revise.rewrite import read_between_marks
 from eval.verify.dfactscore.prompted_groups import read_groups
 from eval.verify.whole_response import labels_by_number
-from records import UserError
 from tests.fuzz.odd import rewritten, texts, written
 
 # The labels of SAFE's relevance and ratings, of FactVerify, and of Rel.
@@ -164,17 +147,6 @@ def test_a_models_text_is_an_answer_that_can_be_written(text, cut, when_cut):
     assert found.failed or found.text.strip()
 
 
-@given(answers, answers)
-def test_times_and_details_of_any_text(text, other):
-    for date in dates_in(text):
-        assert all(isinstance(said, str) for said in coarser(date))
-    assert written_otherwise(written_otherwise(text)) is not None
-    assert follows(text, text)
-    follows(text, other)
-    assert moment(text) is None or all(map(math.isfinite, moment(text)))
-    details(text)
-
-
 @given(NOTHING)
 def test_nothing_comes_out_of_an_empty_answer(answer):
     assert all(read_label(answer, labels) is None for labels in LABELS)
@@ -187,68 +159,3 @@ def test_nothing_comes_out_of_an_empty_answer(answer):
     assert read_change(CHANGE, Answer(answer)).text is None
     found = claims_in(answer, SENTENCE)
     assert isinstance(found, Failed) or found == []
-
-
-CONLLU = "# text = Ann paints .\n" + "".join(
-    f"{number}\t{word}\t_\t{pos}\t_\t_\t{head}\t{role}\t_\t_\n"
-    for number, word, pos, head, role in (
-        (1, "Ann", "PROPN", 2, "nsubj"),
-        (2, "paints", "VERB", 0, "root"),
-        (3, ".", "PUNCT", 2, "punct"),
-    )
-)
-CELLS = ["9" * 5000, "1e999", "nan", "-1", "0", "²", "\ufeff", "\x00", "\t", "\n", "_", "1-2", " "]
-
-
-@example(CONLLU.encode() + b"\xff")
-@given(rewritten([CONLLU, *CELLS]).map(str.encode) | st.binary(max_size=40))
-def test_files_of_trees(folder, content):
-    path = folder / "answer.txt"
-    path.write_bytes(content)
-    try:
-        list(read_conllu(path))
-        said = str(path)
-    except UserError as error:
-        said = str(error)
-    lines = said.splitlines()  # ten faults at most, and how many more
-    assert all(line.startswith((str(path), "… and ")) for line in lines)
-    assert 1 <= len(lines) <= 11
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_the_answers_are_read_by_someone_unless_the_model_refused(answer):
-    readings = (
-        *(read_label(answer, labels) for labels in LABELS),
-        *(true_or_false(answer), yes_or_no(answer), labels_by_number(answer, 3)),
-        *(read_groups(answer, FACTS), read_between_marks(answer), read_answer(answer, SENTENCE)),
-    )
-    assert any(reading is not None for reading in readings) != answer.startswith("I'm sorry")
-
-
-@pytest.fixture
-def ten_seconds() -> Iterator[None]:
-    """Ends a test whose own computing takes longer: what grows with a text's square takes hours."""
-
-    def end(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 10)
-    yield
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    signal.signal(signal.SIGVTALRM, before)
-
-
-@pytest.mark.usefixtures("ten_seconds")
-@pytest.mark.parametrize("run", [" ", "\t", "\n", "#", "* ", "#\n", '\\"'])
-def test_long_runs_of_one_sign_are_read(run: str) -> None:
-    """A model that repeats itself, or a page that was cut badly."""
-    answer = f"a{run * 60_000}!x"
-    readers = (true_or_false, yes_or_no, read_code_block, statement_in, paragraph)
-    for read in (*readers, without_citations, without_numbers, page_text):
-        read(answer)
-    read_label(answer, LABELS[1])
-    for opening in ("", "- Ann sang. ", '{"claims": ["Ann '):
-        claims_in(opening + answer, SENTENCE)
-    read_answer(answer, SENTENCE)
-    label_probability(answer, [Token(answer, -0.1)])

@@ -19,7 +19,7 @@ import pytest
 from data_builders.written.ambigbio.ambigbio import AmbigBio
 from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import BM25
-from records import Document, Generation, Passage, UserError, read_records
+from records import Document, Generation, Passage, read_records
 from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
 from tests.integration.kill import CLOCK, ROOT, builder_command, run, same_bytes
 from tests.integration.wiki import Wiki
@@ -202,11 +202,6 @@ def test_biographies_cite_what_they_were_given(whole, scribe):
     assert all(document.passages for document in documents)
     assert scribe.asked[0]["temperature"] == 1.0
     assert scribe.asked[0]["top_p"] == 0.95
-
-
-def test_a_category_without_names_is_refused(wiki, tmp_path):
-    with pytest.raises(UserError, match="Category:Nothing: 0 pages"):
-        builder(wiki.url, tmp_path / "out", category="Category:Nothing").build()
 
 
 def test_the_seed_draws_other_names_and_a_limit_fewer(wiki, whole, tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 from clients.mediawiki import MediaWiki
 from clients.pageviews import PageViews
-from clients.polite import EndpointError, RefusedError
-from records import UserError
+from clients.polite import EndpointError
 from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
 from tests.integration.pages import CATEGORY
 from tests.integration.spoil import Fault
@@ -115,25 +114,6 @@ def test_whole_texts_come_one_page_a_request(client, wiki):
         assert "{{" not in page["extract"]
 
 
-def test_what_the_wiki_calls_wrong_is_not_asked_again(client, proxy, waits):
-    with pytest.raises(RefusedError, match="badvalue"):
-        client.ask({"action": "nonsense"}, "x")
-    assert len(proxy.seen) == 1
-    assert not waits
-
-
-def test_an_address_without_a_wiki_is_the_users_mistake(proxy):
-    with pytest.raises(UserError, match=r"give the URL of a wiki's api\.php"):
-        MediaWiki(f"{proxy.url}/nowhere/api.php").ask({"meta": "siteinfo"}, "x")
-
-
-def test_a_remote_wiki_wants_to_know_who_asks():
-    with pytest.raises(UserError, match=r"user_agent: https://\S+/w/api\.php needs one"):
-        MediaWiki("https://en.wikipedia.org/w/api.php")
-    with pytest.raises(UserError, match="user_agent"):
-        PageViews()
-
-
 def test_lag_is_waited_for_as_long_as_the_wiki_asks(client, proxy, waits):
     proxy.faults = [Fault("maxlag"), Fault("maxlag", retry_after=7)]
     assert list(client.members(CATEGORY))
@@ -207,13 +187,6 @@ def test_views_are_summed_over_the_months(views, wiki):
         months = wiki.pages.views[title]
         known = sum(months.get(f"2023{month:02}", 0) for month in range(2, 12))
         assert views.views(title, "20230201", "20231130") == known > 0
-
-
-def test_a_page_that_the_service_does_not_know_has_none(views, wiki, waits):
-    unseen = min(wiki.pages.people)
-    assert unseen not in wiki.pages.views
-    assert views.views(unseen, "20230101", "20231231") == 0
-    assert not waits
 
 
 def test_views_come_through_faults(views, proxy, wiki):

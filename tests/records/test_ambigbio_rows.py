@@ -89,16 +89,6 @@ def test_d_factscore_s_output_has_a_row_a_text_abstentions_too(tmp_path):
         read_records(path, Document)
 
 
-@pytest.mark.parametrize("said", ["False", None])
-def test_an_atom_s_verdict_is_true_or_false(tmp_path, said):
-    rows = [[atom("Ada Lee painted.", PAINTER) | {"is_supported": said}]]
-    path = tmp_path / "texts_factscore_output.json"
-    path.write_text(json.dumps({"decisions": rows, "global_decisions": [[]]}))
-    wanted = f"is_supported: expected true or false, got {said!r}"
-    with pytest.raises(BadInput, match=wanted):
-        read_records(path, Document)
-
-
 def test_alce_s_scores_are_citations_by_text(tmp_path):
     path = tmp_path / "texts.json.score"
     entry = {"qid": 3, "question": "Tell me a bio of Ada Lee", "output": "Ada painted [1][2]. So."}

@@ -12,7 +12,6 @@ from records import (
     UserError,
     in_markdown,
     read_results,
-    sha256_file,
     write_json,
     write_jsonl,
     write_results,
@@ -31,11 +30,6 @@ RESULT = {
     "ci95": [0.2, 0.8],
     "config_hash": "abc",
 }
-
-
-def test_the_digest_of_a_file_that_is_not_there_is_a_line(tmp_path):
-    with pytest.raises(UserError, match=r"gone\.db: no such file; give the path"):
-        sha256_file(tmp_path / "gone.db")
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

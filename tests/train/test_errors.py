@@ -32,61 +32,18 @@ def _notice(line: str) -> bool:
     return line.startswith("Seed set to")
 
 
-CONFIG = """
-model:
-  class_path: train.unli.Unli
-  init_args: {{base: {base}}}
-data:
-  class_path: train.data.RecordData
-  init_args: {{train: {train}, dev: {train}}}
-trainer: {{accelerator: cpu, enable_progress_bar: false}}
-"""
-
-
-@pytest.fixture
-def config(tmp_path: Path, write: Callable, tiny_bert: str) -> Callable[..., str]:
-    def _config(text: str = "", replace: tuple[str, str] = ("", "")) -> str:
-        path = tmp_path / "config.yaml"
-        whole = CONFIG.format(base=tiny_bert, train=tmp_path / "unli.jsonl") + text
-        path.write_text(whole.replace(*replace), encoding="utf-8")
-        return str(path)
-
-    return _config
-
-
-@pytest.mark.parametrize(
-    ("text", "replace", "said"),
-    [
-        ("", ("base:", "bass:"), "bass"),
-        ("", ("accelerator: cpu", "accelerator: abacus"), "abacus"),
-    ],
-)
-def test_bad_config(
-    config: Callable, capsys: pytest.CaptureFixture, text: str, replace: tuple, said: str
-) -> None:
-    assert said in complaint(["fit", "--config", config(text, replace)], capsys)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--data.train", "nosuch.jsonl"], "nosuch.jsonl: no such file"),
         (["--ckpt_path", "nosuch.ckpt"], "nosuch.ckpt"),
         (["--ckpt_path", __file__], "no checkpoint of a fit"),
-        (["--data.batch_size", "0"], "batch_size"),
         (["--trainer.max_steps", "-1", "--trainer.max_epochs", "-1"], "max_steps"),
         (["--model.base", "package:nosuch/model"], "package nosuch is not installed"),
         (["--model.base", "."], "base model ."),
-        (["--trainer.precision", "7"], "precision"),
-        (["--model.max_length", "0"], "max_length"),
         (["--model.max_length", "65"], "places for 64 tokens"),
-        (["--model.lr", "-1"], '"lr": Not of type'),
-        (["--model.warmup_ratio", "2"], "warmup_ratio"),
         (["--model.optimizer", "torch.optim.SDG"], "did you mean SGD?"),
         (["--model.monitor", "dev/nosuch"], "dev/nosuch: no such measure here; give one of dev/e"),
-        (["--data.dev", "1"], "error: --data.dev 1.0"),
-        (["--save_every", "0"], "save_every"),
-        (["--seed_everything", "-1"], "--seed_everything: -1"),
     ],
 )
 def test_bad_options(
@@ -98,10 +55,6 @@ def test_bad_options(
 @pytest.mark.parametrize(
     ("component", "options", "said"),
     [
-        ("relation", ["--model.chunk_words", "0"], "chunk_words"),
-        ("lss", ["--model.focus_words", "0"], "focus_words"),
-        ("adversary", ["--model.r", "0"], '"r": Not of type'),
-        ("adversary", ["--model.dropout", "2"], "dropout"),
         ("adversary", ["--model.target_modules", "[nosuch]"], "--model.target_modules: "),
         ("adversary", ["--model.target_modules", "[q_proj, k_prj]"], "no layer is named k_prj"),
         ("adversary", ["--model.prompt_template", "Tell me."], "lacks {topic}"),

@@ -76,22 +76,6 @@ def test_the_exported_measures_come_again(
         assert SAME in out
 
 
-@pytest.mark.parametrize("component", ["lss", "adversary"])
-def test_a_row_that_does_not_fit_a_checkpoint(
-    fitted: Callable, write: Callable, component: str
-) -> None:
-    """Its own max_length holds, so that none can be given."""
-    folder = fitted(component, "--trainer.max_steps", "0")
-    long = "ada " * 60
-    row = {
-        "lss": {"reference": long, "claim": long, "annotations": [{"lss": "ada"}]},
-        "adversary": {"topic": long, "text": "she is a person ."},
-    }[component]
-    file = write("long", [row])
-    with pytest.raises(UserError, match=r"long\.jsonl:1: .*; drop the row$"):
-        judge(folder, "--data.test", file, "--model.max_length", "400", command="test")
-
-
 def test_equal_measures_are_equal_within_the_tolerance() -> None:
     file = DataFile(split="dev", path="a.jsonl", sha256="ab", rows=4)
     component = Component(
@@ -285,14 +269,3 @@ def test_an_adapter_needs_the_weights_that_it_was_trained_on(
     save_file(weights, package / "model/model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"package:tinybase/model are not those it was trained on"):
         judge(folder, "--data.dev", data)
-
-
-def test_folders_that_cannot_be_judged(fitted: Callable, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no component\.json"):
-        judge(tmp_path)
-    folder = fitted("unli", "--trainer.max_steps", "0")
-    with pytest.raises(UserError, match=r"--data\.dev"):
-        judge(folder)
-    change(folder / "component.json", architecture="seq2seq")
-    with pytest.raises(UserError, match="unli as seq2seq, which cannot be judged here"):
-        judge(folder, "--data.dev", str(tmp_path / "unli.jsonl"))

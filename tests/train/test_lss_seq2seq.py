@@ -228,7 +228,6 @@ def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
     ({"t5": SIZES}, "leave out --model.tokenizer"),
     ({"prompt_template": "{claim}"}, "lacks {reference}"),
     ({"decoding": {"constrained": True}, "star": True}, "is free"),
-    ({"eliminated": 3}, "with --model.balance drop"),
 ])  # fmt: skip
 def test_mistakes_are_named(tiny_t5: str, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
@@ -249,8 +248,3 @@ def test_the_folder_is_judged_as_on_export(
     runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
     main(["test", "--ckpt_path", folder, "--data.test", str(tmp_path / "lss.jsonl"), *runs])
     assert "these are the measures of component.json" in capsys.readouterr().out
-
-
-def test_a_size_that_cannot_be_is_refused(word_tokenizer: Callable) -> None:
-    with pytest.raises(UserError, match=r"--model\.t5: .*'d_model'"):
-        random_t5(word_tokenizer(pairs=True), {"d_model": "large"})

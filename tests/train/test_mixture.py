@@ -15,7 +15,7 @@ import pytest
 from cli.command import run_command
 from components.checkpoint import read_component
 from components.measures import relation_measures
-from records import RelationPair, UserError, group_of, read_records
+from records import RelationPair, group_of, read_records
 from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.data import (
@@ -103,19 +103,6 @@ def test_fixed_batches_are_shared_out_in_step() -> None:
     assert all(batch in whole for batches in shared for batch in batches)
     assert {i for batches in shared for batch in batches for i in batch} == set(range(10))
     assert [len(FixedBatches(None, items[:2], 3, rank, 3)) for rank in range(3)] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("train", "dev", "said"),
-    [
-        ({"a.jsonl": 0}, "d", "weight of a.jsonl"),
-        (["a.jsonl", "a.jsonl"], "d", "twice"),
-        ("a.jsonl", 1, "between 0 and 1"),
-    ],
-)
-def test_bad_mixtures(train: object, dev: object, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        RecordData(train=train, dev=dev)
 
 
 def held(files: list[list[RelationPair]], seed: int, share: float) -> list[list[bool]]:
@@ -267,28 +254,6 @@ def test_a_weighted_mixture_with_held_back_groups(
     assert f"{one}: 2.0" in config
 
 
-def test_a_yaml_mixture_parses_and_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture, tiny_bert: str
-) -> None:
-    path = tmp_path / "mixture.yaml"
-    path.write_text(
-        f"model: {{class_path: train.relation.Relation, init_args: {{base: {tiny_bert}}}}}\n"
-        "data:\n  class_path: train.data.RecordData\n  init_args:\n"
-        "    train: {data/a.jsonl: 3, b.x.jsonl: 0.5}\n    dev: 0.15\n",
-        encoding="utf-8",
-    )
-    for more in ([], ["--data.train", "{c.jsonl: 1.5}", "--data.dev", "d.jsonl"]):
-        with pytest.raises(SystemExit) as stop:
-            main(["fit", "--config", str(path), *more, "--print_config"])
-        assert stop.value.code == 0
-    first, second = capsys.readouterr().out.split("# lightning")[-2:]
-    assert "data/a.jsonl: 3.0" in first
-    assert "dev: 0.15" in first
-    assert "c.jsonl: 1.5" in second
-    assert "a.jsonl" not in second
-    assert "dev: d.jsonl" in second
-
-
 def test_report_adds_each_source() -> None:
     class Judge(ComponentModule):
         def measures(self, records: list, items: list[Item], outputs: list) -> dict:
@@ -359,10 +324,8 @@ def with_label(rows: list[dict], label: object) -> list[dict]:
     ("component", "rows", "option", "said"),
     [
         ("unli", with_label(unli_rows(), 0.5), "train", "have the label 0.5"),
-        ("relation", with_label(relation_rows(), "neutral"), "train", "have the label neutral"),
         ("unli", with_label(unli_rows(), 0.5), "dev", "dev/pearson would not exist"),
         ("unli", [], "train", "empty"),
-        ("unli", [], "dev", "empty"),
         ("unli", unli_rows()[:5], "held", "no row is left for"),  # one premise: one group
     ],
 )
@@ -382,26 +345,6 @@ def test_data_that_cannot_be_learnt_or_judged(
     error = complaint(arguments(component, *options), capsys)
     assert said in error
     assert "bad.jsonl" in error
-
-
-def test_a_monitored_source_must_exist(
-    arguments: Callable, write: Callable, capsys: pytest.CaptureFixture
-) -> None:
-    wanted = ["--model.monitor", "dev/wice/entailment_auroc"]
-    assert "single file" in complaint(arguments("relation", *wanted), capsys)
-    dev = f"[{write('a', relation_rows())}, {write('b', relation_rows())}]"
-    error = complaint(arguments("relation", *wanted, "--data.dev", dev), capsys)
-    assert "has a, b" in error
-
-
-@pytest.mark.parametrize("component", ["unli", "relation"])
-def test_rows_that_all_have_weight_0(
-    component: str, arguments: Callable, write: Callable, capsys: pytest.CaptureFixture
-) -> None:
-    rows = unli_rows() if component == "unli" else relation_rows()
-    path = write("none", [row | {"weight": 0} for row in rows])
-    error = complaint(arguments(component, "--data.train", path), capsys)
-    assert f"{path}: weight: all rows of training have 0" in error
 
 
 def test_a_weight_too_small_for_its_file(

@@ -281,7 +281,6 @@ def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
         (["--model.start", "STARTED", "--model.chat", "false", "--model.alpha", "4"],
          "chat True, alpha 16"),
         (["--model.start", "STARTED", "--model.target_modules", "[q_proj]"], "target_modules"),
-        (["--model.beta", "0"], "beta"),
         (["--model.prompt_template", "Who is {topic}?"], "does not follow"),
         (["--model.quantize", "4"], "quantize needs"),
     ],
@@ -323,7 +322,6 @@ def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> No
     ("change", "said"),
     [
         ({"chosen": " "}, "is empty"),
-        ({"rejected": ""}, "is empty"),
         ({"score_chosen": 0.1, "score_rejected": 0.3}, "not above score_rejected 0.3"),
         ({"score_chosen": 0.3, "score_rejected": 0.3}, "not above score_rejected 0.3"),
         ({"prompt": "Tell me a bio of " + "ada " * 60 + "."}, "max_length"),

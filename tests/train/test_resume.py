@@ -252,17 +252,6 @@ def test_curves_outlive_a_kill_while_they_are_taken_along(
     assert path.read_bytes().decode() == kept
 
 
-@pytest.mark.parametrize("content", ["text", "weights"])
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "other.ckpt"
-    if content == "text":
-        path.write_text("no checkpoint", encoding="utf-8")
-    else:
-        torch.save({"weight": torch.zeros(2)}, path)
-    with pytest.raises(UserError, match=r"other\.ckpt: no checkpoint of a fit"):
-        read_state(path)
-
-
 @pytest.mark.parametrize("moved", [False, True], ids=["another", "moved"])
 def test_the_best_so_far_goes_along_into_another_folder(
     arguments: Callable, tmp_path: Path, moved: bool

@@ -98,11 +98,6 @@ def test_steps_that_an_early_end_leaves_out_are_told_and_not_those_of_an_earlier
     assert sorted(exported(tmp_path, "run")) == ["0", "2"]
 
 
-def test_steps_that_training_does_not_reach_are_refused(arguments: Callable) -> None:
-    with pytest.raises(UserError, match="--export_steps 7: training has 6"):
-        main(arguments("unli", "--export_steps", "[3, 7]"))
-
-
 def test_a_step_that_was_passed_cannot_be_had(arguments: Callable, tmp_path: Path) -> None:
     crash = ["--trainer.callbacks", f"[{crash_at(4, False)}]", "--save_every", "1"]
     with pytest.raises(RuntimeError, match="crash"):
