@@ -91,9 +91,14 @@ def ended(**query: object) -> dict:
         {"batchcomplete": True},
         {"batchcomplete": True, "query": []},
         {"query": {"pages": [], "search": [], "categorymembers": []}},
+        {"query": {}, "continue": "x"},
         ended(),
         ended(pages={"1": {"title": COMPOSED}}, search={}, categorymembers=None),
+        ended(pages=[None], search=[None], categorymembers=[{}]),
+        ended(pages=[{"title": 5}], search=[{"title": 5}], categorymembers=[5]),
         ended(pages=[{"title": COMPOSED, "revisions": []}], general={}),
+        ended(pages=[{"title": COMPOSED, "revisions": [{"revid": "7"}]}], general=None),
+        ended(pages=[], normalized=[{"from": "a"}], general={"server": 5}),
     ],
     ids=lambda reply: json.dumps(reply)[:40],
 )
@@ -112,3 +117,20 @@ def test_a_reply_of_another_shape_is_no_answer_and_not_kept(endpoint, tmp_path, 
         with pytest.raises(EndpointError, match="2 attempts"):
             ask()
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_list_that_goes_on_in_a_circle_ends(endpoint) -> None:
+    to, fro = ({"query": {"categorymembers": []}, "continue": {"cmcontinue": c}} for c in "ab")
+    Handler.replies = [to, fro] * 5
+    client = MediaWiki(endpoint, retries=0)
+    with pytest.raises(EndpointError, match="continues a query in a circle"):
+        list(client.members("Category:People"))
+    assert client.families["category members"].requests == 3
+
+
+def test_a_special_page_is_no_page(endpoint) -> None:
+    Handler.replies = [ended(pages=[{"ns": -1, "title": "Special:Version", "special": True}])]
+    dropped: Counter[str] = Counter()
+    client = MediaWiki(endpoint)
+    assert list(client.pages(["Special:Version"], {"prop": "revisions"}, "pages", dropped)) == []
+    assert +dropped == {"title without a page": 1}

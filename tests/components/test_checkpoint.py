@@ -8,6 +8,7 @@ from components.checkpoint import (
     Component,
     new_folder,
     read_component,
+    require_whole,
     write_component,
 )
 from records import UserError
@@ -56,6 +57,12 @@ def test_a_starred_tagger_is_an_lss_component(folder):
         read_component(folder, "unli")
 
 
+def test_an_adapter_needs_no_config_of_a_model(folder):
+    (folder / "config.json").unlink()
+    rewrite(folder, component="adversary", architecture="causal_lora", labels=[])
+    assert read_component(folder, "adversary").labels == []
+
+
 def test_labels_must_agree_with_the_config(folder):
     rewrite(folder, labels=LABELS[::-1])
     with pytest.raises(UserError, match="make them equal"):
@@ -102,6 +109,14 @@ def test_a_broken_file_is_named_with_its_line(folder):
     (folder / "component.json").write_text('{"component":\n')
     with pytest.raises(UserError, match=r"component\.json:2"):
         read_component(folder)
+
+
+def test_weights_must_fill_the_model(tmp_path):
+    require_whole(tmp_path, [], [])
+    with pytest.raises(UserError, match=r"lack a, b, c and 1 more; export the checkpoint again"):
+        require_whole(tmp_path, "dcba", "x")
+    with pytest.raises(UserError, match="have unknown x; "):
+        require_whole(tmp_path, [], ["x"])
 
 
 def test_a_checkpoint_between_two_renames_is_put_back(tmp_path):

@@ -241,6 +241,14 @@ def test_unknown_words_come_back_in_the_claims_own_letters() -> None:
     assert decoder.read(claim, ids)[1] == "Ada 日本 THE Dog"
 
 
+def test_marks_and_joiners_stay_with_what_they_touch() -> None:
+    wordpiece = make("wordpiece")
+    claim = "the cafe\u0301 was naïve"
+    decoder = LssDecoder(wordpiece, 1, 10, constrained=True)
+    ids = wordpiece("café naïve")["input_ids"]
+    assert decoder.read(claim, ids)[1] == "cafe\u0301 naïve"
+
+
 def test_a_text_that_is_broken_off_keeps_its_whole_words(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:

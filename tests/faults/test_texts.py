@@ -41,6 +41,8 @@ TEXTS = {
     "blanks": (" \n\t\n ", 0),
     "emoji": ("😀🎉 👩‍👩‍👧 🏳️‍🌈", 0),
     "right to left": ("آن لي ولدت في لندن. كتبت كتابا.", 2),
+    "marks of direction": ("\u202eAnn was born in London.\u202c", 1),
+    "NUL": ("Ann\0Lee was born. She \0 wrote.", 2),
     "Windows line ends": ("Ann was born.\r\nShe wrote.\r\n", 2),
     "BOM": ("\ufeffAnn was born in London.", 1),
 }
@@ -57,6 +59,16 @@ def test_a_text_is_scored_as_it_is_and_its_neighbour_too(scored, by_nli, text, c
     assert [verdict["label"] for verdict in plain["verdicts"]] == ["not_supported"]
 
 
+@pytest.mark.parametrize("text", ["", " \n\t\n "])
+def test_a_text_without_words_has_no_precision(scored, by_nli, text):
+    _, _, (row, _) = scored(
+        "texts.jsonl", lines(PLAIN | {"id": "odd", "text": text}, PLAIN), by_nli
+    )
+    (of_text,) = row["scores"]
+    assert not of_text["responded"]
+    assert "precision" not in of_text
+
+
 def test_files_of_windows_are_read(scored, by_nli):
     raw = b"\xef\xbb\xbf" + lines(PLAIN, PLAIN | {"id": "b"}).replace(b"\n", b"\r\n")
     code, said, rows = scored("windows.jsonl", raw, by_nli)
@@ -70,6 +82,12 @@ BAD = {
     "bytes.json": (b'[\n{"text": "caf\xe9"}]', "2: file: not UTF-8 (byte 14 of the line is 0xe9)"),
     "bytes.csv": (b"id,topic,text\n1,t,caf\xe9\n", "2: file: not UTF-8 (byte 8 of the line"),
     "utf16.jsonl": (json.dumps(PLAIN).encode("utf-16"), "1: file: not UTF-8 (byte 1 of the line"),
+    "nul.jsonl": (GOOD + b'{"text": "a\0b"}\n', "4: json: Invalid control character"),
+    "zeros.jsonl": (GOOD + bytes(512), "4: json: Expecting value"),
+    "half.jsonl": (GOOD + rb'{"text": "\ud83d"}', "4: json: half a character"),
+    "deep.jsonl": (GOOD + b"[" * 100_000 + b"\n", "4: json: "),
+    "deep.json": (b"[" * 100_000, "1: json: "),
+    "number.jsonl": (GOOD + b'{"n": ' + b"9" * 5000 + b"}\n", "4: json: "),
 }
 
 
@@ -78,3 +96,24 @@ def test_a_file_that_cannot_be_read_is_one_line_with_its_place(scored, by_labels
     code, said, rows = scored(name, raw, by_labels)
     assert (code, len(said), rows) == (2, 1, [])
     assert f"{name}:{place}" in said[0]
+
+
+def test_two_million_characters(scored, by_nli):
+    sentence = f"Ann {'painted birds and ' * 110}rested."
+    text = "\n".join([sentence] * (2_000_000 // len(sentence) + 1))
+    code, said, (row,) = scored("long.jsonl", lines(PLAIN | {"text": text}), by_nli)
+    assert (code, said) == (0, [])
+    assert row["document"]["text"] == text
+    assert len(row["verdicts"]) == text.count("\n") + 1
+
+
+def test_ten_thousand_claims_in_one_document(scored, by_labels):
+    labels = ["S", "NS", "NS", "NS"] * 2500
+    claims = [
+        {"id": str(n), "text": f"Claim {n}.", "sentence": 0, "label": label}
+        for n, label in enumerate(labels)
+    ]
+    code, said, (row,) = scored("many.jsonl", lines(PLAIN | {"claims": claims}), by_labels)
+    assert (code, said) == (0, [])
+    (of_text,) = row["scores"]
+    assert (of_text["judged"], of_text["precision"]) == (10_000, 0.25)
