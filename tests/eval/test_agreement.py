@@ -24,8 +24,6 @@ from eval.verify.nli import NLI
 from records import UserError, Verdict, read_results, write_jsonl
 from tests.model_server import ModelServer
 
-ATTACK = "<img src=x onerror=alert(1)> $|$"
-
 
 class Oracle:
     """Says what stands in brackets in a claim: a probability, a verdict, or nothing."""
@@ -55,11 +53,6 @@ def row(said, label, doc="Ada was born in London.", dataset="a", claim="Ada was 
     return {"dataset": dataset, "doc": doc, "claim": f"{claim} [{said}]", "label": label}
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """For tests of values: figures take most of a run's time."""
-
-
 @pytest.fixture(autouse=True)
 def few(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -86,7 +79,7 @@ def claims():
     return [json.loads(line) for line in Path("run/claims.jsonl").read_text().splitlines()]
 
 
-def test_measures_by_hand(quick):
+def test_measures_by_hand():
     """Three documents; of five claims the assessor has one wrong."""
     said = [("0.9", 1, "A"), ("0.6", 0, "A"), ("0.2", 0, "B"), ("0.7", 1, "B"), ("0.1", 0, "C")]
     file = run([row(p, label, doc=doc) for p, label, doc in said])
@@ -104,20 +97,7 @@ def test_measures_by_hand(quick):
     assert {r.config_hash for r in whole.results} == {whole.provenance["config_hash"]}
 
 
-def test_what_other_projects_call_finer_or_share_is_not_ours(quick):
-    def document(number, label, **more):
-        claim = {"id": "c", "text": "Ada [0.9]", "label": label, **more}
-        return {"id": str(number), "topic": "Ada", "text": "x", "claims": [claim]}
-
-    odd = {"finer": 3, "share": "half"}
-    run([document(0, "S", **odd), document(1, "NS", finer="false", share=0.25)])
-    assert [(c["finer"], c.get("share")) for c in claims()] == [
-        ("supported", None),
-        ("false", 0.25),
-    ]
-
-
-def test_overlap_is_the_share_of_rare_stems_and_needs_evidence(quick):
+def test_overlap_is_the_share_of_rare_stems_and_needs_evidence():
     docs = ["Ada was born in London", "Bob was born in Rome", "Cy was born in Oslo"]
     cities = ("London", "Rome", "Oslo")
     rows = [
@@ -138,7 +118,7 @@ def test_overlap_is_the_share_of_rare_stems_and_needs_evidence(quick):
     assert covered_share("London born", docs, weight) == 1
 
 
-def test_the_difference_to_overlap_is_paired_on_what_both_judged(quick):
+def test_the_difference_to_overlap_is_paired_on_what_both_judged():
     rows = [row("0.9", 1, "Ada", claim="Zed"), row("0.1", 0, "Bob", claim="Bob")]
     rows += [row("failed", 1, "Cy", claim="Cy"), row("0.2", 0, "Di", claim="Di")]
     file = run(rows)
@@ -148,7 +128,7 @@ def test_the_difference_to_overlap_is_paired_on_what_both_judged(quick):
     assert value_of(file, "auroc", "always supported", against="overlap") is None
 
 
-def test_failures_are_counted_both_ways_and_irrelevant_is_none(quick):
+def test_failures_are_counted_both_ways_and_irrelevant_is_none():
     rows = [row(said, label, doc=str(place)) for place, (said, label) in enumerate(
         [("0.9", 1), ("failed", 1), ("0.1", 0), ("irrelevant", 0), ("0.8", 0), ("0.7", 1)]
     )]  # fmt: skip
@@ -162,7 +142,7 @@ def test_failures_are_counted_both_ways_and_irrelevant_is_none(quick):
     assert value_of(file, "balanced_accuracy", "overlap", variant="failed_wrong") is None
 
 
-def test_a_threshold_is_judged_where_it_was_not_fitted(quick):
+def test_a_threshold_is_judged_where_it_was_not_fitted():
     """Two sources whose scores have different scales, and the whole set in two halves."""
     rows = []
     for place in range(8):
@@ -183,7 +163,7 @@ def test_a_threshold_is_judged_where_it_was_not_fitted(quick):
     assert sorted(halves[[0, 1, 3, 4]]) == [0, 0, 1, 1]
 
 
-def test_claims_without_a_source_are_in_the_whole_and_in_no_source(quick):
+def test_claims_without_a_source_are_in_the_whole_and_in_no_source():
     rows = [row("0.9", 1, "A", "x"), row("0.1", 0, "B", "x"), row("0.8", 1, "C", "y")]
     rows += [row("0.2", 0, "D", "y"), row("0.1", 1, "E", None), row("0.9", 0, "F", None)]
     file = run(rows)
@@ -212,14 +192,14 @@ def test_the_best_threshold():
     assert own == pytest.approx(max(tried))
 
 
-def test_verdicts_without_probabilities_are_scores_of_their_own(quick):
+def test_verdicts_without_probabilities_are_scores_of_their_own():
     rows = [row("supported", 1, "A"), row("not_supported", 0, "A"), row("supported", 0, "B")]
     file = run(rows)
     assert value_of(file, "auroc")[0] == 0.75
     assert value_of(file, "ece") is None
 
 
-def test_calibration_error_has_no_interval(quick):
+def test_calibration_error_has_no_interval():
     file = run([row(f"0.{place}", place > 4, f"Ada {place}") for place in range(1, 9)])
     known = {r.metric for r in file.results if r.assessor == "one" and r.ci95 is not None}
     assert value_of(file, "ece")[0] is not None
@@ -227,7 +207,7 @@ def test_calibration_error_has_no_interval(quick):
     assert "ece" not in known
 
 
-def test_several_verdicts_of_an_assessor_are_several_assessors(quick):
+def test_several_verdicts_of_an_assessor_are_several_assessors():
     both = {"assessors": {"two": Oracle(("plain", "grouped"))}}
     file = run([row("0.9", 1, "A"), row("0.1", 0, "B")], **both)
     assert value_of(file, "auroc", "two: plain") == value_of(file, "auroc", "two: grouped")
@@ -251,7 +231,7 @@ def climate(number, label, said="0.5"):
     return {"claim_id": str(number), "claim": claim, "claim_label": label, "evidences": evidences}
 
 
-def test_climate_fever_is_judged_by_passage_and_by_claim(quick):
+def test_climate_fever_is_judged_by_passage_and_by_claim():
     rows = [climate(1, "SUPPORTS", "0.8"), climate(2, "DISPUTED", "0.6"), climate(3, "REFUTES")]
     file = run(rows)
     assert value_of(file, "auroc")[1:] == (3, 0)
@@ -268,7 +248,7 @@ def test_climate_fever_is_judged_by_passage_and_by_claim(quick):
     assert {r.kind for r in alone.results} == {"set, claims"}
 
 
-def test_votes_are_correlated_with_what_is_said(quick):
+def test_votes_are_correlated_with_what_is_said():
     evidences = climate(1, "SUPPORTS")["evidences"]
     rows = [climate(n, "SUPPORTS", p) | {"evidences": [evidences[n]]}
             for n, (_, _, p) in enumerate(VOTED)]  # fmt: skip
@@ -277,7 +257,7 @@ def test_votes_are_correlated_with_what_is_said(quick):
     assert value_of(file, "pearson_votes")[0] == pytest.approx(expected)
 
 
-def test_a_person_is_judged_by_the_others(quick):
+def test_a_person_is_judged_by_the_others():
     """Where two of three agree, the one by the two; the two are each other's only majority."""
     yes, no = "SUPPORTS", "NOT_ENOUGH_INFO"
     votes = [([yes, yes, no], 0.9), ([no, no, yes], 0.1), ([yes, yes, yes], 0.2), ([no, no], 0.1)]
@@ -296,7 +276,7 @@ def test_a_person_is_judged_by_the_others(quick):
     assert value_of(file, "coverage", "a person") is None
 
 
-def test_ambigbio_has_atoms_and_citations(quick):
+def test_ambigbio_has_atoms_and_citations():
     def title(name):
         return f"Title: {name}\n{name} is a person."
 
@@ -313,15 +293,7 @@ def test_ambigbio_has_atoms_and_citations(quick):
     assert value_of(file, "auroc")[0] == value_of(file, "auroc", kind="set, citations")[0] == 1
 
 
-def test_a_text_that_brings_its_evidence_needs_no_other_source(quick):
-    one = {"id": "a", "topic": "Ada", "text": "x", "source_id": "mine"}
-    one["claims"] = [{"id": "c", "text": "Ada [0.9]", "label": "S"}]
-    one["passages"] = [{"id": "p", "title": "", "text": "Ada sang."}]
-    run([one])
-    assert [c["text"] for c in claims()] == ["Ada [0.9]"]
-
-
-def test_ragtruth_is_joined_by_its_sources(quick):
+def test_ragtruth_is_joined_by_its_sources():
     spans = [{"label_type": "Evident Conflict"}]
     texts = [
         {"id": str(n), "source_id": f"s{n % 2}", "labels": labels, "response": f"Ada sang [{p}]"}
@@ -340,7 +312,7 @@ def test_ragtruth_is_joined_by_its_sources(quick):
         Agreement({"rag": "response.jsonl"}).run(Path("other"), {})
 
 
-def test_claims_without_evidence_are_retrieved_for_or_fail(quick):
+def test_claims_without_evidence_are_retrieved_for_or_fail():
     facts = [{"text": "Ada was born in London [0.9].", "label": "S"},
              {"text": "Ada was born in Paris [0.1].", "label": "NS"},
              {"text": "London is nice [0.1].", "label": "IR"}]  # fmt: skip
@@ -358,7 +330,7 @@ def test_claims_without_evidence_are_retrieved_for_or_fail(quick):
     assert value_of(file, "auroc", "overlap") == (1, 1, 0)
 
 
-def test_a_relation_model_and_a_language_model_are_judged_alike(relation, quick):
+def test_a_relation_model_and_a_language_model_are_judged_alike(relation):
     asked = []
 
     def reply(body):
@@ -377,7 +349,7 @@ def test_a_relation_model_and_a_language_model_are_judged_alike(relation, quick)
     assert file.provenance["usage"][0]["answers"] == len(asked) > 0
 
 
-def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(quick, monkeypatch):
+def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(monkeypatch):
     class Stops(Oracle):
         def __call__(self, documents, claims, passages):
             if any("7" in document.text for document in documents):
@@ -414,17 +386,7 @@ def test_claims_called_irrelevant_are_not_in_the_calibration_plot():
     assert max(p for p, _, _ in plot.series["one"]) < 0.5
 
 
-def test_what_an_interval_of_a_difference_says(quick):
-    file = run([row("0.9", 1, "A"), row("0.1", 0, "B")])
-    one = next(r for r in file.results if r.against == "overlap")
-    ends = {(0.1, 0.2): "above overlap", (-0.2, -0.1): "below overlap"}
-    ends |= {(-0.1, 0.1): "not told apart", None: "not told apart"}
-    (table,) = (table for table in Agreement.page.tables if table.title == "Beyond word overlap")
-    for ci95, said in ends.items():
-        assert table.mark(one.model_copy(update={"ci95": ci95}))[0] == said
-
-
-def test_a_part_of_the_units_is_drawn(quick):
+def test_a_part_of_the_units_is_drawn():
     file = run([row("0.9", n % 2, f"doc {n // 2}") for n in range(20)], units=3)
     assert value_of(file, "coverage")[1] == 3
     assert len(claims()) == 6
@@ -447,18 +409,13 @@ def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
     ("rows", "options", "message"),
     [
         ([], {"sets": {}}, "sets: none; give at least one"),
-        ([], {"sets": {"set": []}}, "sets: set: no file; give one, or leave the set out"),
-        ([], {"units": -1}, "units: -1"),
         ([], {"assessors": {"overlap": Oracle()}}, "assessors: 'overlap' is a control's name"),
-        ([{"a": 1}], {}, "set.jsonl:1: text: field required; a text in output or response"),
         ([row("1", "yes")], {}, "set.jsonl:1: label: expected one of 1, 0, True, False, got 'yes'"),
-        ([{"claim": "a", "evidence": "b"}], {}, "set.jsonl: label: no claim has one; give claims"),
         ([row("0.1", 1)], {"levels": ["citations"]}, "levels: set has labels of claims only"),
         ([row("0.1", 1, dataset="macro")], {}, "set: no source can be called 'macro'"),
-        ([row("0.1", 1, dataset="all")], {}, "set: no source can be called 'all'; rename it"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_line(quick, rows, options, message):
+def test_a_mistake_is_one_line(rows, options, message):
     write_jsonl("set.jsonl", rows or [row("0.1", 1)])
     given = {"sets": {"set": "set.jsonl"}, "assessors": {"one": Oracle()}} | options
     with pytest.raises(UserError, match=re.escape(message)) as raised:
@@ -466,19 +423,17 @@ def test_a_mistake_is_one_line(quick, rows, options, message):
     assert "\n" not in str(raised.value)
 
 
-def test_a_mistake_in_the_last_set_is_told_before_the_first_is_judged(quick):
+def test_a_mistake_in_the_last_set_is_told_before_the_first_is_judged():
     write_jsonl("good.jsonl", [row("0.9", n % 2, f"doc {n}") for n in range(4)])
     write_jsonl("bad.jsonl", [row("0.1", 1, dataset="all")])
     judge, sets = Oracle(), {"good": "good.jsonl", "bad": "bad.jsonl"}
     told = Agreement(sets, {"one": judge})
     with pytest.raises(UserError, match="bad: no source can be called 'all'"):
         told.run(Path("run"), {})
-    with pytest.raises(UserError, match="bad: no source can be called 'all'"):
-        told.plan(Run("agreement", told, {"sets": sets}, "run"))
     assert judge.asked == []
 
 
-def test_the_area_is_that_of_the_statistics(quick):
+def test_the_area_is_that_of_the_statistics():
     random = np.random.default_rng(1)
     scores, labels = random.integers(0, 10, 40) / 10, random.random(40) < 0.5
     pairs = zip(scores, labels, strict=True)
@@ -487,7 +442,7 @@ def test_the_area_is_that_of_the_statistics(quick):
     assert value_of(file, "auroc")[0] == pytest.approx(auroc(scores, labels))
 
 
-def test_at_equal_overlap_what_overlap_earns_is_gone(quick):
+def test_at_equal_overlap_what_overlap_earns_is_gone():
     """An assessor that is word overlap is at chance among claims of equal overlap."""
     words, said, rows = [f"w{n}" for n in range(12)], np.random.default_rng(0), []
     for place in range(200):

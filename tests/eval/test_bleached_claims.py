@@ -85,15 +85,8 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
     ("text", "message"),
     [
         ("{", "bleached.json:1: not JSON"),
-        ("9" * 5000, "bleached.json: not JSON"),
-        ("[" * 100_000, "bleached.json: not JSON"),
         ("[]", "no object"),
-        ('["a"]', "no object"),
-        ("{}", "no object"),
-        ('{"a": []}', "'a': give a list of texts, at least 1"),
         ('{"a": "b"}', "'a': give a list of texts"),
-        ('{"a": ["b", 1]}', "'a': give a list of texts"),
-        ('{"a": ["b", " "]}', "'a': give a list of texts"),
     ],
 )
 def test_a_file_of_topics_that_is_none_is_the_users_mistake(tmp_path, text, message):
@@ -103,18 +96,6 @@ def test_a_file_of_topics_that_is_none_is_the_users_mistake(tmp_path, text, mess
         Bleached(str(path))
     with pytest.raises(UserError, match="no such file"):
         Bleached(str(tmp_path / "other.json"))
-
-
-def test_files_may_begin_with_a_byte_order_mark_and_must_be_utf_8(tmp_path):
-    plain, by_topic = tmp_path / "bleached.txt", tmp_path / "bleached.json"
-    plain.write_text("{topic} exists.\n", encoding="utf-8-sig")
-    by_topic.write_text('{"Ada": ["{topic} is."]}', encoding="utf-8-sig")
-    assert Bleached(str(plain)).about(document()) == ["Ada exists."]
-    assert Bleached(str(by_topic)).about(document()) == ["Ada is."]
-    for path in (plain, by_topic):
-        path.write_bytes("{topic} war Künstler.".encode("latin-1"))
-        with pytest.raises(UserError, match=f"{path.name}: not UTF-8; save it in that encoding"):
-            Bleached(str(path))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from components.checkpoint import read_component, write_component
 from eval.models.causal import CausalLM
-from eval.models.chat import Answer, CachedWriter, Message, Usage, Writer, as_answer
+from eval.models.chat import Answer, Message, Usage, Writer, as_answer
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompts import Prompt
@@ -203,13 +203,10 @@ def test_a_wait_too_long_and_an_empty_account_end_the_run(echo):
         ("400 content_filter|bad words", "content filter"),
         ("400 context_length_exceeded|x", "prompt too long for the model"),
         ("400 |This model's maximum context length is 96 tokens", "prompt too long for the model"),
-        ('body 400 {"error": "the prompt is too long"}', "prompt too long for the model"),
-        ('body 400 [{"error": {"message": "Too long"}}]', "prompt too long for the model"),
         (
             'body 422 {"error": "`inputs` tokens + `max_new_tokens` must be <= 96. Given: 99"}',
             "prompt too long for the model",
         ),
-        ('body 400 {"detail": "exceeds the context window"}', "prompt too long for the model"),
         ("body 413 <html>Payload Too Large</html>", "prompt too long for the model"),
     ],
 )
@@ -233,7 +230,6 @@ def test_texts_become_answers():
     for start, end in (("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")):
         assert as_answer(f"{start}Bob?{end}\nAda is.", False, "trim") == Answer("Ada is.")
         assert as_answer(f"{start}Bob?", True, "trim").failed == "cut while it was thinking"
-    assert as_answer("Ada \ud83d is \U0001f600.", False, "trim").text == "Ada \ufffd is \U0001f600."
 
 
 def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
@@ -359,44 +355,12 @@ def test_mistakes_say_what_to_change(options, said):
     assert "sk-abc" not in str(error.value)
 
 
-def test_a_key_that_no_header_can_hold_is_said_before_anything_is_asked(echo, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "“sk-abc”")
-    with pytest.raises(UserError, match="OPENAI_API_KEY: holds characters that no key") as error:
-        ask(echo).answer(PROMPTS)
-    assert "sk-abc" not in str(error.value)
-    assert echo.asked == []
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-abc\n")
-    ask(echo).answer(PROMPTS[:1])
-    assert echo.keys == ["Bearer sk-abc"]
-
-
 def test_two_places_of_one_host_do_not_share_answers():
     at = [f"http://host{path}" for path in ("/v1", "/v1/", "/a/v1", "/b/v1")]
     first, same, *others = (OpenAIServer("m", url).identity for url in at)
     assert first == same
     assert "path" not in first
     assert [other["path"] for other in others] == ["/a/v1", "/b/v1"]
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ('{"detail": "Server is pinned to \'a\'"}', "HTTP 422: Server is pinned to 'a'; check"),
-        (
-            '{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs", "input": "too long"}]}',
-            r"HTTP 422: \['body', 'seed'\]: Extra inputs; check",
-        ),
-        (
-            '{"message": {"detail": [{"loc": "a", "msg": "b"}, {"loc": "c", "msg": "d"}]}}',
-            "HTTP 422: a: b; c: d; check",
-        ),
-    ],
-)
-def test_what_a_server_on_fastapi_says_of_a_request_is_said(echo, body, said):
-    """As `transformers serve` and Mistral's: the reason is in ``detail``."""
-    echo.faults.append(f"body 422 {body}")
-    with pytest.raises(UserError, match=said):
-        ask(echo).answer(PROMPTS[:1])
 
 
 def test_a_wrong_address_or_model_is_said(echo):
@@ -501,34 +465,6 @@ def test_yaml_picks_a_writer(tmp_path):
         assert {key: getattr(writer, key) for key in given} == given
 
 
-class OfOnesOwn(CachedWriter):
-    """A backend of a user's own, which keeps what it is told to."""
-
-    identity = {"model": "own"}  # noqa: RUF012
-
-    def __init__(self, *kept: tuple):
-        super().__init__(None, "trim")
-        self.kept = kept
-
-    def _ask(self, requests, sampling, keep):
-        for one in self.kept:
-            keep(*one)
-
-
-@pytest.mark.parametrize(
-    ("kept", "said"),
-    [
-        ([], "kept no answer for 1 of 1 requests"),
-        ([(1, Answer("x"), 1, 1)], "request 1: .* under its place"),
-        ([(-1, Answer("x"), 1, 1)], "request -1: .* under its place"),
-        ([(0, Answer("x"), 1, 1), (0, Answer("y"), 1, 1)], "give each of the requests one answer"),
-    ],
-)
-def test_what_a_backend_of_ones_own_does_wrong_is_one_line_with_its_class(kept, said):
-    with pytest.raises(UserError, match=rf"^tests\.eval\.test_chat\.OfOnesOwn: .*{said}"):
-        OfOnesOwn(*kept).answer(PROMPTS[:1])
-
-
 class Parrot:
     """A user's own writer."""
 
@@ -563,8 +499,7 @@ def test_prompt_files(tmp_path):
     ]
     with pytest.raises(UserError, match=r"p\.jinja: 'words' is undefined; the fields are topic"):
         Prompt(path).messages(topic="x")
-    lacking = ("", "=== user\n\n")
-    for wrong in ("{{ topic + 1 }}", "{{ 1 / 0 }}", "{% include 'other.jinja' %}", *lacking):
+    for wrong in ("{{ topic + 1 }}", "=== user\n\n"):
         path.write_text(wrong)
         with pytest.raises(UserError, match=r"p\.jinja: .*; the fields are topic"):
             Prompt(path).messages(topic="x")
@@ -578,9 +513,3 @@ def test_prompt_files(tmp_path):
         Prompt(path)
     with pytest.raises(UserError, match="no such file"):
         Prompt(Path("nosuch.jinja"))
-    # As some editors save it, with a mark in front and line ends of two characters.
-    path.write_bytes(b"\xef\xbb\xbf=== system\r\nBe brief.\r\n=== user\r\nOf \xc3\xa9.\r\n")
-    assert [one["content"] for one in Prompt(path).messages()] == ["Be brief.", "Of é."]
-    path.write_bytes(b"Of \xe9.")
-    with pytest.raises(UserError, match=r"p\.jinja: not UTF-8"):
-        Prompt(path)

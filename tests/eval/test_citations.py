@@ -15,7 +15,7 @@ from eval.metrics.citations import (
     sections_of,
     without_numbers,
 )
-from records import Document, Passage, UserError, read_records
+from records import Document, Passage, read_records
 
 PASSAGES = [
     {"id": "a", "title": "Ann", "text": "Ann was a poet."},
@@ -95,9 +95,6 @@ def test_at_most_so_many_and_thresholds():
     assert one.missing == [9]
     assert [s.recalled for s in judged("Cid sang [3]. Cid won [3].", threshold=0.2)] == [True] * 2
     assert [s.recalled for s in judged("Cid sang [3].", threshold=0.9)] == [False]
-    for options, names in (({"threshold": 2}, "threshold"), ({"at_most": 0}, "at_most")):
-        with pytest.raises(UserError, match=names):
-            judged("", **options)
 
 
 def test_failures_are_counted_and_enter_nothing():

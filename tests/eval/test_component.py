@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import main
-from eval.commands.component import _KINDS
 from eval.models.causal import CausalLM
 from records import UserError, write_jsonl
 
@@ -202,7 +201,6 @@ def test_bad_data_is_refused(unli, tmp_path, name):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--batch_size", "0"], "--batch_size must be at least 1"),
         (["--prompt", "x"], "--prompt is for adversaries"),
     ],
 )
@@ -212,13 +210,6 @@ def test_bad_options_are_refused(unli, tmp_path, more, message):
     with pytest.raises(UserError, match=message) as error:
         main(["component", "--checkpoint", str(unli), "--data", str(path), *more])
     assert "\n" not in str(error.value)
-
-
-def test_a_kind_that_only_train_knows_is_one_line(unli, tmp_path, monkeypatch):
-    monkeypatch.delitem(_KINDS, "unli")
-    said = "a unli is not judged here; known are relation, lss"
-    with pytest.raises(UserError, match=said):
-        main(["component", "--checkpoint", str(unli), "--data", str(tmp_path / "data.jsonl")])
 
 
 def test_exit_code_and_one_line(unli, tmp_path):

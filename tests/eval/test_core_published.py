@@ -172,8 +172,6 @@ def test_the_released_settings():
     assert (core.weighting, core.entail_threshold, core.strict_eq1) == ("capped", None, False)
     settings = {"weighting": "capped", "p": 1.0, "epsilon": 1e-3, "floor": 1e-3}
     assert identities(core) == [{"selector": "core_published", **settings}], "results say so"
-    with pytest.raises(TypeError):
-        CorePublished(Table(), Table(), ABOUT, None, epsilon=0.8)
     with pytest.raises(UserError, match="bleached"):
         published(Table(), bleached=[])
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import re
 from functools import partial, partialmethod
 from pathlib import Path
@@ -24,7 +23,7 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.verify.dfactscore.local_groups import LocalGroups
 from eval.verify.dfactscore.stage import DFActScore as Verifier
-from records import BadInput, UserError, read_records, write_jsonl
+from records import UserError, read_records, write_jsonl
 
 ATTACK = "</script><img src=x onerror=alert(1)> $x_{$ | a\\b"
 PAGES = {
@@ -437,40 +436,9 @@ def test_page_views(tmp_path):
     found, _ = run(tmp_path, [path], output="three", views=str(tmp_path / "far.jsonl"))
     first = found[of("most_viewed", "automatic", "merging")]
     assert (first.value, first.n, first.failed) == (0, 1, 0)
-    for odd in ({"name": "Ann Lee"}, {"name": "Ann Lee", "candidates": ["x"]}):
-        write_jsonl(tmp_path / "names.jsonl", [odd])
-        with pytest.raises(UserError, match="title"):
-            run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
     averages = [{"title": "a", "views": 0.4}, {"title": "b", "views": "0.2"}]
     write_jsonl(tmp_path / "averages.jsonl", averages)
     assert Views(tmp_path / "averages.jsonl").is_first("b", ["a", "b"]) == 0
-    for views in ("many", -5, math.inf, math.nan):
-        write_jsonl(tmp_path / "names.jsonl", [people[0] | {"views": views}])
-        with pytest.raises(UserError, match=r"names.jsonl:1: views: no number from 0 on: "):
-            run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
-    write_jsonl(tmp_path / "names.jsonl", [people[0] | {"name": ["Ann Lee"]}])
-    with pytest.raises(UserError, match=r"names.jsonl:1: name: a text required"):
-        run(tmp_path, [path], output="odd", views=str(tmp_path / "names.jsonl"))
-
-
-@pytest.mark.parametrize(
-    ("field", "said"),
-    [
-        ({"atoms_independent": "[]"}, "atoms_independent: a list required, or null"),
-        ({"cited_text": ["x [1]."]}, "cited_text: a text required"),
-    ],
-)
-def test_verdicts_of_another_type_are_refused_before_anything_is_judged(tmp_path, field, said):
-    write_jsonl(tmp_path / "odd.jsonl", [{"id": "a", "topic": "Ann", "text": "x", **field}])
-    with pytest.raises(UserError, match=f"odd.jsonl: document 'a': {said}"):
-        read_texts([str(tmp_path / "odd.jsonl")])
-
-
-@pytest.mark.parametrize("score", ["NaN", "Infinity", "1" + "0" * 400])
-def test_a_reported_score_that_is_no_number_is_none(tmp_path, score):
-    path = tmp_path / "out.json"
-    path.write_text(f'{{"global_decisions": [], "score": {score}, "init_score": 0.5}}')
-    assert reported([str(path)]) == {"out.json": {"FActScore": 0.5}}
 
 
 def test_files_of_one_name_report_each_for_itself(tmp_path):
@@ -492,12 +460,6 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, [path], model)
     before = model.asked
-    other = tmp_path / "run/.texts.0123456789abcdef.partial.jsonl"
-    other.write_text('{"id": "one"}\n')
-    with pytest.raises(UserError, match="another configuration"):
-        run(tmp_path, [path], model)
-    assert other.read_text() == '{"id": "one"}\n', "which can go on with it"
-    other.unlink()
     found, folder = run(tmp_path, [path], model)
     assert found == whole
     assert (folder / "texts.jsonl").read_bytes() == (tmp_path / "whole/texts.jsonl").read_bytes()
@@ -533,8 +495,6 @@ def test_wrong_options(tmp_path):
     path = documents(tmp_path)
     with pytest.raises(UserError, match="documents"):
         experiment([])
-    with pytest.raises(UserError, match="names"):
-        experiment([path], names=-1)
     with pytest.raises(UserError, match="more than once"):
         run(tmp_path, [path, path])
     with pytest.raises(UserError, match="'all'"):
@@ -542,13 +502,6 @@ def test_wrong_options(tmp_path):
     nobody = DFActScore([path], Given(), Independent())
     with pytest.raises(UserError, match="named `grouped`"):
         nobody.run(tmp_path / "nobody", {"documents": [path]})
-    for own, field in (
-        ({"atoms_grouped": [{"atom": "a"}]}, r"atoms_grouped\[0\]"),
-        ({"citations": [{"claim": "a", "passage": ["b"]}, "c"]}, r"citations\[1\]"),
-    ):
-        write_jsonl(tmp_path / "odd.jsonl", [text("g", "Ann", [("Ann sat.", [])]) | own])
-        with pytest.raises(BadInput, match=field):
-            run(tmp_path, [str(tmp_path / "odd.jsonl")], output="odd")
     found, _ = run(tmp_path, [path], output="bare", citations=None, names=1)
     assert not [key for key in found if "citation" in key[0]]
 

@@ -86,15 +86,6 @@ def test_each_title_gives_the_best_passages_of_its_whole_page(knowledge: str) ->
     assert retrieve.identity != PagesOfTitles(knowledge, k=3).identity
 
 
-def test_a_title_whose_page_is_empty_keeps_its_passages(knowledge: str) -> None:
-    with sqlite3.connect(knowledge) as db:
-        db.execute("UPDATE documents SET text = '' WHERE title = ?", (PAINTER,))
-    db.close()
-    one = document()
-    (_, (found,)) = PagesOfTitles(knowledge)([one], [one.claims])
-    assert [p.id for p in found if p.title == PAINTER] == ["p0", "p3"]
-
-
 def test_the_words_of_a_topic_with_underscores_are_in_the_query(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with sqlite3.connect(path) as db:

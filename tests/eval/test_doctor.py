@@ -123,13 +123,6 @@ def test_it_knows_the_keys_and_extras_of_the_repository(repository, capsys):
     assert by_name["python"].startswith("python                3.")
 
 
-def test_a_configuration_that_is_no_text_is_told(repository, capsys):
-    (repository / "configs/eval/small/latin.yaml").write_bytes("name: José".encode("latin-1"))
-    lines, _ = said(capsys)
-    place = lines.index("  configs/eval/small/latin.yaml")
-    assert lines[place + 1].strip().startswith("no YAML: ")
-
-
 def test_it_runs_in_the_repository(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     lines, _ = said(capsys)

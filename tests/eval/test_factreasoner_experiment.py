@@ -315,12 +315,6 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(sets, monkeypatch):
         broken.run(Path("killed"), {})
     assert not Path("killed/results.json").exists()
     model.calls = 0
-    other = Path("killed/.other.0123456789abcdef.partial.jsonl")
-    other.write_text('{"id": "one"}\n')
-    with pytest.raises(UserError, match="another configuration"):
-        broken.run(Path("killed"), {})
-    assert other.read_text() == '{"id": "one"}\n', "which can go on with it"
-    other.unlink()
     broken.run(Path("killed"), {})
     assert model.calls == 1  # two of three documents were done
     files = sorted(path.name for path in Path("whole").iterdir())
@@ -344,16 +338,9 @@ def test_the_page_names_relations_of_claims(sets):
         ({"documents": {}}, "documents: none; give at least one"),
         ({"assessors": {}}, "assessors: none"),
         ({"challengers": ["FR"]}, "challengers: 'FR' is no assessor (A)"),
-        ({"k": 0}, "k: 0; give at least 1"),
     ],
 )
 def test_a_mistake_is_one_line(options, message):
     given = {"documents": {"a": "a.jsonl"}, "assessors": {"A": Script(A)}, "decompose": Given()}
     with pytest.raises(UserError, match=re.escape(message)):
         Experiment(**(given | options))
-
-
-def test_an_id_that_a_file_has_twice_is_named_with_its_file(sets):
-    write_jsonl("twice.jsonl", [document("one", ["S"], ["+w0"])] * 2)
-    with pytest.raises(UserError, match=r"^twice\.jsonl: documents 1 and 2: id: both have 'one'"):
-        experiment({"bios": "twice.jsonl"}).run(Path("run"), {})

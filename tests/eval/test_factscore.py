@@ -52,14 +52,11 @@ CLAIMS = [
         ("That isn't entirely true.", False),
         ("It is untrue.", False),
         ("The statement is **not** true.", False),
-        ("The statement is not **true**.", False),
         ("The answer is not 'True'.", False),
-        ("_True_", True),
         ("It does not appear to be true.", False),
         ("It cannot be said to be true.", None),
         ("It is not clear that it is true.", None),
         ("False because the true year is 1901.", False),  # published: true
-        ("**False** because the true year is 1901.", False),  # published: true
         ("True Detective was shown in 2014, so it is false.", False),
         ("False. The context has 1901 as the true year.", False),  # published: true
         ("True\n\nInput: He ran. True or False?\nOutput: False", True),
@@ -67,11 +64,8 @@ CLAIMS = [
         ("It cannot be said whether it is true or false.", None),
         ("It cannot be determined whether the statement is true.", None),
         ("There is not enough information to say that it is true.", None),
-        ("I don't think that it is true.", None),
         ("There is no mention of it, so the answer is False.", False),
         ("It cannot be verified as true.", None),
-        ("It has not been proven true.", None),
-        ("We do not know that it is true.", None),
         ("It is unlikely to be true.", None),
         ("It is far from true.", None),
         ("This cannot be considered true.", False),

@@ -21,7 +21,6 @@ from records import (
     write_jsonl,
 )
 
-ATTACK = "<img src=x onerror=alert(1)>"
 CLASSES = ["bleached", "common", "specific"]
 ROWS = [
     (kind, topic, f"{topic} {kind} {number}")
@@ -163,9 +162,3 @@ def test_what_failed_or_is_irrelevant_is_no_claim(tmp_path):
     run = Informativeness({"a": source, "b": source}, model, ["{topic} is."])
     run.run(tmp_path / "run", {})
     assert model.texts == {"Ann sang."}
-
-
-def test_a_negative_number_of_claims_is_the_user_s_mistake(config):
-    command = ["experiment", "informativeness", "--config", config, "--output", "run"]
-    with pytest.raises(UserError, match="per_topic: -1; give a number, or 0 for all"):
-        main([*command, "--experiment.per_topic", "-1"])

@@ -64,8 +64,6 @@ def test_core_decorates_a_decomposer():
     ]
     assert halves.many(["A and B.", ""], ["x", "y"]) == [["A", "B"], []]
     assert (halves.__name__, halves.__doc__) == ("halves", "Halves of a sentence.")
-    with pytest.raises(ValueError, match="zip"):
-        halves.many(["A."], [])
 
 
 def module(pytestconfig, tmp_path, monkeypatch, name):
@@ -87,8 +85,6 @@ def test_f1_at_k(pytestconfig, tmp_path, monkeypatch):
     assert skipped["f1_at_k"] == pytest.approx(2 * 0.75 / 1.75 / 2)
     with pytest.raises(ValueError, match="abstentions"):
         metric.compute(predictions=[[1]], abstentions="keep")
-    with pytest.raises(ValueError, match="k: -1"):
-        metric.compute(predictions=[[1]], k=-1)
 
 
 def test_core_precision(pytestconfig, tmp_path, monkeypatch, relation, unli):

@@ -78,8 +78,6 @@ def test_balanced_as_the_training_does(tmp_path) -> None:
     [
         ({"files": {}}, "files"),
         ({"drop": {"dev": 0}}, "no file 'dev'"),
-        ({"repeat": ["dev"]}, "no file 'dev'"),
-        ({"drop": {"train": -1}}, "from 0 on"),
         ({"drop": {"train": 9}}, "9 are to be eliminated, and 6 are the whole claim"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import re
 import shutil
 from collections import Counter
 from multiprocessing.connection import Connection
@@ -25,9 +24,9 @@ from transformers import (
 from components.checkpoint import RELATIONS
 from components.encoding import encode_words, first_tokens
 from components.windows import chunk_premise
-from components.words import Word, is_subsequence, split_words
+from components.words import is_subsequence, split_words
 from eval.models.cache import AnswerCache, answer_key
-from eval.models.causal import CausalLM, padded_width
+from eval.models.causal import CausalLM
 from eval.models.draws import draw_token, text_draws
 from eval.models.encoder import Entailment, LssTagger, Unli
 from eval.retrieve.dense import SentenceEncoder
@@ -264,22 +263,6 @@ def test_tagger_windows_threshold_and_claims_that_do_not_fit(lss, tmp_path):
     assert low.subsequences([CLAIMS[0]])[0].text == CLAIMS[0][0]
 
 
-def test_what_is_kept_of_other_words_is_asked_for_again(lss, tmp_path, monkeypatch):
-    """Else a claim of which other words were kept would count as one that does not fit."""
-    pair = ("Re\u0301my wrote it.", "He wrote it.")
-    with monkeypatch.context() as before:
-        plain = re.compile(r"\w+|[^\w\s]")
-        before.setattr("eval.models.encoder.WORD", r"\w+")
-        before.setattr(
-            "eval.models.encoder.split_words",
-            lambda text: [Word(m.group(), *m.span()) for m in plain.finditer(text)],
-        )
-        (kept,) = LssTagger(lss, cache=tmp_path / "c.sqlite").subsequences([pair])
-    assert len(kept.keep) == 6
-    (found,) = LssTagger(lss, cache=tmp_path / "c.sqlite").subsequences([pair])
-    assert len(found.keep) == 4
-
-
 def test_seq2seq_lss_is_refused(lss, tmp_path):
     with pytest.raises(UserError, match="LssSeq2Seq"):
         LssTagger(edit(lss, tmp_path / "t5", architecture="seq2seq"))
@@ -364,13 +347,6 @@ def test_what_is_written_behind_a_prompt_does_not_depend_on_the_batch(adversary)
         for length, (tokens, logprobs) in together.items():
             assert tokens == alone[length][0]
             np.testing.assert_allclose(logprobs, alone[length][1], atol=1e-5)
-
-
-def test_a_padded_prompt_fits_a_few_widths():
-    widths = {padded_width(length) for length in range(1, 4096)}
-    assert len(widths) < 32
-    for length in range(1, 4096):
-        assert length <= padded_width(length) < length + max(32, length / 4)
 
 
 def test_temperature_zero_is_greedy_decoding(adversary, tiny_llama):

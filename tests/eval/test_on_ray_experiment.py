@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from eval.commands.experiment import main
-from eval.run.on_ray import OnRay
-from eval.run.run import CHUNK, Run
-from records import Document, write_jsonl
+from eval.run.run import CHUNK
+from records import write_jsonl
 from tests.model_server import ModelServer
 from tests.on_ray import Gate, Started, on_ray
 
@@ -99,13 +98,3 @@ def test_robustness_on_ray_goes_on_with_other_workers(tmp_path, robustness, gate
     for name in names:
         if (calm / name).is_file():
             assert (again.folder / name).read_bytes() == (calm / name).read_bytes(), name
-
-
-def test_work_that_no_worker_can_do_is_a_defect_and_not_done_elsewhere(tmp_path):
-    """Of a lambda or another object's method a worker could not know what to do."""
-    documents = [Document(id="a", topic="Ann", text="Ann painted.")]
-    with (
-        Run("score", [], {}, tmp_path, ray=OnRay(2)) as run,
-        pytest.raises(TypeError, match="no method of what the run holds"),
-    ):
-        run.documents("texts", lambda some: list(some), documents, Document)

@@ -252,8 +252,6 @@ def test_a_single_topic_has_no_gain(config, capsys):
     ("adversaries", "said"),
     [
         ({}, "adversaries: none; give at least one"),
-        ({EMPTY: {0: ["a0.jsonl"]}}, "only step 0; give the start and later"),
-        ({"normal": {0: ["a0.jsonl"], 1: ["a10.jsonl"]}}, "so honest texts are called"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
         (["honest.jsonl"], "honest.jsonl:1: adversary: Field required; or name both"),
         (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),
@@ -272,9 +270,3 @@ def test_a_table_may_have_steps_as_text(tmp_path):
     (tmp_path / "all.csv").write_text("\n".join(rows))
     found = Optimise({"x": None}, [str(tmp_path / "all.csv")]).documents()
     assert [d.model_extra["step"] for d in found] == [0, 20, 100]
-
-
-def test_honest_files_have_honest_texts(config):
-    write_jsonl("honest.jsonl", [{"topic": "Ann Lee", "text": "x", "kind": "info"}])
-    with pytest.raises(UserError, match="no text of kind 'normal'"):
-        run(config, "out")

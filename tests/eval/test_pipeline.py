@@ -142,13 +142,6 @@ def test_an_accent_is_found_in_either_form_of_unicode(tmp_path):
     assert [[p.id for p in hits] for hits in found] == [["p"], ["p"], []]
 
 
-def test_a_word_is_found_whole_whatever_marks_it_has(tmp_path):
-    texts = {"a": "मीरा का जन्म", "b": "राम जनक", "c": "She was a scien\u00adtist."}
-    write_jsonl(tmp_path / "p.jsonl", [Passage(id=n, text=text) for n, text in texts.items()])
-    found = BM25(str(tmp_path / "p.jsonl")).search(["जन्म", "जन", "मीरा", "scientist"], 3)
-    assert [[p.id for p in hits] for hits in found] == [["a"], [], ["a"], ["c"]]
-
-
 def test_a_given_passage_counts_once_and_its_id_names_one_text():
     claims = [Claim(id="a", text="x"), Claim(id="b", text="y", contexts=["p1", "p1"])]
     twice = document("x", claims=claims, passages=[*PASSAGES, PASSAGES[0]])
@@ -300,13 +293,6 @@ def test_abstentions_are_not_scored_and_not_empty_selections():
         responds(Document(id="d", topic="Ann", text="Sorry, no.", responds="yes"))
 
 
-class Twice(NLI):
-    """A verifier that gives two verdicts a claim."""
-
-    def __call__(self, *given):
-        return [own + own for own in super().__call__(*given)]
-
-
 def test_texts_without_claims_or_labels_go_to_others():
     told = [Claim(id="c0", text="Ann Lee was a boxer.", label="NS")]
     known = Document(id="d1", topic="Ann Lee", text="…", claims=told)
@@ -327,26 +313,6 @@ def test_texts_without_claims_or_labels_go_to_others():
         ["not_supported", "failed"],  # whoever labelled the text left this one out
     ]
     assert {v.assessor for one in scored for v in one.verdicts} == {"labels"}
-    with pytest.raises(UserError, match="claim by claim"):
-        Labels(otherwise=Pairwise())
-    with pytest.raises(UserError, match="one verdict a claim"):
-        Pipeline(Given(otherwise=Sentences()), [Labels(otherwise=Twice(WordOverlap()))]).score(
-            [known, bare]
-        )
-
-
-def test_claims_without_a_source_are_given_the_sentence_that_shares_most():
-    text = "Ann Lee was born in Norway. Ann Lee painted boats. Ann Lee died in Rome."
-    claims = [
-        Claim(id="c0", text="Lee painted a boat."),
-        Claim(id="c1", text="Ann Lee's death was in Rome.", source="Her own words."),
-        Claim(id="c2", text="Quite otherwise."),
-    ]
-    document = Document(id="d", topic="Ann Lee", text=text, claims=claims)
-    (found,) = Given(align=True)([document])
-    assert [c.source for c in found] == ["Ann Lee painted boats.", "Her own words.", None]
-    assert found[0].sentence == 1
-    assert Given()([document])[0] == claims
 
 
 def test_length_penalty():

@@ -357,14 +357,6 @@ def test_the_printed_form_is_that_of_the_original():
     assert show([]) == ""
 
 
-def test_more_arguments_than_letters():
-    names = " ".join(f"w{n}/NOUN/1/nmod" for n in range(30))
-    many = Tree(
-        tuple(row(id, cell) for id, cell in enumerate(f"go/VERB/0/root {names}".split(), 1)), ""
-    )
-    assert pattern(extract(many)[0]).split()[26:29] == ["?z", "?a1", "?b1"]
-
-
 def test_sentences_of_gold_trees():
     said = {t.text: realise(t, extract(t)) for t in read_conllu(GOLD)}
     texts = [text for own in said.values() for text in own]

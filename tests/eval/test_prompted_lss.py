@@ -14,7 +14,6 @@ from eval.models.chat import Answer
 from eval.models.lss import InWindows
 from eval.prompting.prompted_lss import PromptedLss, read_answer
 from eval.run.held import prompts
-from records import UserError
 
 PUBLISHED = Path(__file__).parents[2] / "eval/prompting/prompted_lss_published.jinja"
 CLAIM = "Ada Lovelace, a poet, wrote the first program in Paris."
@@ -109,14 +108,11 @@ def test_lss_star_is_free_and_asked_for_as_such() -> None:
         ("Here is the substring:\n\nAda wrote\n\nParis is not there.", "Ada wrote"),
         ("The date is new.\nOutput: Ada wrote", "Ada wrote"),
         ("Output:\nAda wrote\n\nIt is so.", "Ada wrote"),
-        ("Ada wrote:", "Ada wrote:"),
         ("**Output:** NONE", ""),
         ("Output:", None),
-        ("...", None),
         ("Ada wrote\n\nReference: Bob ran.\nClaim: Bob sat.\nOutput: Bob", "Ada wrote"),
         ("Reference: Ada.\nClaim: Ada wrote it.\nOutput: Ada wrote", "Ada wrote"),
         ("Ada wrote\nExplanation: Paris is not named.", "Ada wrote"),
-        ("Here is the substring:\nAda wrote", "Ada wrote"),
         ("### Output\n**Ada wrote**", "Ada wrote"),
         ("```\nAda wrote\n```", "Ada wrote"),
         ("None.", ""),
@@ -139,11 +135,6 @@ def test_no_answer_is_no_lss_of_nothing() -> None:
         engine = PromptedLss(Model(lambda *_, said=answer: said))
         assert engine.subsequences([(CLAIM, REFERENCE)]) == [None]
         assert engine.counts[counted] == 1
-
-
-def test_options_that_cannot_be() -> None:
-    with pytest.raises(UserError, match="temperature"):
-        PromptedLss(Model(str), temperature=-1)
 
 
 def test_the_published_prompt_shows_answers_that_keep_its_rules() -> None:

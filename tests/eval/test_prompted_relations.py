@@ -36,7 +36,6 @@ def tokens(*own: tuple[str, float]) -> list[Token]:
         (tokens(("[neutral] fits? No.\n", -9.0), ("[ent", HALF), ("ailment]", HALF)), 0.5),
         (tokens(("It is neutral.\n", -9.0), ("[", -9.0), ("neutral", HALF), ("]", -9.0)), 0.5),
         (tokens(("**Neutral**", HALF), ("\n\nPremise: It is neutral to", -9.0)), 0.5),
-        (tokens(("İstanbul\n", -1.0), ("[", -1.0), ("neutral", 1e-7), ("]", -1.0)), 1.0),
         (tokens(("maybe", HALF)), "no relation in the answer"),
         (tokens(("[entailment] or [neutral]", HALF)), "no relation in the answer"),
         (tokens(("not neutral", HALF)), "no relation in the answer"),
@@ -132,8 +131,6 @@ def test_with_reasoning_the_marked_label_at_the_end_counts(server):
     prompt = body["messages"][-1]["content"]
     assert prompt.endswith("PREMISE: Ada says yes.\nHYPOTHESIS: Ada spoke.")
     assert prompt.count("PREMISE: ") == 4  # three examples of our own
-    with pytest.raises(UserError, match="max_new_tokens"):
-        PromptedRelations(found.writer, max_new_tokens=0)
 
 
 def test_the_prompt_of_table_30_has_a_context(server):

@@ -135,8 +135,6 @@ def test_the_curve_has_the_area_of_the_measure():
     [
         ({"factor": {}}, "factor: none; give at least one"),
         ({"relations": {}}, "relations: none"),
-        ({"thresholds": [1.0]}, "thresholds: [1.0]; give probabilities"),
-        ({"documents": -1}, "documents: -1"),
         ({"factor": {"x": "gone.csv"}}, "gone.csv: no such file"),
         ({"factor": {"x": "bad.jsonl"}}, "bad.jsonl: no row has a true and a false sentence"),
     ],

@@ -1,6 +1,5 @@
 """What `score` says beside the scores: other passages than meant, and why claims failed."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -60,16 +59,6 @@ def test_passages_that_are_not_read_or_not_of_the_topic_are_told(score):
     assert again == (0, before, said), "a finished run says the same"
 
 
-def test_a_title_fits_in_either_form_of_unicode_and_by_whole_words(score):
-    titles = {"a": "Élise", "b": "रामी"}
-    rows = [Passage(id=n, title=title, text=f"{title} मीरा") for n, title in titles.items()]
-    write_jsonl("marks.jsonl", rows)
-    read = ["--pipeline.retrieve", BM25, "--pipeline.retrieve.passages", "marks.jsonl"]
-    assert score([document("E\u0301lise"), document("रामी")], *read)[2] == []
-    _, _, (said,) = score([document("मीरा")], *read, output="other")
-    assert "'मीरा' by 'Élise'" in said or "'मीरा' by 'रामी'" in said
-
-
 def test_passages_that_are_read_are_no_doubt(score):
     own = document("Marie Curie", passages=[OWN.model_copy(update={"title": "Radium"})])
     assert score([own])[2] == []
@@ -77,22 +66,6 @@ def test_passages_that_are_read_are_no_doubt(score):
     wrapped += ["--pipeline.retrieve.retrieve", "eval.retrieve.given.Given"]
     assert score([own], *wrapped, output="wrapped")[2] == []
     assert score([document("Ann Lee (painter)")], *shelf(), output="shelf")[2] == []
-
-
-class Beginnings:
-    """A retriever of a user's own: the first words of what the documents bring."""
-
-    def __call__(
-        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
-    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        cut = [[p.model_copy(update={"text": p.text[:30]}) for p in d.passages] for d in documents]
-        seen = [[c.model_copy(update={"contexts": ["own"]}) for c in own] for own in claims]
-        return seen, cut
-
-
-def test_a_retriever_of_ones_own_may_read_what_documents_bring(score):
-    own = document("Marie Curie", passages=[OWN])
-    assert score([own], "--pipeline.retrieve", f"{__name__}.Beginnings")[2] == []
 
 
 def test_a_misspelt_field_is_told(score):
@@ -115,13 +88,6 @@ def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
         score(documents)
     with pytest.raises(UserError, match=r"limit.*at least 1"):
         score(documents, "--limit", "0", output="none")
-
-
-def test_why_claims_failed_is_told_with_counts(score):
-    documents = [document("Ann Lee"), document("B", None), document("C", None)]
-    code, told, said = score(documents)
-    assert (code, said) == (0, [])
-    assert "failed 2 x labels: no label given" in told
 
 
 def test_claims_of_which_none_could_be_judged_are_no_success(score):

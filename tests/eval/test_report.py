@@ -127,28 +127,8 @@ def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
     assert sum(a.get("class") == "document" for _, a in page.elements) == 60
     assert "40 more claims are not shown." in page.text
     assert ("Claim 59." in page.text, "Claim 60." in page.text) == (True, False)
-    write_jsonl(tmp_path / "scored.jsonl", [documents[1], {"document": {}}])
-    with pytest.raises(UserError, match=r"scored\.jsonl:2: document\.id"):
-        build_report(tmp_path)
-    write_jsonl(tmp_path / "scored.jsonl", [{"document": 5}])
-    with pytest.raises(UserError, match=r"scored\.jsonl:1: document: Input should be"):
-        build_report(tmp_path)
     (tmp_path / "scored.jsonl").unlink()
     assert "document" not in {a.get("class") for _, a in page_of(tmp_path).elements}
-
-
-def test_a_mark_of_direction_turns_no_number_beside_it_round(tmp_path):
-    turned = "\N{RIGHT-TO-LEFT OVERRIDE}Ann Lee"
-    html = build_report(scored_run(tmp_path, [scored_document(text=turned)])).read_text("utf-8")
-    assert "b, i, code, span { unicode-bidi: isolate; }" in html
-    assert f"<summary><b>{turned}: " in html
-
-
-def test_a_wide_table_is_whole_on_paper(tmp_path):
-    html = build_report(scored_run(tmp_path, [scored_document()])).read_text("utf-8")
-    assert "@media print { .wide { overflow: visible; } }" in html
-    narrow = html[html.index("@media (max-width: 640px), print {") :]
-    assert "table.cards, table.cards tbody, table.cards tr" in narrow
 
 
 def test_a_run_without_results_is_the_users_mistake(tmp_path):

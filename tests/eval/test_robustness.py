@@ -266,13 +266,6 @@ def test_files_that_share_ids_are_told_apart(here):
     assert [(d.id, d.text) for d in found] == [("0:1", "a"), ("1:1", "b")]
 
 
-def test_an_id_that_a_file_has_twice_is_named_as_it_stands_there(here):
-    row = {"id": "1", "topic": "Ann", "kind": "normal", "text": "x"}
-    write_jsonl("a.jsonl", [row | {"kind": "info"}, row, row | {"id": "2"}, row])
-    with pytest.raises(UserError, match=r"^a\.jsonl: documents 2 and 4: id: both have '1'; give"):
-        robustness({"normal": ["a.jsonl"]}).documents()
-
-
 def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(here):
     for name in "ab":
         rows = [{"id": "1", "topic": "Ann", "kind": "normal", "text": name}]
@@ -332,9 +325,6 @@ def test_a_curve_needs_its_twins_and_something_corrupted(here):
         ([broken], "curves: added: no clean twin 't' in curve.jsonl"),
         ([clean], "curves: added: no row has `clean` and `k`"),
         ([clean, broken, broken | {"id": "d"}], "curves: added: 2 texts of 't' have k = 0; give"),
-        ([clean, clean, broken], "curves: added: 2 texts have the id 't'; give one"),
-        ([clean, broken | {"k": "few"}], "curve.jsonl:2: k: Input should be a valid integer"),
-        ([clean, {**broken, "clean": None}], "curve.jsonl:2: clean: Field required"),
     ):
         write_jsonl("curve.jsonl", rows)
         experiment = robustness(normal, curves={"added": ["curve.jsonl"]})
@@ -346,17 +336,11 @@ def test_a_curve_of_a_table_has_its_k_in_their_order(here):
     write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
     rows = ["id,topic,text,clean,k", "t,Ann,x,,", "ten,Ann,y,t,10", "two,Ann,z,t,2"]
     Path("curve.csv").write_text("\n".join(rows))
-    write_jsonl("curve.jsonl", [{"id": "t", "topic": "Ann", "text": "x", "clean": None, "k": None}])
-    for name, files in (("table", ["curve.csv"]), ("null", ["curve.jsonl"])):
-        experiment = robustness({"normal": ["normal.jsonl"]}, curves={name: files})
-        if name == "null":
-            with pytest.raises(UserError, match="no row has `clean` and `k`"):
-                experiment.run(Path(name), {})
-            continue
-        file = experiment.run(Path(name), {})
-        steps = [r.variant for r in file.results if (r.kind, r.metric) == (name, "gain")]
-        assert steps == [2, 10]
-        assert all(isinstance(step, int) for step in steps)
+    experiment = robustness({"normal": ["normal.jsonl"]}, curves={"table": ["curve.csv"]})
+    file = experiment.run(Path("run"), {})
+    steps = [r.variant for r in file.results if (r.kind, r.metric) == ("table", "gain")]
+    assert steps == [2, 10]
+    assert all(isinstance(step, int) for step in steps)
 
 
 def test_a_curve_is_of_the_topics_that_are_drawn(here):
@@ -372,17 +356,6 @@ def test_a_curve_is_of_the_topics_that_are_drawn(here):
     write_jsonl("curve.jsonl", [r for r in appended() if r["topic"] not in drawn])
     with pytest.raises(UserError, match="curves: added: no text of the topics that are scored"):
         robustness({"normal": ["normal.jsonl"]}, **options).run(Path("other"), {})
-
-
-def test_a_field_of_the_users_own_may_be_called_step(here):
-    rows = [
-        {"topic": topic, "kind": kind, "text": "x", "step": "draft"}
-        for topic in ("Ann", "Bob")
-        for kind in ("normal", "info")
-    ]
-    write_jsonl("texts.jsonl", rows)
-    robustness(["texts.jsonl"]).run(Path("run"), {})
-    assert len([*Robustness.page.texts(Path("run"))]) == 4
 
 
 def test_selectors_stand_under_defences(here):
@@ -416,8 +389,6 @@ def test_core_command_keeps_every_claim(tmp_path, relation, unli):
         core_command.main([*arguments, str(relation), "--bleached", '["{topic} is."]'])
     with pytest.raises(UserError, match="no relation checkpoint"):
         core_command.main([*arguments, str(unli), "--weighting", "uniform"])
-    with pytest.raises(UserError, match=f"output: {tmp_path} is a folder; give a file's name"):
-        core_command.main([*arguments, str(relation), "--output", str(tmp_path)])
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import csv
 
-import pytest
-
 from eval.commands.report import build_report
 from eval.experiments.robustness.robustness_grid import Judged, Row
 from eval.metrics.document import score_document
@@ -113,14 +111,6 @@ def write_run(folder, results, texts=(), training=(), **provenance):
     return folder
 
 
-@pytest.fixture
-def whole_run(tmp_path):
-    texts = [text(n, kind) for n, kind in enumerate(["normal", "normal", "info"])]
-    return write_run(
-        tmp_path / "run", [*rows_of(), *curve_rows()], texts, [("unli", LOG), ("empty", "step\n")]
-    )
-
-
 def page_of(folder):
     return Page(build_report(folder).read_text(encoding="utf-8"))
 
@@ -224,18 +214,6 @@ def test_figures_are_files_as_well(tmp_path):
         ("dev/loss", "0.5"),
     ]
     assert [p["value"] for p in measure] == ["0.41"]
-
-
-def test_texts_have_their_claims_verdicts_and_what_defences_make_of_them(tmp_path):
-    found = page_of(write_run(tmp_path / "run", rows_of(), [text(0)])).text
-    assert "nli (none) 0.50, nli (core) 1.00" in found
-    words = "Ann Lee was a painter."
-    for line in (
-        f"{words} core: selected nli supported p = 0.75",
-        f"{words} 0 core: duplicate nli not_supported p = 0.25",
-        f"Sure! no list: {words}",
-    ):
-        assert line in found
 
 
 def test_hostile_text_stays_text_and_equal_runs_give_equal_bytes(tmp_path):

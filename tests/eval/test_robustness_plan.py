@@ -13,7 +13,7 @@ from eval.pipeline import Pipeline
 from eval.report.render import told
 from eval.run.run import Run
 from eval.verify.labels import Labels
-from records import UserError, read_results, write_jsonl
+from records import UserError, write_jsonl
 from tests.eval.test_robustness import KINDS, TOPICS, appended, cut_after, stages, texts
 
 
@@ -189,18 +189,6 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
     ]
 
 
-def test_groups_of_one_topic_each_have_no_results_of_their_own(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    rows = [row | {"group": row["topic"]} for kind in ("normal", "info") for row in texts(kind)]
-    write_jsonl("normal.jsonl", rows[:6])
-    write_jsonl("info.jsonl", rows[6:])
-    given = {"normal": ["normal.jsonl"], "info": ["info.jsonl"]}
-    skipped_of(given, capsys, by=["group", "generator"])
-    found = read_results("run/results.json").results
-    assert {row.group for row in found} == {"all"}
-    assert {row.generator for row in found} == {"all", "x", "y"}
-
-
 def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     topics = [f"T{n}" for n in range(12)]
@@ -216,22 +204,4 @@ def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch,
         f"texts: info: on {len(own)} of the 9 topics that are drawn",
         "gain: rare: shares 0 of 2 topics with normal texts, "
         "so that all are compared with all, unpaired",
-    ]
-
-
-def test_attacks_whose_honest_text_is_not_scored_are_told(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    claims = [{"id": "c", "text": "x", "label": "S"}]
-    shared = {"text": "x", "claims": claims}
-    rows = [{"id": t, "topic": t, "kind": "normal", **shared} for t in "ABC"]
-    made_of = [("A", "A"), ("B", "B"), ("C", "lost"), ("C", None)]
-    rows += [
-        {"id": f"{n}", "topic": t, "kind": "edited", "clean": of, **shared}
-        for n, (t, of) in enumerate(made_of)
-    ]
-    write_jsonl("a.jsonl", rows)
-    Robustness({"labels": Pipeline(Sentences(), [Labels()])}, ["a.jsonl"]).documents()
-    assert capsys.readouterr().err.splitlines() == [
-        "gain: edited: 2 of 4 texts do not count, as the honest text that they were made of "
-        "(`clean`) is not scored",
     ]

@@ -145,19 +145,6 @@ def test_a_line_of_the_curves_that_is_being_written_is_not_read(here, capsys, to
     assert listed(capsys)[-1][-1] == "dev/mse 0.100 at step 3"
 
 
-def test_curves_that_someone_edited_are_told_and_hide_no_other(here, capsys):
-    training(here, "unli", ["high,1"], exported=False)
-    rows = listed(capsys)
-    assert [row[3] for row in rows] == ["finished", "finished", "unreadable"]
-    assert "metrics.csv: no curves of a training: ValueError" in rows[-1][-1]
-
-
-def test_another_programs_configuration_is_no_training(here, capsys):
-    training(here, "other", ["0.3,1"], exported=False)
-    (here / "runs/train/small/other/config.yaml").write_text("{name: x, model: gpt2, trainer: {}}")
-    assert len(listed(capsys)) == 2
-
-
 def test_the_list_is_narrowed_by_fields(here, capsys):
     training(here, "unli", ["0.3,1"], exported=True)
 
@@ -184,8 +171,6 @@ def test_what_cannot_be_done_is_one_line(tmp_path):
         runs.main([str(tmp_path / "runs")])
     with pytest.raises(UserError, match="no such file"):
         runs.main(["--against", str(tmp_path), str(tmp_path)])
-    with pytest.raises(UserError, match="Is a directory"):
-        runs.main([str(tmp_path), "--html", str(tmp_path)])
     with pytest.raises(UserError, match="leave it out with --against"):
         runs.main(["--against", "a", "b", "--where", "state=finished"])
 
@@ -255,14 +240,6 @@ def test_nothing_in_a_name_runs_in_the_page_or_in_the_terminal(here, capsys):
     page = Page((here / "runs/two.html").read_text(encoding="utf-8"))
     assert f"config.{HOSTILE}" in page.text
     assert "script" not in {tag for tag, _ in page.elements}
-
-
-def test_links_lead_from_the_page_to_the_reports(here):
-    (here / "runs/people/report.html").write_text("a report")
-    assert runs.main(["--html", "pages/all.html"]) == 0
-    page = Page((here / "pages/all.html").read_text(encoding="utf-8"))
-    (link,) = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
-    assert (here / "pages" / link).resolve() == here / "runs/people/report.html"
 
 
 def test_results_are_a_frame(here):

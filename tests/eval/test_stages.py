@@ -1,7 +1,5 @@
 """A stage of a user's own that breaks its contract is named in one line, and never scored."""
 
-import traceback
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from eval.experiments.named import Named
 from eval.experiments.robustness.robustness_grid import Grid
 from eval.pipeline import Pipeline
 from eval.select.core import Core
-from eval.select.decorator import core
 from eval.select.relevance import Relevant
 from eval.stages import Selection, probabilities
 from eval.verify.claim_by_claim import ClaimByClaim
@@ -134,16 +131,6 @@ def test_a_claim_without_a_verdict_has_failed():
     assert [(s.judged, s.failed) for s in first.scores] == [(1, 1), (1, 1)]
 
 
-def test_a_stage_that_raises_is_named_at_the_tracebacks_end():
-    def broken(found):
-        raise KeyError("x")
-
-    with pytest.raises(KeyError) as raised:
-        pipeline(verify=broken).score(DOCUMENTS)
-    last = traceback.format_exception(raised.value)[-1].strip()
-    assert last == "raised in the stage tests.eval.test_stages.Changed"
-
-
 def test_the_experiments_and_stages_around_stages_hold_them_too():
     twice = Changed(supported, of_first(lambda row: [*row, STRANGE]))
     none = Changed(all_kept, of_first(lambda row: []))
@@ -181,13 +168,7 @@ class Own(BySentence):
 @pytest.mark.parametrize(
     ("give", "said"),
     [
-        (lambda places: None, "gave a NoneType; give a list, one entry a sentence"),
         (lambda places: [["x"]], "gave 1 entries for 4; give one a sentence"),
-        (lambda places: [p.sentence for p in places], "'d1': sentence 0: gave 'Ann Lee was"),
-        (
-            lambda places: [[p.sentence, ""] for p in places],
-            "sentence 0: gave .* none of them",
-        ),
         (lambda places: [[None] for _ in places], r"'d1': sentence 0: gave \[None\]"),
     ],
 )
@@ -216,9 +197,7 @@ class Judge(ClaimByClaim):
     ("change", "said"),
     [
         (lambda found: found[1:], "gave 3 entries for 4; give one a claim"),
-        (lambda found: [found[0], *found], "gave 5 entries for 4; give one a claim"),
         (lambda found: found[::-1], "'d1': gave Verdict.* for the claim 'c0'; give one verdict"),
-        (lambda found: [True] * len(found), "'d1': gave True for the claim 'c0'"),
     ],
 )
 def test_judge_gives_one_verdict_a_claim_in_their_order(change, said):
@@ -243,9 +222,6 @@ class Model:
     ("change", "said"),
     [
         (lambda p: p[:-1], "gave an array of shape"),
-        (lambda p: p[:, None], "gave an array of shape"),
-        (lambda p: None, "gave an array of shape"),
-        (lambda p: np.log(p), r"gave -.* give probabilities in \[0, 1\]"),
         (lambda p: p * 100, r"gave [1-9]0 .* give probabilities in \[0, 1\]"),
     ],
 )
@@ -263,12 +239,3 @@ def test_a_model_of_ones_own_gives_probabilities(change, said):
 def test_a_pair_without_an_answer_is_none_outside_0_and_1():
     found = probabilities(lambda pairs: [[np.nan] * 3, [0, 0, 1 + 1e-7]], [("a", "b")] * 2, 3)
     assert np.isnan(found[0]).all()
-
-
-def test_a_decorated_function_gives_no_text_in_place_of_a_list():
-    @core(Changed(all_kept, list))
-    def decompose(sentence):
-        return sentence
-
-    with pytest.raises(UserError, match=r"decompose: gave 'Ann sang\.'; give a list of texts"):
-        decompose("Ann sang.", topic="Ann")

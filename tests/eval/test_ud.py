@@ -87,31 +87,17 @@ def test_what_is_written_is_read_again(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "fault"),
     [
-        ("6 advmod", "4 pobj", "7: row"),
         ("I I PRON PRP _ 4 nsubj", "I I PRON PRP _ 4 prep", "3: deprel: `prep`"),
-        ("0 root", "0 ROOT", "7: deprel: `ROOT`"),
-        ("4 advmod", "4 relcl", "6: deprel: `relcl`"),
-        ("VERB VB", "VB VB", "7: upos: `VB`"),
         ("4 nsubj", "9 nsubj", "3: head: 9"),
-        ("4 nsubj", "x nsubj", "3: head: expected a whole number (got 'x')"),
         ("3 n't", "4 n't", "6: id: expected 3 (got 4)"),
         ("4 punct _ _", "0 root _ _", "2 roots"),
         ("4 nsubj", "0 nsubj", "3: deprel: head 0 with `nsubj`"),
         ("6 yet yet ADV RB _ 4", "6 yet yet ADV RB _ 5", "a cycle through word 5"),
-        ("4 nsubj", "4 dobj", "`dobj` is of v1"),
     ],
 )
 def test_faults_say_where_and_what(before, after, fault, tmp_path):
-    text = CONTRACTED
-    if fault == "7: row":
-        text = text.replace("4 know know VERB", "4 know know")
-    elif fault == "2 roots":
-        text = text.replace("4 punct _ _", "0 root _ _")
-    elif "dobj" in fault:
-        text = text.replace("4 advmod", "4 obl").replace(before, after)
-    else:
-        assert before in text
-        text = text.replace(before, after)
+    assert before in CONTRACTED
+    text = CONTRACTED.replace(before, after)
     path = tmp_path / "bad.conllu"
     path.write_text("\n".join(rows(text)) + "\n", encoding="utf-8")
     with pytest.raises(BadInput) as caught:
@@ -120,16 +106,6 @@ def test_faults_say_where_and_what(before, after, fault, tmp_path):
     assert str(caught.value).startswith(f"{path}:")
     with pytest.raises(BadInput):  # and so is the whole file
         ConlluFiles([str(path)]).parse(["I don't know (yet)."])
-
-
-def test_two_sentences_without_an_empty_line_between_are_one_fault(tmp_path):
-    path = tmp_path / "bad.conllu"
-    path.write_text("\n".join(rows(CONTRACTED) * 2) + "\n", encoding="utf-8")
-    with pytest.raises(BadInput) as caught:
-        list(read_conllu(path))
-    numbers = [line for line in str(caught.value).splitlines() if ": id:" in line]
-    assert len(numbers) == 1
-    assert numbers[0].endswith("(got 1); an empty line goes between sentences")
 
 
 def test_the_version_is_told_by_the_labels():

@@ -52,8 +52,6 @@ def test_answers_of_many_shapes(text, labels):
         "1. [Supported]\n2. [Supported]\n3. [Supported]",
         "1. [Supported]\n2. Perhaps",
         "1. [Supported] or [Contradicted]\n2. [Supported]",
-        "1. [Partly supported]\n2. [Supported]",
-        "1. Supported, or contradicted\n2. [Supported]",
         "1. Supported, but only in part\n2. [Supported]",
         "Factual precision: 0.5",
         "All claims are [Supported].",
