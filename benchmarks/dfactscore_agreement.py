@@ -35,7 +35,7 @@ import numpy as np
 from cli.command import run_command
 from components.statistics import balanced_accuracy, bootstrap, confusion, spearman
 from eval.pipeline import Scored
-from eval.verify.dfactscore.linking import linked_groups
+from eval.verify.dfactscore.linking import link_groups
 from records import read_records
 
 THRESHOLDS = np.linspace(0.02, 0.98, 49)
@@ -141,7 +141,7 @@ def judged(text: Text, threshold: float, grouping: Grouping) -> Judged:
     """Link the groups and read the verdicts."""
     supported = text.support >= threshold  # NaN supports nothing
     groups = grouping(text)
-    columns = linked_groups(text.support, supported, groups)
+    columns = link_groups(text.support, supported, groups)
     title = np.array([columns[group] for group in groups])
     own = supported[np.arange(len(title)), title]
     paired = ~np.isnan(text.grouped)

@@ -23,7 +23,7 @@ from pathlib import Path
 from cli.command import run_command
 from eval.pipeline import read_pipeline
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked, evidence_of
+from eval.verify.claim_by_claim import ClaimToJudge, select_passages
 from eval.verify.several_claims import PROMPT
 from records import Document, Generation, UserError, read_records, write_jsonl
 
@@ -50,7 +50,10 @@ def prompts(texts: Sequence[Generation], config: Path, rng: random.Random) -> li
     for number, (text, own, found) in enumerate(zip(texts, claims, passages, strict=True)):
         truth = [one.true for one in text.sentences or ()]
         known = {passage.id: passage for passage in found}
-        asked = [Asked(0, documents[number], claim, evidence_of(claim, known)) for claim in own]
+        asked = [
+            ClaimToJudge(0, documents[number], claim, select_passages(claim, known))
+            for claim in own
+        ]
         if len(truth) != len(own) or any(isinstance(one.passages, str) for one in asked):
             continue
         if len(own) > 1 and number % 5:

@@ -18,7 +18,7 @@ RETRIEVAL_FAILED = "retrieval failed"
 NOTHING_FOUND = "no passage was found"
 
 
-class Asked(NamedTuple):
+class ClaimToJudge(NamedTuple):
     """A claim that is to be judged.
 
     Attributes:
@@ -52,7 +52,7 @@ class ClaimByClaim(ABC):
     reads_passages = True
 
     @abstractmethod
-    def judge(self, asked: Sequence[Asked]) -> Iterable[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
         """One verdict for each claim, in their order."""
 
     def __call__(
@@ -65,18 +65,18 @@ class ClaimByClaim(ABC):
 
         A claim without a passage is ``failed`` where passages are read; the ``reason`` says why.
         """
-        asked: list[Asked] = []
+        asked: list[ClaimToJudge] = []
         failed: list[list[Verdict | None]] = []
         for row, (document, own, texts) in enumerate(zip(documents, claims, passages, strict=True)):
             known = {passage.id: passage for passage in texts}
-            found = [evidence_of(claim, known) if self.reads_passages else [] for claim in own]
+            found = [select_passages(claim, known) if self.reads_passages else [] for claim in own]
             pairs = list(zip(own, found, strict=True))
-            asked += [Asked(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
+            asked += [ClaimToJudge(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
             failed.append([self.failed(c, f) if isinstance(f, str) else None for c, f in pairs])
         judged = iter(self._judged(asked) if asked else ())
         return [[verdict or next(judged) for verdict in own] for own in failed]
 
-    def _judged(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def _judged(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         who = f"{class_of(self)}.judge"
         found = one_each(who, self.judge(asked), asked, "claim")
         for one, verdict in zip(asked, found, strict=True):
@@ -114,7 +114,7 @@ class ByPassage(ClaimByClaim):
     def decide(self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Any]) -> Verdict:
         """The verdict on a claim by the answers to its passages, one each."""
 
-    def judge(self, asked: Sequence[Asked]) -> Iterable[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
         pairs = [
             (premise(passage, self.title_in_premise), one.claim.text)
             for one in asked
@@ -128,7 +128,7 @@ class ByPassage(ClaimByClaim):
         ]
 
 
-def evidence_of(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | str:
+def select_passages(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | str:
     """The passages of a claim, best first, or a text that says why it has none.
 
     Args:
@@ -141,7 +141,7 @@ def evidence_of(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | s
     return [known[name] for name in names if name in known] or NOTHING_FOUND
 
 
-def distinct_passages(asked: Iterable[Asked]) -> list[Passage]:
+def distinct_passages(asked: Iterable[ClaimToJudge]) -> list[Passage]:
     """The passages of some claims of a document, each once, in the claims' order."""
     return list({passage.id: passage for one in asked for passage in one.passages}.values())
 

@@ -15,7 +15,7 @@ from eval.models.chat import Message, Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import true_or_false
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked
+from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.nonparametric import NP
 from eval.verify.prompted import ByPrompt
 from records import Claim, Document, Passage, UserError, Verdict
@@ -95,14 +95,14 @@ class FActScore(ByPrompt):
         judged = self.nonparametric(documents, supported, passages)
         return [_with_np(own, np) for own, np in zip(verdicts, judged, strict=True)]
 
-    def messages(self, one: Asked) -> list[Message]:
+    def messages(self, one: ClaimToJudge) -> list[Message]:
         shown = [{"title": p.title, "text": p.text.strip()} for p in reversed(one.passages)]
         if shown and shown[-1]["text"][-1:] not in string.punctuation:
             shown[-1]["text"] += "."
         topic, claim = one.document.topic, one.claim.text.strip()
         return self.prompt.messages(topic=topic, passages=shown, claim=claim)
 
-    def read(self, text: str, one: Asked) -> VerdictLabel | None:
+    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
         said = true_or_false(text)
         return None if said is None else "supported" if said else "not_supported"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.stages import Verifier
-from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from records import Claim, Document, Passage, UserError, Verdict
 
 _VERDICT = {"S": "supported", "NS": "not_supported", "IR": "irrelevant"}
@@ -46,7 +46,7 @@ class Labels(ClaimByClaim):
             found[row] = [verdict.model_copy(update=told) for verdict in verdicts]
         return found
 
-    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         return [
             self.verdict(claim, _VERDICT[claim.label])
             if claim.label

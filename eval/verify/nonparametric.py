@@ -22,7 +22,7 @@ from components.base import load_tokenizer
 from components.encoding import batches_by_length, pad
 from eval.models.engine import Engine
 from eval.models.hub import check_length, load_whole, named
-from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from records import Claim, Passage, UserError, Verdict
 
 # Claims whose passages are in memory together; 64 x 3 passages of 256 tokens take 200 MB.
@@ -88,7 +88,7 @@ class NP(ClaimByClaim, Engine):
         """The model and whatever else decides the probabilities."""
         return {"engine": "np", "model": named(self.model), "max_length": self.max_length}
 
-    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         """One verdict a claim; ``p`` is the mean probability of its tokens."""
         found = self.probabilities([(one.claim.text, one.passages) for one in asked])
         return [self._verdict(one.claim, p) for one, p in zip(asked, found, strict=True)]

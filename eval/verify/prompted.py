@@ -8,7 +8,7 @@ from eval.models.chat import Message
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from eval.verify.several_claims import SeveralClaims
 from records import Verdict
 from records.types import VerdictLabel
@@ -43,14 +43,14 @@ class ByPrompt(ClaimByClaim):
         self.several = SeveralClaims(claims_per_call, asker, answers, labels, switches)
 
     @abstractmethod
-    def messages(self, one: Asked) -> list[Message]:
+    def messages(self, one: ClaimToJudge) -> list[Message]:
         """The prompt about a claim."""
 
     @abstractmethod
-    def read(self, text: str, one: Asked) -> VerdictLabel | None:
+    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
         """The label that an answer about a claim gives, ``None`` where it gives none."""
 
-    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         known = self.several.judged(asked)
         alone = [place for place in range(len(asked)) if place not in known]
         prompts = [self.messages(asked[place]) for place in alone]
@@ -75,8 +75,8 @@ class FromPassages(ByPrompt):
 
     fields: Mapping[str, object] = {}
 
-    def messages(self, one: Asked) -> list[Message]:
+    def messages(self, one: ClaimToJudge) -> list[Message]:
         return self.prompt.messages(claim=one.claim.text, passages=one.passages, **self.fields)
 
-    def read(self, text: str, one: Asked) -> VerdictLabel | None:
+    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
         return read_label(text, self.answers, one.claim.text)

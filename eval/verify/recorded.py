@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from eval.verify.claim_by_claim import Asked, ClaimByClaim
+from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from records import UserError, Verdict
 
 
@@ -20,10 +20,10 @@ class Recorded(ClaimByClaim):
     assessor = "recorded"
     reads_passages = False
 
-    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         return [self._recorded(one) for one in asked]
 
-    def _recorded(self, one: Asked) -> Verdict:
+    def _recorded(self, one: ClaimToJudge) -> Verdict:
         found = (one.claim.model_extra or {}).get("recorded")
         if not found:
             return self.failed(one.claim, "no verdict was recorded")

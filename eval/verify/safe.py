@@ -20,7 +20,7 @@ from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_code_block, read_label
 from eval.prompting.prompts import Prompt
 from eval.stages import Searcher
-from eval.verify.claim_by_claim import NOTHING_FOUND, Asked, ClaimByClaim
+from eval.verify.claim_by_claim import NOTHING_FOUND, ClaimByClaim, ClaimToJudge
 from records import Claim, Document, Passage, Verdict
 from records.types import VerdictLabel
 
@@ -104,7 +104,7 @@ class Safe(ClaimByClaim):
         """Most answers that a claim takes, without retries."""
         return self.max_searches + 2
 
-    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         """One verdict a claim; the pipeline's passages are not looked at.
 
         A verdict's ``evidence`` names the passages found, ``steps`` says what was asked and found

@@ -15,7 +15,7 @@ from eval.models.chat import NOTHING_ASKED
 from eval.prompting.asker import Asker, Reading
 from eval.prompting.labels_in_answers import read_by_number, read_label
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked, distinct_passages
+from eval.verify.claim_by_claim import ClaimToJudge, distinct_passages
 from records.types import VerdictLabel
 
 PROMPT = Path(__file__).parent / "prompts" / "several_claims.jinja"
@@ -60,7 +60,7 @@ class SeveralClaims:
         # A prompt that is not asked does not key the run.
         self.prompt = Prompt(PROMPT) if claims_per_call > 1 else None
 
-    def judged(self, asked: Sequence[Asked]) -> dict[int, dict[str, Any]]:
+    def judged(self, asked: Sequence[ClaimToJudge]) -> dict[int, dict[str, Any]]:
         """What a verdict says of each claim that an answer labels, by the claim's place.
 
         ``response`` is the line that labels the claim, ``evidence`` all passages of the prompt, and
@@ -72,7 +72,7 @@ class SeveralClaims:
         groups = self._groups(asked, list(first.values()))
         prompts = [self.messages([asked[place] for place in group]) for group in groups]
         reads = [
-            partial(labels_of_numbers, answers=self.answers, count=len(group)) for group in groups
+            partial(read_partial_labels, answers=self.answers, count=len(group)) for group in groups
         ]
         readings = self.asker.ask(prompts, reads)
         found: dict[int, dict[str, Any]] = {}
@@ -81,14 +81,14 @@ class SeveralClaims:
         places = [(place, first[_question(one)]) for place, one in enumerate(asked)]
         return {place: found[source] for place, source in places if source in found}
 
-    def _groups(self, asked: Sequence[Asked], places: Sequence[int]) -> list[list[int]]:
+    def _groups(self, asked: Sequence[ClaimToJudge], places: Sequence[int]) -> list[list[int]]:
         size, found = self.claims_per_call, []
         for _, own in groupby(places, key=lambda place: asked[place].row):
             row = list(own)
             found += [row[start : start + size] for start in range(0, len(row), size)]
         return [group for group in found if len(group) > 1]
 
-    def messages(self, group: Sequence[Asked]) -> list[dict[str, str]]:
+    def messages(self, group: Sequence[ClaimToJudge]) -> list[dict[str, str]]:
         """The prompt about a document's claims, numbered from 1 in their order."""
         return self.prompt.messages(
             claims=[" ".join(one.claim.text.split()) for one in group],
@@ -98,7 +98,7 @@ class SeveralClaims:
         )
 
     def _said(
-        self, asked: Sequence[Asked], group: Sequence[int], said: Reading[Labels]
+        self, asked: Sequence[ClaimToJudge], group: Sequence[int], said: Reading[Labels]
     ) -> dict[int, dict[str, Any]]:
         if said.failed == NOTHING_ASKED:  # a dry run; nor would they be asked alone
             return {p: {"label": "failed", "reason": said.failed} for p in group}
@@ -112,7 +112,7 @@ class SeveralClaims:
         }
 
 
-def labels_of_numbers(text: str, answers: Mapping[str, VerdictLabel], count: int) -> Labels:
+def read_partial_labels(text: str, answers: Mapping[str, VerdictLabel], count: int) -> Labels:
     """The labels of the numbers that an answer labels once; one that it labels twice has none.
 
     An answer with a label for a number that no claim has is another list, and labels nothing.
@@ -129,5 +129,5 @@ def labels_of_numbers(text: str, answers: Mapping[str, VerdictLabel], count: int
     return {number: (label, line) for number, label, line in lines if times[number] == 1}
 
 
-def _question(one: Asked) -> tuple:
+def _question(one: ClaimToJudge) -> tuple:
     return one.row, one.claim.text, tuple(one.evidence or ())

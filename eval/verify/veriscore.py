@@ -10,7 +10,7 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import before_next
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked
+from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.prompted import FromPassages
 from records.types import VerdictLabel
 
@@ -71,6 +71,6 @@ class VeriScore(FromPassages):
         self.prompt = Prompt(_PROMPT)
         self.fields = {"labels": labels, "third": third}
 
-    def read(self, text: str, one: Asked) -> VerdictLabel | None:
+    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
         read = partial(super().read, one=one)
         return read(before_next(text, "Claim:", read))

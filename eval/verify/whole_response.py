@@ -14,7 +14,7 @@ from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_by_number, read_label
 from eval.prompting.prompts import Prompt
-from eval.verify.claim_by_claim import Asked, ClaimByClaim, distinct_passages
+from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge, distinct_passages
 from records import Verdict
 from records.types import VerdictLabel
 
@@ -62,7 +62,7 @@ class WholeResponse(ClaimByClaim):
         self.reads_passages = evidence
         self.prompt = Prompt(_PROMPT)
 
-    def judge(self, asked: Sequence[Asked]) -> list[Verdict]:
+    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
         """One prompt a document; ``response`` is the line of the answer that labels a claim.
 
         Of an answer that cannot be read ``response`` is the whole.
@@ -77,7 +77,7 @@ class WholeResponse(ClaimByClaim):
             )
             for own in texts
         ]
-        reads = [partial(labels_by_number, count=len(own)) for own in texts]
+        reads = [partial(read_complete_labels, count=len(own)) for own in texts]
         verdicts = []
         for own, said in zip(texts, self.asker.ask(prompts, reads), strict=True):
             if said.failed:
@@ -91,7 +91,7 @@ class WholeResponse(ClaimByClaim):
         return verdicts
 
 
-def labels_by_number(text: str, count: int) -> list[tuple[VerdictLabel, str]] | None:
+def read_complete_labels(text: str, count: int) -> list[tuple[VerdictLabel, str]] | None:
     """The label of each claim and the line that gives it; ``None`` where one has none.
 
     The last line that labels a number decides; :func:`read_label` says how a label stands in it. An

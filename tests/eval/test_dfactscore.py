@@ -13,11 +13,11 @@ from eval.decompose.given import Given
 from eval.pipeline import Pipeline
 from eval.stages import Selection
 from eval.verify.claim_by_claim import ClaimByClaim
-from eval.verify.dfactscore.grouping import in_order
-from eval.verify.dfactscore.linking import linked_alone, linked_groups
-from eval.verify.dfactscore.local_groups import LocalGroups, aligned
+from eval.verify.dfactscore.grouping import number_groups
+from eval.verify.dfactscore.linking import link_claims, link_groups
+from eval.verify.dfactscore.local_groups import LocalGroups, align_claims
 from eval.verify.dfactscore.stage import DFActScore
-from eval.verify.dfactscore.support import nearest
+from eval.verify.dfactscore.support import nearest_passages
 from records import Claim, Document, Passage
 
 
@@ -103,7 +103,7 @@ def test_sentences_without_a_name_follow_the_person_at_hand():
     back = "Ida Holm painted. Ida Holmberg is a judge. Ida Holm sold well."
     assert groups_of(back, "Holm painted.", "Holmberg is a judge.", "Holm sold well.") == "012"
     assert groups_of("", *claims[:2]) == "00"
-    assert aligned([], ["One sentence."]) == []
+    assert align_claims([], ["One sentence."]) == []
 
 
 def test_doubtful_places_are_split_by_claims_that_contradict_each_other():
@@ -132,18 +132,18 @@ def test_a_group_is_linked_to_the_title_that_supports_most_of_it():
     support = np.array([[0.6, 0.2], [0.2, 0.9], [0.3, 0.9], [0.8, 0.9], [0.9, 0.8]])
     groups = ["g0", "g0", "g1", "g1", None]
     # Both titles support one claim of g0, the second with the larger sum; of g1 it supports two.
-    assert linked_groups(support, support >= 0.5, groups) == {"g0": 1, "g1": 1}
-    assert linked_groups(support[:, :0], support[:, :0] >= 0.5, groups) == {}
+    assert link_groups(support, support >= 0.5, groups) == {"g0": 1, "g1": 1}
+    assert link_groups(support[:, :0], support[:, :0] >= 0.5, groups) == {}
     # What was not told of the other title could decide of g0, but not of g1.
     partly = support.copy()
     partly[[0, 3], 0] = np.nan
     for assignment in ("argmax", "hungarian"):
-        found = linked_groups(partly, partly >= 0.5, groups, assignment)
+        found = link_groups(partly, partly >= 0.5, groups, assignment)
         assert found["g0"] is None
-    assert linked_groups(partly, partly >= 0.5, groups) == {"g0": None, "g1": 1}
+    assert link_groups(partly, partly >= 0.5, groups) == {"g0": None, "g1": 1}
     # Linked alone: the title that supports most claims, 4 to 3, wherever it supports.
-    assert linked_alone(support >= 0.5) == [0, 1, 1, 1, 1]
-    assert linked_alone(support >= 0.95) == [None] * 5
+    assert link_claims(support >= 0.5) == [0, 1, 1, 1, 1]
+    assert link_claims(support >= 0.95) == [None] * 5
 
 
 def test_the_hungarian_assignment_supports_most_claims_with_no_title_twice():
@@ -151,7 +151,7 @@ def test_the_hungarian_assignment_supports_most_claims_with_no_title_twice():
     for _ in range(20):
         supported = rng.random((9, 4)) < 0.4
         groups = ["a"] * 2 + ["b"] * 3 + ["c"] * 4
-        found = linked_groups(supported * 0.7, supported, groups, "hungarian")
+        found = link_groups(supported * 0.7, supported, groups, "hungarian")
         assert len(set(found.values())) == 3
 
         def total(titles, groups=groups, supported=supported):
@@ -162,9 +162,7 @@ def test_the_hungarian_assignment_supports_most_claims_with_no_title_twice():
         assert total([found[g] for g in "abc"]) == max(map(total, every))
     # More groups than titles: the one left over is linked by itself.
     alone = np.array([[True], [True], [False]])
-    assert linked_groups(alone * 1.0, alone, ["a", "b", "c"], "hungarian") == dict.fromkeys(
-        "abc", 0
-    )
+    assert link_groups(alone * 1.0, alone, ["a", "b", "c"], "hungarian") == dict.fromkeys("abc", 0)
 
 
 def test_no_answer_that_is_lacking_could_change_a_link():
@@ -178,12 +176,12 @@ def test_no_answer_that_is_lacking_could_change_a_link():
         for place in places:
             support[place] = np.nan
         for assignment in linked:
-            found = linked_groups(support, support > 0.5, groups, assignment)
+            found = link_groups(support, support > 0.5, groups, assignment)
             for answers in product((0.0, 1.0), repeat=len(places)):
                 whole = support.copy()
                 for place, p in zip(places, answers, strict=True):
                     whole[place] = p
-                told = linked_groups(whole, whole > 0.5, groups, assignment)
+                told = link_groups(whole, whole > 0.5, groups, assignment)
                 assert all(told[g] == title for g, title in found.items() if title is not None)
             linked[assignment] += bool(places) and any(t is not None for t in found.values())
     assert min(linked.values()) > 20
@@ -243,9 +241,9 @@ def test_a_title_that_could_not_be_judged_undoes_no_support():
 def test_the_nearest_passages_of_a_page_share_most_words_of_the_claim():
     texts = ("She sang.", "He lived in Oslo.", "She lived in Ribe.", "She lived in Oslo.")
     bags = [frozenset(stems(text)) for text in texts]
-    assert nearest("She lived in Ribe.", [0, 1, 2], bags, 1) == [2]
-    assert nearest("She lived in Oslo.", [0, 1, 3], bags, 2) == [3, 1]
-    assert nearest("She lived in Oslo.", [0, 1, 3], bags, 3) == [0, 1, 3]
+    assert nearest_passages("She lived in Ribe.", [0, 1, 2], bags, 1) == [2]
+    assert nearest_passages("She lived in Oslo.", [0, 1, 3], bags, 2) == [3, 1]
+    assert nearest_passages("She lived in Oslo.", [0, 1, 3], bags, 3) == [0, 1, 3]
 
 
 def test_a_text_that_merges_two_people_is_supported_claim_by_claim_but_not_as_one_person():
@@ -357,4 +355,4 @@ def test_thresholds_and_passages_a_title():
     assert {v.label for v in verify(threshold=0.95)} == {"not_supported"}
     # One passage a title: the one that shares most words with the claim.
     assert [v.evidence for v in verify(per_title=1)][2] == ["p2"]
-    assert in_order(["b", None, "a", "b"]) == ["g0", None, "g1", "g0"]
+    assert number_groups(["b", None, "a", "b"]) == ["g0", None, "g1", "g0"]

@@ -9,7 +9,7 @@ from eval.__main__ import main
 from eval.experiments.core.informativeness import (
     Informativeness,
     Source,
-    likelihood_of_anyone,
+    max_likelihoods,
     measures_of,
 )
 from eval.models.encoder import Unli
@@ -69,7 +69,7 @@ def test_the_likeliest_bleached_claim_counts(unli):
     model = Unli(str(unli), dtype="float32")
     bleached = ["{topic} is someone.", "{topic} lived."]
     rows = [("x", "Ann Lee", "Ann Lee wrote."), ("x", "Bob Ray", "Bob Ray wrote.")]
-    found = likelihood_of_anyone(model, bleached, rows)
+    found = max_likelihoods(model, bleached, rows)
     for (_, topic, text), p in zip(rows, found, strict=True):
         pairs = [(h.replace("{topic}", topic), text) for h in bleached]
         assert p == pytest.approx(max(model.likelihood(pairs)))

@@ -7,7 +7,7 @@ import pytest
 
 from components.lengths import length_ratio, repeated, tenth, without_whole
 from eval.commands.report import build_report
-from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, class_of
+from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, ratio_class
 from records import UserError, write_jsonl
 
 CLAIM = "It rained all day in Rome and in Oslo."  # nine words
@@ -35,7 +35,7 @@ def test_words_are_counted_between_blanks() -> None:
     assert length_ratio(" ", "") == 0
     ratios = [0, 0.05, 0.1, 0.101, 0.9, 0.95, 1]
     names = ["0", "to 0.1", "to 0.1", "to 0.2", "to 0.9", "below 1", "1"]
-    assert [class_of(r) for r in ratios] == names
+    assert [ratio_class(r) for r in ratios] == names
     assert [tenth(r) for r in ratios] == [0, 0, 1, 1, 9, 9, 9]
     assert len(CLASSES) == 12
 

@@ -17,7 +17,7 @@ from eval.retrieve.given import Given as GivenPassages
 from eval.run.held import prompts
 from eval.verify.factscore import FActScore
 from eval.verify.factverify import FactVerify
-from eval.verify.several_claims import labels_of_numbers
+from eval.verify.several_claims import read_partial_labels
 from eval.verify.veriscore import VeriScore
 from eval.verify.with_knowledge import WithKnowledge
 from records import Claim, Document, Passage
@@ -225,7 +225,7 @@ def written(values) -> list[str]:
 
 
 def read(lines, count):
-    found = labels_of_numbers("\n".join(lines), ANSWERS, count)
+    found = read_partial_labels("\n".join(lines), ANSWERS, count)
     return {number: label for number, (label, _) in found.items()}
 
 
@@ -260,6 +260,6 @@ def test_lines_without_a_label_change_nothing(values, line):
 @MANY
 @given(st.text(alphabet='12 .:[]#\nTrueFalsnot|,"', max_size=80), st.integers(1, 3))
 def test_whatever_an_answer_says_only_claims_of_the_prompt_have_labels(text, count):
-    found = labels_of_numbers(text, ANSWERS, count)
+    found = read_partial_labels(text, ANSWERS, count)
     assert found.keys() <= set(range(1, count + 1))
     assert {label for label, _ in found.values()} <= set(ANSWERS.values())

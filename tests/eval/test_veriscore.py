@@ -7,7 +7,7 @@ import pytest
 from eval.models.chat import Answer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
-from eval.verify.claim_by_claim import Asked
+from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.factscore import FActScore
 from eval.verify.factverify import FactVerify
 from eval.verify.veriscore import VeriScore
@@ -188,7 +188,7 @@ def test_the_wordings_of_factreasoners_appendix():
 
 
 def asked_of(claim):
-    return Asked(0, DOCUMENTS[0], CLAIMS[0][claim], PASSAGES)
+    return ClaimToJudge(0, DOCUMENTS[0], CLAIMS[0][claim], PASSAGES)
 
 
 def test_factscore_by_table_31():

@@ -6,7 +6,7 @@ import pytest
 
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.verify.whole_response import WholeResponse, labels_by_number
+from eval.verify.whole_response import WholeResponse, read_complete_labels
 from records import Claim, Document, Passage, UserError
 from tests.model_server import ModelServer
 
@@ -42,7 +42,7 @@ YES, NO, OPEN = "supported", "contradicted", "undecided"
     ],
 )
 def test_answers_of_many_shapes(text, labels):
-    assert [label for label, _ in labels_by_number(text, len(labels))] == labels
+    assert [label for label, _ in read_complete_labels(text, len(labels))] == labels
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_answers_of_many_shapes(text, labels):
     ],
 )
 def test_a_claim_without_one_label_makes_the_answer_unreadable(text):
-    assert labels_by_number(text, 2) is None
+    assert read_complete_labels(text, 2) is None
 
 
 PASSAGES = [

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from data_builders.annotated.labelstudio_exports import read_tasks
 from eval.metrics.judged_texts import JudgedClaim
-from eval.verify.dfactscore.grouping import in_order
+from eval.verify.dfactscore.grouping import number_groups
 from records import BadInput, Claim, Document, Passage
 
 FORM = Path(__file__).parent
@@ -117,7 +117,7 @@ def _judged(
     named = [values.get(f"group_{k}") for k in range(len(texts))]
     if not any(verdicts) and not any(named):
         return None
-    groups = in_order([None if name in (None, NOBODY) else name for name in named])
+    groups = number_groups([None if name in (None, NOBODY) else name for name in named])
     open_pages = [name for name in {*named} - {None, NOBODY} if _page(values, name) is None]
     dropped["person whose page was left open, taken for no page"] += len(open_pages)
     found = []

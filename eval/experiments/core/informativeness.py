@@ -132,7 +132,7 @@ class Informativeness(Experiment):
         rows = [row for topic in topics for row in topic.rows]
         ends = np.cumsum([len(topic.rows) for topic in topics])[:-1]
         found = {
-            name: np.split(likelihood_of_anyone(model, self.bleached, rows), ends)
+            name: np.split(max_likelihoods(model, self.bleached, rows), ends)
             for name, model in self.models.items()
         }
         return [
@@ -178,7 +178,7 @@ def _by_topic(rows: Sequence[tuple[str, str, str]]) -> list[Topic]:
     ]
 
 
-def likelihood_of_anyone(
+def max_likelihoods(
     model: UnliModel, bleached: list[str], rows: Sequence[tuple[str, str, str]]
 ) -> np.ndarray:
     """max_h p(claim | h) of every row, shape (n,)."""

@@ -35,7 +35,7 @@ class _Row(NamedTuple):
 CLASSES = ["0", *[f"to {place / TENTHS:g}" for place in range(1, TENTHS)], "below 1", "1"]
 
 
-def class_of(ratio: float) -> str:
+def ratio_class(ratio: float) -> str:
     """The class of a ratio; a tenth's upper end belongs to it."""
     if ratio in (0, 1):
         return CLASSES[0 if ratio == 0 else -1]
@@ -118,7 +118,7 @@ class LssLengths(Experiment):
     def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
         references = [row.reference for row in rows]
         ratio, weight = (np.asarray(own) for own in zip(*[row[1:3] for row in rows], strict=True))
-        classes = np.asarray([CLASSES.index(class_of(own)) for own in ratio])
+        classes = np.asarray([CLASSES.index(ratio_class(own)) for own in ratio])
 
         def statistics(chosen: np.ndarray) -> dict[str, float]:
             total = weight[chosen].sum()

@@ -20,7 +20,7 @@ class Grouper(Protocol):
         """One label a claim, of all claims of each document (before selection)."""
 
 
-def in_order(groups: Sequence[object | None]) -> list[str | None]:
+def number_groups(groups: Sequence[object | None]) -> list[str | None]:
     """Any group keys of one document's claims as labels, numbered by first appearance."""
     names: dict[object, str] = {}
     return [None if key is None else names.setdefault(key, f"g{len(names)}") for key in groups]

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 Assignment = Literal["argmax", "hungarian"]
 
 
-def linked_groups(
+def link_groups(
     support: np.ndarray,
     supported: np.ndarray,
     groups: Sequence[str | None],
@@ -71,7 +71,7 @@ def _assigned(worth: np.ndarray, assignment: Assignment) -> np.ndarray:
     return found
 
 
-def linked_alone(supported: np.ndarray) -> list[int | None]:
+def link_claims(supported: np.ndarray) -> list[int | None]:
     """The title of each claim when every claim is linked by itself (2402.05629, appendix B.1).
 
     Of the titles that support a claim, the one that supports most of the document's claims; the

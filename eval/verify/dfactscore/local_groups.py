@@ -16,7 +16,7 @@ from jsonargparse.typing import ClosedUnitInterval
 from components.overlap import stems
 from components.sentences import split_sentences, without_citations
 from eval.stages import EntailmentModel
-from eval.verify.dfactscore.grouping import in_order
+from eval.verify.dfactscore.grouping import number_groups
 from eval.verify.dfactscore.mentions import Person, evidence
 from records import Claim, Document
 
@@ -67,10 +67,10 @@ class LocalGroups:
             text = unicodedata.normalize("NFC", without_citations(document.text))
             sentences = split_sentences(text) or [text]
             found.append(stretches(sentences, unicodedata.normalize("NFC", document.topic)))
-            places.append(aligned([claim.source or claim.text for claim in own], sentences))
+            places.append(align_claims([claim.source or claim.text for claim in own], sentences))
         new = self._new_persons(found, places, claims)
         return [
-            in_order(_labels(own, at, begins))
+            number_groups(_labels(own, at, begins))
             for own, at, begins in zip(found, places, new, strict=True)
         ]
 
@@ -134,7 +134,7 @@ def _labels(
     return [person[place] for place in places]
 
 
-def aligned(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
+def align_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     """The sentence of each claim: most shared stems over all claims, and never going back.
 
     Args:

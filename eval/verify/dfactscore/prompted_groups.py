@@ -16,7 +16,7 @@ from pathlib import Path
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
-from eval.verify.dfactscore.grouping import in_order
+from eval.verify.dfactscore.grouping import number_groups
 from records import Claim, Document
 
 _PROMPT = Path(__file__).parent / "prompts" / "groups.jinja"
@@ -81,7 +81,7 @@ class PromptedGroups:
             self.counts["answers"] += 1
             if reading.value is None:
                 self.counts[str(reading.failed)] += 1
-            labels[row] = in_order(reading.value or [None] * len(facts[row]))
+            labels[row] = number_groups(reading.value or [None] * len(facts[row]))
         return labels
 
 

@@ -12,7 +12,7 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, ClaimByClaim
 from eval.verify.dfactscore.grouping import Grouper
-from eval.verify.dfactscore.linking import Assignment, linked_alone, linked_groups
+from eval.verify.dfactscore.linking import Assignment, link_claims, link_groups
 from eval.verify.dfactscore.support import Table, tables_of
 from records import Claim, Document, Passage, UserError, Verdict
 
@@ -134,8 +134,8 @@ def _verdicts(
 ) -> list[Verdict]:
     judged = [k for k, claim in enumerate(claims) if claim.contexts is not None]
     labels = [groups[k] for k in judged]
-    linked = linked_groups(table.support, table.supported, labels, assignment)
-    alone = linked_alone(table.supported)
+    linked = link_groups(table.support, table.supported, labels, assignment)
+    alone = link_claims(table.supported)
     rows = {k: row for row, k in enumerate(judged)}
     verdicts = []
     for k, claim in enumerate(claims):

@@ -8,7 +8,7 @@ import numpy as np
 
 from components.overlap import stems
 from eval.stages import EntailmentModel, entails, probabilities
-from eval.verify.claim_by_claim import Asked, ClaimByClaim, premise
+from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge, premise
 from records import Claim, Document, Passage
 
 Judge = EntailmentModel | ClaimByClaim
@@ -67,7 +67,7 @@ def tables_of(
         retrieved: the first ones among the claim's ``contexts``, instead of those that share most
             words with it.
     """
-    titles = [list(dict.fromkeys(map(page_of, own))) for own in passages]
+    titles = [list(dict.fromkeys(map(page_title, own))) for own in passages]
     pairings = [
         pairing
         for row, own in enumerate(claims)
@@ -98,7 +98,7 @@ def _pairings(
     per_title: int,
     retrieved: bool,
 ) -> Iterator[Pairing]:
-    pages = [[k for k, p in enumerate(passages) if page_of(p) == title] for title in titles]
+    pages = [[k for k, p in enumerate(passages) if page_title(p) == title] for title in titles]
     bags = [frozenset(stems(p.text)) for p in passages] if claims and not retrieved else []
     order = {passage.id: k for k, passage in enumerate(passages)}
     found = [[order[n] for n in dict.fromkeys(c.contexts or []) if n in order] for c in claims]
@@ -107,7 +107,7 @@ def _pairings(
             if retrieved:
                 chosen = [k for k in found[place] if k in set(page)][:per_title]
             else:
-                chosen = nearest(claim.text, page, bags, per_title)
+                chosen = nearest_passages(claim.text, page, bags, per_title)
             if chosen:
                 yield Pairing(row, place, column, chosen)
 
@@ -157,7 +157,7 @@ def _by_verifier(
     for row, place, column, own in pairings:
         title = titles.setdefault((row, column), len(titles))
         chosen = [passages[row][k] for k in own]
-        asked.append(Asked(title, documents[row], claims[row][place], chosen))
+        asked.append(ClaimToJudge(title, documents[row], claims[row][place], chosen))
     found = []
     for pairing, verdict in zip(pairings, verifier.judge(asked) if asked else (), strict=True):
         supported = verdict.label == "supported"
@@ -166,7 +166,7 @@ def _by_verifier(
     return found
 
 
-def nearest(
+def nearest_passages(
     claim: str, page: Sequence[int], bags: Sequence[frozenset[str]], count: int
 ) -> list[int]:
     """The passages of a page that share most words with a claim, best first.
@@ -184,6 +184,6 @@ def nearest(
     return sorted(page, key=lambda k: -shared[k])[:count]
 
 
-def page_of(passage: Passage) -> str:
+def page_title(passage: Passage) -> str:
     """The page that a passage is of; one without a title is a page of its own."""
     return passage.title or passage.id
