@@ -27,12 +27,12 @@ from eval.models.encoder import Entailment
 from eval.retrieve.dense import SentenceEncoder
 from eval.select.core import Core
 from eval.select.gate import Gate
-from eval.select.judgements import Remembered
+from eval.select.judgements import CachedJudgements
 from eval.select.view import View
 from records import Claim, Document, read_records, write_json
 
 
-class Known(Remembered):
+class Known(CachedJudgements):
     """Counts the pairs that it is asked."""
 
     asked = 0

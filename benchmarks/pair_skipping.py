@@ -20,14 +20,14 @@ from cli.command import run_command
 from components.encoding import Pair
 from eval.models.encoder import Entailment
 from eval.retrieve.given import Given
-from eval.select.judgements import Remembered
+from eval.select.judgements import CachedJudgements
 from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.stage import FactReasoner
 from records import Document, read_records
 
 
-class Known(Remembered):
+class Known(CachedJudgements):
     """Keeps how many pairs the last call asked."""
 
     asked = 0

@@ -125,7 +125,7 @@ def ask_for_claims(
 ) -> list[list[str] | Failed]:
     """The subclaims that a model gives for each sentence, one prompt each; or why it has none."""
     reads = [
-        partial(claims_in, sentence=sentence, pattern=restarts(messages))
+        partial(parse_claims, sentence=sentence, pattern=restarts(messages))
         for messages, sentence in zip(prompts, sentences, strict=True)
     ]
     return [Failed(r.failed) if r.failed else r.value for r in asker.ask(prompts, reads)]
@@ -141,7 +141,7 @@ def restarts(messages: Sequence[Message]) -> frozenset[str]:
     return frozenset(head for head, count in heads.items() if count > 1)
 
 
-def claims_in(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> list[str] | Failed:
+def parse_claims(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> list[str] | Failed:
     """The subclaims that an answer lists, in its order.
 
     Args:
@@ -171,7 +171,7 @@ def claims_in(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> li
     return list(once.values()) or _why_not(said, sentence)
 
 
-def statement_in(answer: str) -> str | None:
+def parse_statement(answer: str) -> str | None:
     """The statement that an answer to ``Input: … Output:`` is, on one line, as it was written.
 
     Nothing is asked of it but that it is there: fragments and structures that came back unchanged

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from eval.retrieve.dense import SentenceEncoder, directions
+from eval.retrieve.dense import SentenceEncoder, unit_vectors
 from eval.select.judgements import relations
 from eval.stages import EntailmentModel, entails
 
@@ -97,7 +97,7 @@ class ByCosine:
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
         every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))
         place = {claim: number for number, claim in enumerate(every)}
-        units, found = directions(self.encoder, every), []
+        units, found = unit_vectors(self.encoder, every), []
         for own, theirs in zip(subclaims, people, strict=True):
             rows, columns = [place[claim] for claim in own], [place[claim] for claim in theirs]
             table = units[rows] @ units[columns].T >= self.threshold - 1e-9

@@ -139,7 +139,7 @@ class SentenceEncoder:
         return min(self.max_length, positions(config))
 
 
-def directions(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
+def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
     """Vectors of length 1, whose products are cosines, whatever length the model's have.
 
     Returns:
@@ -160,7 +160,7 @@ def relatedness(texts: Sequence[str], encoder: SentenceEncoder | None) -> np.nda
     """
     if encoder is None:
         return stem_shares(texts)
-    units = directions(encoder, texts)
+    units = unit_vectors(encoder, texts)
     return units @ units.T
 
 

@@ -256,7 +256,7 @@ def _words(text: str) -> list[str]:
     return _TERM.findall(composed(text).replace("_", " "))
 
 
-def telling_words(query: str) -> list[str]:
+def query_terms(query: str) -> list[str]:
     """The distinct words of a query in small letters, in their order.
 
     Words that stand on most pages only cost time, so they are left out where others remain.
@@ -272,7 +272,7 @@ def _match(query: str) -> str:
 
     Quoted, a word is no operator.
     """
-    return " OR ".join(f'"{word}"' for word in telling_words(query))
+    return " OR ".join(f'"{word}"' for word in query_terms(query))
 
 
 class SqliteKnowledge(PageRetriever):

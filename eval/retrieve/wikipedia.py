@@ -11,7 +11,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
 
 from clients.asking import ask_each
 from clients.mediawiki import MediaWiki, Page
-from eval.retrieve.knowledge import passages_of, telling_words
+from eval.retrieve.knowledge import passages_of, query_terms
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError
@@ -87,7 +87,7 @@ def read_page(wiki: MediaWiki, title: str) -> Page | None:
     return None
 
 
-def titles_found(wiki: MediaWiki, query: str, most: int) -> list[str]:
+def search_titles(wiki: MediaWiki, query: str, most: int) -> list[str]:
     """Titles of the pages that the wiki's own search finds, best first."""
     params = {
         "list": "search",
@@ -190,13 +190,13 @@ class Wikipedia(OfWiki, PageRetriever):
         return [passage for title in self._search(query) for passage in self._read(title)]
 
     def _search(self, query: str) -> list[str]:
-        words = telling_words(query)
+        words = query_terms(query)
         for joined in (" ", " OR "):
             while len(joined.join(words)) > LONGEST_QUERY:
                 words.pop()
             if not words:
                 return []
-            found = titles_found(self.wiki, joined.join(words), self.pages)
+            found = search_titles(self.wiki, joined.join(words), self.pages)
             if found:
                 return found
         return []

@@ -17,7 +17,7 @@ from eval.retrieve.wikipedia import (
     OfWiki,
     page_passages,
     read_page,
-    titles_found,
+    search_titles,
 )
 from records import Passage
 
@@ -75,7 +75,7 @@ class WikipediaSearch(OfWiki, SearchRetriever):
 
     def _of(self, query: str, k: int) -> list[Passage]:
         asked = " ".join(query.split())[:LONGEST_QUERY].rstrip()
-        titles = titles_found(self.wiki, asked, k) if asked else []
+        titles = search_titles(self.wiki, asked, k) if asked else []
         found = [passage for title in titles for passage in self._read(title)]
         return list({passage.id: passage for passage in found}.values())
 

@@ -147,7 +147,7 @@ class Core:
             One selection a claim, in the claims' order.
         """
         views = [
-            View.of(d, c, [] if self.bleached is None else self.bleached.about(d))
+            View.of(d, c, [] if self.bleached is None else self.bleached.claims_for(d))
             for d, c in zip(documents, claims, strict=True)
         ]
         self._judge_relevance(views)

@@ -19,7 +19,7 @@ class core:
         def decompose(sentence: str) -> list[str]: ...
 
         decompose("Ann Lee paints. She is a person.", topic="Ann Lee")   # the selected subclaims
-        decompose.many(texts, topics)   # the same for many texts, in one batch of model calls
+        decompose.batch(texts, topics)   # the same for many texts, in one batch of model calls
 
     The text is split into sentences; each sentence is what its subclaims must follow from
     (document entailment).
@@ -49,9 +49,9 @@ class Selecting:
         self.selector = selector
 
     def __call__(self, text: str, topic: str) -> list[str]:
-        return self.many([text], [topic])[0]
+        return self.batch([text], [topic])[0]
 
-    def many(self, texts: Sequence[str], topics: Sequence[str]) -> list[list[str]]:
+    def batch(self, texts: Sequence[str], topics: Sequence[str]) -> list[list[str]]:
         """The selected subclaims of each text.
 
         Raises:

@@ -44,7 +44,7 @@ def _ask(
     return known
 
 
-class Remembered:
+class CachedJudgements:
     """A model that is asked for each pair once; its answers stay in memory.
 
     For many selections of the same claims, e.g. under many settings.

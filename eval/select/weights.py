@@ -96,7 +96,7 @@ class Bleached:
         else:
             self._everywhere = load_bleached(given)
 
-    def about(self, document: Document) -> list[str]:
+    def claims_for(self, document: Document) -> list[str]:
         """The bleached claims about a document's topic."""
         claims: list[str] | None = self._everywhere
         if self._by_domain is not None:
@@ -109,7 +109,7 @@ class Bleached:
             missing = f"document {document.id!r}: bleached has nothing of topic {document.topic!r}"
         if not claims:
             raise UserError(missing)
-        return about(claims, document.topic)
+        return fill_topic(claims, document.topic)
 
 
 def _text_of(path: str | Path) -> str:
@@ -121,7 +121,7 @@ def _text_of(path: str | Path) -> str:
         raise UserError(f"bleached: {path}: not UTF-8; save it in that encoding") from None
 
 
-def about(bleached: list[str], topic: str) -> list[str]:
+def fill_topic(bleached: list[str], topic: str) -> list[str]:
     """The bleached claims about one topic."""
     return [fill_prompt(claim, topic=topic) for claim in bleached]
 

@@ -6,7 +6,7 @@ import numpy as np
 from jsonargparse.typing import ClosedUnitInterval
 
 from components.encoding import Pair
-from eval.retrieve.dense import SentenceEncoder, directions
+from eval.retrieve.dense import SentenceEncoder, unit_vectors
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
@@ -47,7 +47,7 @@ class Similar(ByPassage):
         """Cosines of shape (n,), no smaller than 0; each text is encoded once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         place = {text: number for number, text in enumerate(texts)}
-        vectors = directions(self.encoder, texts)
+        vectors = unit_vectors(self.encoder, texts)
         left, right = (vectors[[place[pair[side]] for pair in pairs]] for side in (0, 1))
         return np.clip((left * right).sum(axis=1), 0, 1)
 

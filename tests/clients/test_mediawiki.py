@@ -14,7 +14,7 @@ import pytest
 
 from clients.mediawiki import MediaWiki
 from clients.polite import EndpointError
-from eval.retrieve.wikipedia import read_page, site_of, titles_found
+from eval.retrieve.wikipedia import read_page, site_of, search_titles
 
 COMPOSED = "Beyoncé"
 DECOMPOSED = normalize("NFD", COMPOSED)
@@ -108,7 +108,7 @@ def test_a_reply_of_another_shape_is_no_answer_and_not_kept(endpoint, tmp_path, 
     client = MediaWiki(endpoint, None, tmp_path, retries=1, sleep=lambda _: None)
     empty = reply == ended()  # is whole for titles of which none is of this wiki
     asked = [
-        lambda: titles_found(client, "composer", 3),
+        lambda: search_titles(client, "composer", 3),
         lambda: list(client.members("Category:People")),
         lambda: site_of(client),
         *[lambda: read_page(client, COMPOSED)] * (not empty),

@@ -51,20 +51,22 @@ def test_there_may_be_any_number_of_them():
 )
 def test_the_ready_sets_name_their_topic(name):
     claims = load_bleached(BLEACHED / f"{name}.txt")
-    said = Bleached(str(BLEACHED / f"{name}.txt")).about(document("Xy"))
+    said = Bleached(str(BLEACHED / f"{name}.txt")).claims_for(document("Xy"))
     assert said == [claim.replace("{topic}", "Xy") for claim in claims]
     assert all("Xy" in claim for claim in said)
 
 
 def test_the_domain_of_a_document_chooses_its_set():
     bleached = Bleached({name: str(BLEACHED / f"{name}.txt") for name in ("films", "biographies")})
-    film, person = (bleached.about(document(domain=domain)) for domain in ("films", "biographies"))
-    assert film == Bleached(str(BLEACHED / "films.txt")).about(document())
+    film, person = (
+        bleached.claims_for(document(domain=domain)) for domain in ("films", "biographies")
+    )
+    assert film == Bleached(str(BLEACHED / "films.txt")).claims_for(document())
     assert not set(film) & set(person)
     for fields, said in (({}, "None"), ({"domain": "music"}, "'music'")):
         message = f"document 'd': domain: {said}; bleached has films, biographies"
         with pytest.raises(UserError, match=message):
-            bleached.about(document(**fields))
+            bleached.claims_for(document(**fields))
 
 
 def test_topics_may_have_claims_of_their_own(tmp_path):
@@ -72,13 +74,13 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
     own = {QUESTION: ["An ankle can be treated.", "{topic} is a question."], "Ada": ["Ada is."]}
     path.write_text(json.dumps(own))
     bleached = Bleached(str(path))
-    assert bleached.about(document(QUESTION)) == [
+    assert bleached.claims_for(document(QUESTION)) == [
         "An ankle can be treated.",
         f"{QUESTION} is a question.",
     ]
-    assert bleached.about(document()) == ["Ada is."]
+    assert bleached.claims_for(document()) == ["Ada is."]
     with pytest.raises(UserError, match="document 'd': bleached has nothing of topic 'Bob'"):
-        bleached.about(document("Bob"))
+        bleached.claims_for(document("Bob"))
 
 
 @pytest.mark.parametrize(
@@ -114,4 +116,4 @@ def test_yaml_takes_each_form(given, first):
         "unli": {"class_path": f"{AlwaysLikely.__module__}.AlwaysLikely"},
     }
     core = parser.instantiate(parser.parse_object({"core": models | {"bleached": given}})).core
-    assert core.bleached.about(document(domain="films"))[0] == first
+    assert core.bleached.claims_for(document(domain="films"))[0] == first

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.decompose.answers import claims_in, restarts, statement_in
+from eval.decompose.answers import parse_claims, restarts, parse_statement
 from eval.decompose.by_sentence import Failed
 
 SENTENCE = "Ann Lee was a painter and a boxer."
@@ -141,7 +141,7 @@ SHAPES = {
 
 @pytest.mark.parametrize(("answer", "claims"), SHAPES.values(), ids=SHAPES)
 def test_answers_of_every_shape(answer, claims):
-    assert claims_in(answer, SENTENCE, PATTERN) == claims
+    assert parse_claims(answer, SENTENCE, PATTERN) == claims
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_answers_of_every_shape(answer, claims):
     ],
 )
 def test_a_claim_that_opens_as_talk_does_is_one(claim):
-    assert claims_in(claim, claim, PATTERN) == [claim]
-    assert claims_in(f"- {A}\n- {claim}", claim, PATTERN) == [A, claim]
+    assert parse_claims(claim, claim, PATTERN) == [claim]
+    assert parse_claims(f"- {A}\n- {claim}", claim, PATTERN) == [A, claim]
 
 
 def test_a_sentence_about_saying_sorry_is_no_refusal():
     said = "I'm sorry was what she said."
-    assert claims_in(f"- {said}", said) == [said]
-    assert claims_in(f"- {said}", SENTENCE) == Failed(REFUSED)
+    assert parse_claims(f"- {said}", said) == [said]
+    assert parse_claims(f"- {said}", SENTENCE) == Failed(REFUSED)
 
 
 def test_the_pattern_is_what_the_prompt_repeats():
@@ -188,9 +188,9 @@ STATEMENTS = {
 
 @pytest.mark.parametrize("answer", STATEMENTS)
 def test_an_answer_to_one_structure_is_one_statement(answer):
-    assert statement_in(answer) == STATEMENTS[answer]
+    assert parse_statement(answer) == STATEMENTS[answer]
 
 
 def test_a_backslash_in_an_answer_is_no_warning_of_python(recwarn):
-    assert claims_in("['Ann \\q sang.']", SENTENCE) == ["Ann \\q sang."]
+    assert parse_claims("['Ann \\q sang.']", SENTENCE) == ["Ann \\q sang."]
     assert not recwarn.list

@@ -62,7 +62,7 @@ def test_core_decorates_a_decomposer():
             ],
         )
     ]
-    assert halves.many(["A and B.", ""], ["x", "y"]) == [["A", "B"], []]
+    assert halves.batch(["A and B.", ""], ["x", "y"]) == [["A", "B"], []]
     assert (halves.__name__, halves.__doc__) == ("halves", "Halves of a sentence.")
 
 

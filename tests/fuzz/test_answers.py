@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from data_builders.written.adversarial import paragraph
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
-from eval.decompose.answers import claims_in, restarts, statement_in
+from eval.decompose.answers import parse_claims, restarts, parse_statement
 from eval.decompose.by_sentence import Failed
 from eval.models.chat import Answer, Token, as_answer
 from eval.prompting.labels_in_answers import (
@@ -76,7 +76,7 @@ answers = rewritten(ANSWERS) | written | st.sampled_from(ANSWERS)
 @example("```json\n" + "[" * 50_000)
 @given(answers)
 def test_claims_are_a_list_or_a_failure(answer):
-    found = claims_in(answer, SENTENCE, frozenset({"facts"}))
+    found = parse_claims(answer, SENTENCE, frozenset({"facts"}))
     assert isinstance(found, Failed | list)
     if isinstance(found, list):
         assert len({claim.casefold() for claim in found}) == len(found)
@@ -115,7 +115,7 @@ def test_groups_are_of_all_facts(answer, facts):
 
 @given(answers, written | st.just(SENTENCE))
 def test_texts_in_answers_are_texts(answer, claim):
-    for found in (read_code_block(answer), read_between_marks(answer), statement_in(answer)):
+    for found in (read_code_block(answer), read_between_marks(answer), parse_statement(answer)):
         assert found is None or (found.strip() and "\n" not in found)
     found = read_answer(answer, claim)
     assert not found or any(map(str.isalnum, found))
@@ -157,5 +157,5 @@ def test_nothing_comes_out_of_an_empty_answer(answer):
     assert read_answer(answer, SENTENCE) is None
     assert isinstance(label_probability(answer, [Token(answer, -0.1)]), str)
     assert read_change(CHANGE, Answer(answer)).text is None
-    found = claims_in(answer, SENTENCE)
+    found = parse_claims(answer, SENTENCE)
     assert isinstance(found, Failed) or found == []

@@ -10,7 +10,7 @@ Where two structures of a sentence give one statement, it counts once; the paper
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eval.decompose.answers import ask_for_claims, statement_in
+from eval.decompose.answers import ask_for_claims, parse_statement
 from eval.decompose.by_sentence import Failed
 from eval.decompose.predpatt.show import flat, show
 from eval.decompose.predpatt.structures import Predicate
@@ -36,7 +36,7 @@ def one_by_one(
         asked: of each sentence.
     """
     lines = [flat(predicate) for own in asked for predicate in own.predicates]
-    readings = asker.ask([prompt.messages(structure=line) for line in lines], statement_in)
+    readings = asker.ask([prompt.messages(structure=line) for line in lines], parse_statement)
     said = iter([Failed(one.failed) if one.failed else one.value for one in readings])
     return [_each_once([next(said) for _ in own.predicates]) for own in asked]
 

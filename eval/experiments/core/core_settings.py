@@ -38,7 +38,7 @@ from eval.metrics.document import score_document
 from eval.report.declare import Figure, Page, Plot, Table, TextTable, cell
 from eval.run.run import Run
 from eval.select.core import Core, Relevance
-from eval.select.judgements import Remembered
+from eval.select.judgements import CachedJudgements
 from eval.select.weights import BleachedClaims
 from eval.stages import EntailmentModel, UnliModel
 from records import Document, Result, ResultFile, UserError
@@ -235,8 +235,8 @@ class CoreSettings(Experiment):
         ]
 
     def _select(self, texts: Sequence[Text]) -> list[Selected]:
-        entailment, unli = Remembered(self.entailment), Remembered(self.unli)
-        cap = None if self.cap is None else Remembered(self.cap)
+        entailment, unli = CachedJudgements(self.entailment), CachedJudgements(self.unli)
+        cap = None if self.cap is None else CachedJudgements(self.cap)
         relevance = None if self.relevance is None else _RememberedRelevance(self.relevance)
         documents = [text.document.model_copy(update={"id": text.id}) for text in texts]
         claims = [text.claims for text in texts]

@@ -20,7 +20,7 @@ from eval.experiments.experiment import Experiment, Found, natural
 from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
 from eval.select.judgements import likelihoods
-from eval.select.weights import about, load_bleached
+from eval.select.weights import fill_topic, load_bleached
 from eval.stages import UnliModel
 from records import Claim, Document, UserError, read_records
 
@@ -184,7 +184,7 @@ def max_likelihoods(
     """max_h p(claim | h) of every row, shape (n,)."""
     found = np.zeros(len(rows))
     for topic in _by_topic(rows):
-        premises = about(bleached, topic.id)
+        premises = fill_topic(bleached, topic.id)
         asked = likelihoods(model, [(h, text) for _, _, text in topic.rows for h in premises])
         for place, (_, _, text) in zip(topic.places, topic.rows, strict=True):
             found[place] = max(float(asked[h, text]) for h in premises)
