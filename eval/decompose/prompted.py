@@ -52,8 +52,8 @@ METHODS = {
 class Prompted(BySentence):
     """Decompose each sentence with a language model.
 
-    The answers are read by :func:`eval.decompose.answers.parse_claims`; what cannot be read counts as
-    failed. The method ``conllu`` drops examples, static ones first, while the model finds the
+    :func:`eval.decompose.answers.parse_claims` parses the answers; unreadable ones count as failed.
+    The method ``conllu`` drops examples, static ones first, while the model finds the
     prompt too long, and takes the sentence itself where it is too long without any (2403.11903,
     appendix B); such claims carry ``backed_off``. An example whose sentence the parser does not
     know is shown with its parse from the CoNLL-U file beside its bank.

@@ -14,7 +14,7 @@ import pytest
 
 from clients.mediawiki import MediaWiki
 from clients.polite import EndpointError
-from eval.retrieve.wikipedia import read_page, site_of, search_titles
+from eval.retrieve.wikipedia import read_page, search_titles, site_of
 
 COMPOSED = "Beyoncé"
 DECOMPOSED = normalize("NFD", COMPOSED)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.decompose.answers import parse_claims, restarts, parse_statement
+from eval.decompose.answers import parse_claims, parse_statement, restarts
 from eval.decompose.by_sentence import Failed
 
 SENTENCE = "Ann Lee was a painter and a boxer."

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from data_builders.written.adversarial import paragraph
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
-from eval.decompose.answers import parse_claims, restarts, parse_statement
+from eval.decompose.answers import parse_claims, parse_statement, restarts
 from eval.decompose.by_sentence import Failed
 from eval.models.chat import Answer, Token, as_answer
 from eval.prompting.labels_in_answers import (
