@@ -18,7 +18,7 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 # A server that did not answer so many questions in a row is gone.
-GIVE_UP = 3
+MAX_FAILURES_IN_A_ROW = 3
 
 
 def ask_each(
@@ -32,7 +32,7 @@ def ask_each(
         at_a_time: questions under way; a server whose etiquette wants serial requests gets one.
 
     Raises:
-        EndpointError: no answer to ``GIVE_UP`` questions in a row. A server that is gone is no
+        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed. A server that is gone is no
             reason to end a run with nothing but failures; started again, the run goes on.
     """
     lost = 0  # questions in a row
@@ -48,7 +48,7 @@ def ask_each(
             return answer
         except EndpointError as error:
             lost += 1
-            if lost >= GIVE_UP:
+            if lost >= MAX_FAILURES_IN_A_ROW:
                 stop = stop or error
         except RefusedError:
             lost = 0

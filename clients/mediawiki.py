@@ -19,15 +19,15 @@ from clients.polite import (
     RefusedError,
     Transient,
     chunks,
+    json_reply,
     one_line,
     retry_after,
-    whole_json,
 )
 from records import UserError
 
-TITLES_A_REQUEST = 50
+TITLES_PER_REQUEST = 50
 # Longer ones go by POST: servers refuse a request line of more than about 8 kB.
-LONGEST_GET = 4000
+MAX_GET_CHARS = 4000
 # What a wiki says when it is only busy; anything else will not mend itself.
 BUSY_CODES = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 
@@ -165,7 +165,7 @@ class MediaWiki(PoliteClient):
         params: Mapping[str, object],
         family: str,
         dropped: Counter[str] | None = None,
-        per_request: int = TITLES_A_REQUEST,
+        per_request: int = TITLES_PER_REQUEST,
     ) -> Iterator[tuple[str, Page]]:
         """The pages behind titles, redirects followed, each with all that was asked for.
 
@@ -227,13 +227,13 @@ class MediaWiki(PoliteClient):
 
     def _attempt(self, text: str) -> dict:
         sent = f"{text}&maxlag={self.maxlag}"
-        if len(sent) <= LONGEST_GET:
+        if len(sent) <= MAX_GET_CHARS:
             status, headers, body = self._fetch("GET", f"{self.endpoint}?{sent}")
         else:
             status, headers, body = self._fetch("POST", self.endpoint, sent)
         if status == 404:
             raise UserError(f"{self.endpoint}: no such page; give the URL of a wiki's api.php")
-        with whole_json(body) as reply:
+        with json_reply(body) as reply:
             error = reply.get("error")
             busy = error is not None and error["code"].startswith(BUSY_CODES)
             if error is None:

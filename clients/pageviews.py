@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from clients.polite import PoliteClient, whole_json
+from clients.polite import PoliteClient, json_reply
 
 
 class _Month(BaseModel):
@@ -57,7 +57,7 @@ class PageViews(PoliteClient):
 
     def _attempt(self, path: str) -> dict:
         status, _, body = self._fetch("GET", f"{self.endpoint}/{path}")
-        with whole_json(body) as reply:
+        with json_reply(body) as reply:
             if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
                 return {"items": []}
             _MONTHS.validate_python(reply["items"])

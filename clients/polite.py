@@ -28,7 +28,7 @@ import requests
 import urllib3
 
 from records import UserError, sha256_text, write_json
-from records.writing import whole_characters
+from records.writing import replace_lone_surrogates
 
 T = TypeVar("T")
 Sleep = Callable[[float], None]
@@ -36,15 +36,15 @@ Sleep = Callable[[float], None]
 # The server, or something before it, may do better next time.
 TRANSIENT_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 # With these a server says that it began an answer and did not finish.
-TOO_MUCH = {500, 504}
+UNFINISHED_STATUS = {500, 504}
 CONNECT_S = 10.0
 MAX_BACKOFF_S = 60.0
 DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the header is absent
-LONGEST_WAIT_S = 900.0
+MAX_WAIT_S = 900.0
 # Of an answer, unpacked; far above what any service here gives, and within a laptop's memory.
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 # For estimates: serial requests to a public endpoint take about this long each.
-SECONDS_A_REQUEST = 1.0
+SECONDS_PER_REQUEST = 1.0
 # Half a pair of JSON's escapes, or a whole one, which is no harm.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 # What may stand in a header; of other characters no connection can send any.
@@ -222,7 +222,7 @@ class PoliteClient:
                 reason, wait, too_much = str(error), error.wait_s, error.too_much
             if wait is None:
                 wait = backoff(attempt, self.backoff_s)
-            if wait > LONGEST_WAIT_S:
+            if wait > MAX_WAIT_S:
                 # No EndpointError, after which the next question would be asked all the same.
                 raise UserError(
                     f"{self.endpoint} asks to wait {wait:.0f} s; start again after that "
@@ -280,7 +280,7 @@ class PoliteClient:
                     moved = moved.replace(secret, "***") if secret else moved
                     raise UserError(f"{self.endpoint}: moved to {moved}; give that address")
                 read = partial(response.raw.read1, 1 << 16, decode_content=True)
-                body = read_until(read, deadline, MOST_BYTES + 1)
+                body = read_until(read, deadline, MAX_BYTES + 1)
         except (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise Transient(f"{type(error).__name__}: {one_line(error)}", too_much=True) from None
         except requests.exceptions.InvalidURL:  # whose text may hold the proxy's password
@@ -292,14 +292,16 @@ class PoliteClient:
         # that is none in a ValueError.
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as e:
             raise Transient(f"{type(e).__name__}: {one_line(e)}") from None
-        if len(body) > MOST_BYTES:
-            raise Transient(f"the answer is longer than {MOST_BYTES >> 20} MiB", too_much=True)
+        if len(body) > MAX_BYTES:
+            raise Transient(f"the answer is longer than {MAX_BYTES >> 20} MiB", too_much=True)
         status = response.status_code
         body = body.replace(secret.encode(), b"***") if secret else body
         if status in TRANSIENT_STATUS:
             asked = response.headers.get("Retry-After")
             wait = retry_after(asked) if status in {429, 503} else None
-            raise Transient(f"HTTP {status}{_plain(body)}", wait, too_much=status in TOO_MUCH)
+            raise Transient(
+                f"HTTP {status}{_plain(body)}", wait, too_much=status in UNFINISHED_STATUS
+            )
         if status not in known:
             raise UserError(
                 f"{self.endpoint} answers HTTP {status} {response.reason}; "
@@ -324,7 +326,7 @@ def _elsewhere(response: requests.Response) -> str | None:
     return there if response.is_redirect and there != response.url.partition("?")[0] else None
 
 
-def is_address(endpoint: str) -> bool:
+def is_http_url(endpoint: str) -> bool:
     """Whether a text is an http(s) URL with a host."""
     try:
         parts = urlsplit(endpoint)
@@ -341,7 +343,7 @@ def check_address(option: str, address: str) -> None:
             f"{option}: holds a user or a password, or a query, which would stand in results and "
             "manifests; give the URL without it"
         )
-    if not is_address(address):
+    if not is_http_url(address):
         raise UserError(f"{option}: {address!r} is no http(s) URL of a service")
 
 
@@ -396,7 +398,7 @@ def read_until(read: Callable[[], bytes], deadline: float, most: int | None = No
 
 
 @contextmanager
-def whole_json(body: bytes) -> Iterator[Any]:
+def json_reply(body: bytes) -> Iterator[Any]:
     """The JSON of an answer, to be read within the block.
 
     Raises:
@@ -406,7 +408,7 @@ def whole_json(body: bytes) -> Iterator[Any]:
     try:
         found = json.loads(body)
         if _HALF.search(body):  # a character that the server cut could be written to no file
-            found = json.loads(whole_characters(json.dumps(found, ensure_ascii=False)))
+            found = json.loads(replace_lone_surrogates(json.dumps(found, ensure_ascii=False)))
         what = "not of the shape that it should have"
         yield found
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):

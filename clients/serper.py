@@ -13,14 +13,14 @@ from clients.polite import (
     check_address,
     check_key_name,
     is_local,
+    json_reply,
     one_line,
-    whole_json,
 )
 from records import UserError
 
 # One credit is good for so many results; Google gives no more than a hundred.
 RESULTS = 10
-MOST_RESULTS = 100
+MAX_RESULTS = 100
 
 _PARTS = ("answerBox", "knowledgeGraph", "organic")
 _NO_CREDIT = re.compile(r"credit", re.IGNORECASE)
@@ -77,7 +77,7 @@ class SerperClient(PoliteClient):
         status, _, raw = self._fetch(
             "POST", self.endpoint, body, headers, known=(200, 400, 401, 403), secret=key
         )
-        with whole_json(raw) as reply:
+        with json_reply(raw) as reply:
             said = one_line(reply.get("message", ""))
         if status in {401, 403}:
             raise UserError(

@@ -20,8 +20,8 @@ from clients.polite import (
     RefusedError,
     Transient,
     chunks,
+    json_reply,
     one_line,
-    whole_json,
 )
 
 Rows = list[dict[str, str]]
@@ -136,7 +136,7 @@ class SparqlClient(PoliteClient):
         if status != 200:
             said = one_line(body.decode("utf-8", errors="replace"))
             raise RefusedError(f"{self.endpoint} refuses the query: HTTP {status} {said}")
-        with whole_json(body) as found:
+        with json_reply(body) as found:
             return _ROWS.validate_python(
                 [
                     {name: cell["value"] for name, cell in row.items()}

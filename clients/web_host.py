@@ -20,7 +20,7 @@ import urllib3
 from requests.certs import where
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from clients.asking import GIVE_UP
+from clients.asking import MAX_FAILURES_IN_A_ROW
 from clients.markup import page_text
 from clients.polite import (
     CONNECT_S,
@@ -34,9 +34,9 @@ from clients.polite import (
 )
 
 # A host that asks for a longer wait gives no answer.
-LONGEST_WAIT_S = 60.0
+MAX_WAIT_S = 60.0
 # Of a page, unpacked; what follows is not read. The beginning is what is wanted.
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 # Addresses that a gateway takes for the IPv4 address in their last four bytes (RFC 6052).
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -69,7 +69,7 @@ class WebHost(PoliteClient):
         options: those of ``PoliteClient``.
 
     Attributes:
-        lost: pages in a row to which it gave no answer; after ``GIVE_UP`` it is not asked.
+        lost: pages in a row to which it gave no answer; after ``MAX_FAILURES_IN_A_ROW`` no more.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class WebHost(PoliteClient):
                 raise
 
     def _attempt(self, target: str) -> Answer:
-        if self.lost >= GIVE_UP:
+        if self.lost >= MAX_FAILURES_IN_A_ROW:
             raise EndpointError(f"{self.endpoint} gave no answer", reason="none from its host")
         deadline = time.monotonic() + self.timeout_s
         with self._connected(deadline) as pool:
@@ -227,7 +227,7 @@ def _said(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
     if status in TRANSIENT_STATUS:
         why, asked = f"HTTP {status}", headers.get("Retry-After")
         wait = retry_after(asked) if asked else None
-        if wait is not None and wait > LONGEST_WAIT_S:
+        if wait is not None and wait > MAX_WAIT_S:
             raise EndpointError(f"{why}, and a wait of {wait:.0f} s", reason=why)
         raise Transient(why, wait)
     if status in _MOVED and headers.get("Location"):
@@ -238,8 +238,8 @@ def _said(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
     kind = kind.strip().lower()
     if kind not in _MARKUP | {"text/plain"}:
         return {"unread": f"no text but {re.sub(r'[^a-z0-9/+.-]', '', kind)[:60] or 'unnamed'}"}
-    body = read_until(lambda: response.read1(1 << 16, decode_content=True), deadline, MOST_BYTES)
-    written = decoded(body, more)
+    body = read_until(lambda: response.read1(1 << 16, decode_content=True), deadline, MAX_BYTES)
+    written = decode_page(body, more)
     text = page_text(written) if kind in _MARKUP else " ".join(written.split())
     text = _CONTROL.sub("\ufffd", text)
     if not text or text.count("\ufffd") > len(text) / 10:
@@ -247,7 +247,7 @@ def _said(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
     return {"text": text}
 
 
-def decoded(body: bytes, parameters: str = "") -> str:
+def decode_page(body: bytes, parameters: str = "") -> str:
     """A page's characters, by its mark of order, its header, itself, or as they are readable.
 
     Args:

@@ -20,7 +20,7 @@ from records import UserError
 
 REDIRECTS = 5
 # So many hosts in a row without an answer: it is this machine that reaches nobody.
-HOSTS_GONE = 10
+MAX_SILENT_HOSTS = 10
 
 
 class Page(NamedTuple):
@@ -90,9 +90,9 @@ class WebPages:
         except RefusedError as error:
             return Page(unread=str(error))
         except EndpointError as error:
-            if len(self._silent) >= HOSTS_GONE:
+            if len(self._silent) >= MAX_SILENT_HOSTS:
                 raise UserError(
-                    f"no answer from {HOSTS_GONE} hosts in a row ({error.reason}); see whether "
+                    f"no answer from {MAX_SILENT_HOSTS} hosts in a row ({error.reason}); check that "
                     "this machine reaches the web, then start again"
                 ) from None
             return Page(unread=f"no answer: {error.reason}")

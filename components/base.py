@@ -28,12 +28,12 @@ from transformers import (
     T5Config,
 )
 
-from components.checkpoint import RELATIONS, require_whole
+from components.checkpoint import RELATIONS, require_matching_weights
 from records import UserError, sha256_file
 from records.errors import first_line
 
 # What loading a model raises that is not there, not whole, or not one.
-UNLOADABLE = (OSError, SafetensorError, ValueError)
+LOAD_ERRORS = (OSError, SafetensorError, ValueError)
 PACKAGE = "package:"
 
 # Encoders of transformers whose classification head reads the first token alone.
@@ -109,7 +109,7 @@ _SYNONYMS = {
 }
 
 
-def read_first_token(model: PreTrainedModel) -> PreTrainedModel:
+def skip_unread_tokens(model: PreTrainedModel) -> PreTrainedModel:
     """Spare the last layer what a classification head does not read: all but the first token.
 
     Its feed-forward runs on two tokens of a text, which saves up to two thirds of that layer (a
@@ -192,7 +192,7 @@ def load_classifier(
             "finds the end of a text; set one there, or give an encoder"
         )
     if strict:
-        require_whole(base, fresh, unexpected)
+        require_matching_weights(base, fresh, unexpected)
     _check_encoder(base, model, fresh, set(unexpected))
     output = _output_layer(model, len(labels))
     if output is not None and not any(name.startswith(output) for name in fresh):
@@ -305,7 +305,7 @@ def load_causal(
             quantization_config=GgufConfig(dequantize=True),
         )
     model, lacking, _ = _load(AutoModelForCausalLM, base, revision, dtype)
-    require_whole(base, lacking, ())  # what is left over may be a head of another task
+    require_matching_weights(base, lacking, ())  # what is left over may be a head of another task
     return model
 
 
@@ -318,7 +318,7 @@ def _check_quantize(base: str, gguf: bool) -> None:
         raise UserError("quantize needs bitsandbytes; run `pip install bitsandbytes`, or leave it")
 
 
-def token_places(model: torch.nn.Module) -> int | None:
+def max_positions(model: torch.nn.Module) -> int | None:
     """How many tokens a model has places for; ``None`` where it has no table of them (T5, Llama).
 
     Where padding has a place of its own (RoBERTa, MPNet), tokens begin behind it.
@@ -333,7 +333,7 @@ def token_places(model: torch.nn.Module) -> int | None:
 def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
     """A sequence-to-sequence model in fp32, T5 as a rule."""
     model, lacking, unexpected = _load(AutoModelForSeq2SeqLM, base, revision)
-    require_whole(base, lacking, unexpected)
+    require_matching_weights(base, lacking, unexpected)
     return model
 
 

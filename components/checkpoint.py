@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from records import UserError, read_json, sha256_file, write_json, write_text
 from records.errors import first_line
-from records.writing import writing
+from records.writing import report_write_errors
 
 SCHEMA_VERSION = 1
 
@@ -145,7 +145,9 @@ def component_of(name: str | Path) -> ComponentName:
     return "relation" if is_published(name) else read_component(name).component
 
 
-def require_whole(folder: str | Path, missing: Iterable[str], unexpected: Iterable[str]) -> None:
+def require_matching_weights(
+    folder: str | Path, missing: Iterable[str], unexpected: Iterable[str]
+) -> None:
     """Refuse weights that do not fill the model, or do not belong to it.
 
     Args:
@@ -189,20 +191,20 @@ def write_component(folder: str | Path, component: Component, card: str) -> None
 
 
 @contextmanager
-def new_folder(to: Path) -> Iterator[Path]:
+def replace_folder(to: Path) -> Iterator[Path]:
     """A folder beside a checkpoint's place to write into, which takes that place at the end.
 
     What is there is the old checkpoint or the new one, whenever the process is killed; only between
     the two renames at the end it is neither, and the next call puts the old one back.
     """
     partial, old = (to.with_name(f".{to.name}.{end}") for end in ("partial", "old"))
-    with writing(to):
+    with report_write_errors(to):
         if old.exists() and not to.exists():
             os.replace(old, to)
     for left_over in (partial, old):
         shutil.rmtree(left_over, ignore_errors=True)
     try:
-        with writing(to), _weights_written():
+        with report_write_errors(to), _weights_written():
             partial.mkdir(parents=True)
             yield partial
             for file in partial.iterdir():

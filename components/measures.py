@@ -22,7 +22,7 @@ from components.statistics import (
     Measures,
     auroc,
     bootstrap,
-    mean_known,
+    nan_mean,
     pearson,
     precision_recall_f1,
     spearman,
@@ -190,20 +190,22 @@ def _rouge() -> RougeScorer:
 
 
 def _rouge_l(gold: str, text: str) -> float:
-    if rouge_is_blind(gold, text):
+    if is_invisible_to_rouge(gold, text):
         return math.nan
     return _rouge().score(gold, text)["rougeL"].fmeasure
 
 
-def rouge_is_blind(gold: str, text: str) -> bool:
+def is_invisible_to_rouge(gold: str, text: str) -> bool:
     """Whether of unlike texts, each of some words, ROUGE sees one of them not at all."""
     both = (gold, text)
     return (
-        gold != text and all(re.search(r"\w", t) for t in both) and not all(map(rouge_sees, both))
+        gold != text
+        and all(re.search(r"\w", t) for t in both)
+        and not all(map(has_rouge_words, both))
     )
 
 
-def rouge_sees(text: str) -> bool:
+def has_rouge_words(text: str) -> bool:
     """Whether ``rouge-score`` finds a word: it knows letters a to z and digits only."""
     return re.search(r"[A-Za-z0-9]", text) is not None
 
@@ -267,7 +269,7 @@ def lss_measures(
         return {
             "pearson_bleu_rating": pearson(bleu[rated], rating[rated]),
             "spearman_bleu_rating": spearman(bleu[rated], rating[rated]),
-            **{name: mean_known(column[chosen]) for name, column in columns.items()},
+            **{name: nan_mean(column[chosen]) for name, column in columns.items()},
         }
 
     groups = [record.reference for record in records]

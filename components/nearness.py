@@ -16,14 +16,14 @@ from components.overlap import stems
 from records.types import Record
 
 # A row this near has, but for a few words, been seen.
-NEAR = 0.8
+NEAR_SIMILARITY = 0.8
 _QUANTILES = (0.5, 0.9, 0.99)
 _ROWS = 1000
 # Similarities in memory at a time.
 _CELLS = 5_000_000
 
 
-def nearest(held: Sequence[str], train: Iterable[str]) -> np.ndarray:
+def nearest_similarities(held: Sequence[str], train: Iterable[str]) -> np.ndarray:
     """The cosine of each held-out text with the nearest of the training texts.
 
     Vectors are TF-IDF over stems: ``tf · (ln((1 + n) / (1 + df)) + 1)`` with ``n`` and ``df`` of
@@ -67,32 +67,33 @@ def _unit(counts: csr_matrix, idf: np.ndarray) -> csr_matrix:
     return weighed.multiply(1 / np.where(norms > 0, norms, 1)[:, None]).tocsr()
 
 
-def nearness(held: Iterable[str], train: Iterable[str]) -> dict[str, float]:
-    """What is told of :func:`nearest`: the share of rows at least ``NEAR``, and quantiles.
+def summarize_nearness(held: Iterable[str], train: Iterable[str]) -> dict[str, float]:
+    """The share of rows at least ``NEAR_SIMILARITY`` to a training row, and quantiles.
 
     Of more than a thousand held-out texts a thousand are looked at, chosen by their hashes.
     """
     chosen = nsmallest(_ROWS, held, key=lambda text: hashlib.sha256(text.encode()).digest())
     if not chosen:
         return {}
-    found = nearest(chosen, train)
+    found = nearest_similarities(chosen, train)
     told = {f"q{round(100 * q)}": float(np.quantile(found, q)) for q in _QUANTILES}
     return {
-        name: round(value, 4) for name, value in {"near": (found >= NEAR).mean(), **told}.items()
+        name: round(value, 4)
+        for name, value in {"near": (found >= NEAR_SIMILARITY).mean(), **told}.items()
     }
 
 
-def fields_of(record: Record) -> list[str]:
+def text_fields(record: Record) -> list[str]:
     """The texts of a record that may stand in training as well."""
     names = ("premise", "hypothesis", "reference", "claim", "topic", "text", "prompt")
     return [name for name in names if isinstance(getattr(record, name, None), str)]
 
 
-def shown_nearness(found: dict[str, dict[str, float]]) -> str:
-    """:func:`nearness` of some fields in one line."""
+def format_nearness(found: dict[str, dict[str, float]]) -> str:
+    """:func:`summarize_nearness` of some fields in one line."""
     return "; ".join(
-        f"{name} {100 * told['near']:.1f} % at {NEAR} or more, median {told['q50']:.2f}, "
-        f"90 % below {told['q90']:.2f}"
+        f"{name} {100 * told['near']:.1f} % at {NEAR_SIMILARITY} or more, "
+        f"median {told['q50']:.2f}, 90 % below {told['q90']:.2f}"
         for name, told in found.items()
         if told
     )

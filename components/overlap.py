@@ -17,9 +17,9 @@ import scipy
 from nupunkt import sent_tokenize
 from Stemmer import Stemmer
 
-from components.words import WORD, composed
+from components.words import WORD, to_nfc
 
-NEW = "*"
+NEW_WORD_MARK = "*"
 
 _WORD = re.compile(WORD)
 # A sentence costs its words and this many more, so that scraps do not win by being short.
@@ -31,7 +31,7 @@ _STEMMER = Stemmer("english")
 
 def stems(text: str) -> list[str]:
     """The stems (Snowball, English) of the words of a text, lower-cased, in order."""
-    return _STEMMER.stemWords(_WORD.findall(composed(text).lower()))
+    return _STEMMER.stemWords(_WORD.findall(to_nfc(text).lower()))
 
 
 # A premise meets many hypotheses, and is read into stems and sentences once.
@@ -59,7 +59,7 @@ def mark_new_words(hypothesis: str, premise: str) -> str:
     new = new_words([span.group() for span in spans], premise)
     out, last = [], 0
     for span, is_new in zip(spans, new, strict=True):
-        out.append(hypothesis[last : span.end()] + (NEW if is_new else ""))
+        out.append(hypothesis[last : span.end()] + (NEW_WORD_MARK if is_new else ""))
         last = span.end()
     return "".join(out) + hypothesis[last:]
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import nupunkt
 
 # What stands in [1], [2, 3], [4-6]; four digits are an editor's year.
-CITED = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"
+CITATION_NUMBERS = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"
 # They are not part of what is claimed. A line break before them ends a sentence all the same.
 # Blanks count from the first one on: a search from each would take the square of their number.
-_CITATION = re.compile(rf"(?<![^\S\r\n])[^\S\r\n]*\[(?:{CITED}|citation needed)\]")
+_CITATION = re.compile(rf"(?<![^\S\r\n])[^\S\r\n]*\[(?:{CITATION_NUMBERS}|citation needed)\]")
 _BULLET = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)]|\(\d{1,2}\))\s+(?=\S)")
 # A code fence of Markdown, and the mark of a heading with its number: nothing is claimed by them.
 _FENCE = re.compile(r"```\S*")
@@ -33,7 +33,7 @@ _ENDS_IN_TITLE = re.compile(
 )
 
 
-def without_citations(text: str) -> str:
+def remove_citations(text: str) -> str:
     """The text without the numbers of its citations, ``[1]`` or ``[2, 3]``."""
     return _CITATION.sub("", text)
 

@@ -175,7 +175,7 @@ def average(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def mean_known(values: np.ndarray) -> np.ndarray:
+def nan_mean(values: np.ndarray) -> np.ndarray:
     """Means of the values that are there, of shape (n,) or of each column of (n, columns).
 
     Returns:

@@ -199,7 +199,7 @@ def tied_records(files: Iterable[Iterable[Record]], share: float) -> Tied:
     for place, records in enumerate(files):
         for record in records:
             source = getattr(record, "source", None) or str(place)
-            told = documents_of(record), told_of(record), source
+            told = documents_of(record), judged_text_of(record), source
             ties.add(group_of(record), text_of(record), *told)
     return ties.tie(share)
 
@@ -210,7 +210,7 @@ def text_of(record: Record) -> str:
     return next((getattr(record, n) for n in fields if hasattr(record, n)), group_of(record))
 
 
-def told_of(record: Record) -> str:
+def judged_text_of(record: Record) -> str:
     """What is judged by that text, where a record has such a thing."""
     fields = ("hypothesis", "claim")
     return next((getattr(record, name) for name in fields if hasattr(record, name)), "")

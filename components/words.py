@@ -12,10 +12,10 @@ from records import LssExample
 
 # What stands inside a word besides Python's \w: marks on letters (vowels of Hindi and Thai, an
 # accent of its own), joiners, the soft hyphen. Of the first 65,536 characters; others are slow.
-INSIDE = "\u00ad\u200c\u200d" + "".join(
+INNER_CHARS = "\u00ad\u200c\u200d" + "".join(
     char for char in map(chr, range(0x300, 0x10000)) if unicodedata.category(char)[0] == "M"
 )
-WORD = rf"\w[\w{INSIDE}]*"
+WORD = rf"\w[\w{INNER_CHARS}]*"
 _WORD = re.compile(rf"{WORD}(?:['’]{WORD})*|[^\w\s]")
 _TOKEN = re.compile(r"\S+")
 
@@ -34,14 +34,14 @@ def split_words(text: str) -> list[Word]:
     return [Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
 
 
-def composed(text: str) -> str:
+def to_nfc(text: str) -> str:
     """A text as words are compared: a letter and its accent one character, no soft hyphens."""
     return unicodedata.normalize("NFC", text).replace("\u00ad", "")
 
 
 def _plain(word: str) -> str:
     # A soft hyphen behind a mark ("non-\u00adfiction") is a mark of its own.
-    return (composed(word) or word).lower().replace("’", "'").replace("“", '"').replace("”", '"')
+    return (to_nfc(word) or word).lower().replace("’", "'").replace("“", '"').replace("”", '"')
 
 
 def join_words(text: str, words: list[Word], keep: list[bool]) -> str:

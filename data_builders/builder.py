@@ -34,7 +34,7 @@ from clients.polite import PoliteClient
 from data_builders.dataset import Card, require_own, sweep, why_nothing, write_dataset
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
-from records.writing import alone_in
+from records.writing import lock_folder
 
 C = TypeVar("C", bound=PoliteClient)
 _REASONS = 3  # to leave rows out that the terminal tells
@@ -216,7 +216,7 @@ class Builder(ABC):
         for path in self.inputs():
             if not Path(path).exists():
                 raise UserError(f"{path}: no such file; give the path of one that is there")
-        with alone_in(self.output):
+        with lock_folder(self.output):
             name = type(self).__module__.rpartition(".")[2]  # a builder's file is named so
             require_own(self.output, name)
             with Work(self) as work:

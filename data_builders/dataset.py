@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from clients.polite import PoliteClient
 from records import UserError, sha256_file, write_json, write_jsonl, write_text
-from records.writing import torn_files
+from records.writing import find_partial_files
 
 PACKAGES = ("pydantic", "oxigraph", "matplotlib")
 
@@ -172,7 +172,7 @@ def sweep(folder: Path, names: Sequence[str]) -> None:
     """Remove what earlier builds left of these files when they were killed while writing."""
     for name in names:
         place = folder / name
-        for leftover in torn_files(place.parent, place.name):
+        for leftover in find_partial_files(place.parent, place.name):
             leftover.unlink()
 
 

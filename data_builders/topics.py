@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
-from records.formats.row_fields import kept_of
+from records.formats.row_fields import kept_fields
 
 
 class Stratum(NamedTuple):
@@ -68,7 +68,7 @@ def read_topics(paths: Sequence[str]) -> Topics:
 def _cat(row: dict) -> dict[str, object]:
     cat = row.get("cat")
     named = isinstance(cat, list) and all(isinstance(name, str) for name in cat)
-    return kept_of({"cat": cat}) if named else {}
+    return kept_fields({"cat": cat}) if named else {}
 
 
 def _bins(path: str) -> dict[str, str] | None:

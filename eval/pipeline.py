@@ -18,7 +18,7 @@ from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_do
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
-from records.given import class_of
+from records.stage_outputs import class_path_of
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Pipeline:
         for verifier in verify:
             if select is not None and not hasattr(verifier, "judges_sets"):
                 raise UserError(
-                    f"verify: {class_of(verifier)} does not say `judges_sets`: true if its "
+                    f"verify: {class_path_of(verifier)} does not say `judges_sets`: true if its "
                     "verdict on a claim depends on the other claims, else false"
                 )
         self.decompose = decompose

@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from components.encoding import Pair
-from records import Claim, Document, Passage, UserError, Verdict, first_fault
-from records.given import class_of, one_each
+from records import Claim, Document, Passage, UserError, Verdict, to_bad_input
+from records.stage_outputs import class_path_of, require_one_each
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -212,8 +212,8 @@ def retrieved(
     output = _output(stage, documents, claims)
     if not isinstance(output, tuple | list) or len(output) != 2:
         raise UserError(
-            f"{class_of(stage)}: returned a {type(output).__name__}; return two lists, the claims "
-            "and the passages of each document"
+            f"{class_path_of(stage)}: returned a {type(output).__name__}; return two lists, the "
+            "claims and the passages of each document"
         )
     rows = _same_claims(stage, output[0], documents, claims)
     passages = _rows(stage, output[1], documents, Passage)
@@ -253,7 +253,7 @@ def probabilities(
         classes: 3 of relations, none of likelihoods.
     """
     answers = np.asarray(ask(pairs), dtype=float)
-    who, shape = class_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
+    who, shape = class_path_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
     if answers.shape != shape:
         raise UserError(f"{who}: gave an array of shape {answers.shape} for pairs; give {shape}")
     if ((answers < -_ROUNDING) | (answers > 1 + _ROUNDING)).any():
@@ -268,7 +268,7 @@ def _output(stage: Callable, *given: Sequence) -> object:
     try:
         return stage(*given)
     except Exception as error:
-        error.add_note(f"raised in the stage {class_of(stage)}")
+        error.add_note(f"raised in the stage {class_path_of(stage)}")
         raise
 
 
@@ -282,14 +282,14 @@ def _adapter(record: type[R]) -> TypeAdapter[list[R]]:
 def _rows(
     stage: object, output: object, documents: Sequence[Document], record: type[R]
 ) -> list[list[R]]:
-    rows = one_each(class_of(stage), output, documents, "document")
+    rows = require_one_each(class_path_of(stage), output, documents, "document")
     validated = []
     for document, row in zip(documents, rows, strict=True):
         try:
             validated.append(_adapter(record).validate_python(row))
         except ValidationError as error:
-            where = f"{class_of(stage)}: document {document.id!r}: {record.__name__}"
-            raise first_fault(where, error) from None
+            where = f"{class_path_of(stage)}: document {document.id!r}: {record.__name__}"
+            raise to_bad_input(where, error) from None
     return validated
 
 
@@ -313,7 +313,7 @@ def _check_once(stage: object, document: Document, names: Sequence[str], what: s
 
 
 def _breach(stage: object, document: Document, what: str) -> UserError:
-    return UserError(f"{class_of(stage)}: document {document.id!r}: returned {what}")
+    return UserError(f"{class_path_of(stage)}: document {document.id!r}: returned {what}")
 
 
 def _list(ids: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ Imports nothing else of this repository.
 """
 
 from records.errors import BadInput, UserError
-from records.reading import first_fault, iter_rows, read_json, read_records
+from records.reading import iter_rows, read_json, read_records, to_bad_input
 from records.result import (
     RESULT_SCHEMA_VERSION,
     Result,
@@ -32,7 +32,7 @@ from records.types import (
 from records.writing import (
     JsonlAppender,
     atomic_file,
-    in_markdown,
+    escape_markdown,
     json_line,
     sha256_file,
     sha256_text,
@@ -62,9 +62,8 @@ __all__ = [
     "UserError",
     "Verdict",
     "atomic_file",
-    "first_fault",
+    "escape_markdown",
     "group_of",
-    "in_markdown",
     "iter_rows",
     "json_line",
     "read_frame",
@@ -73,6 +72,7 @@ __all__ = [
     "read_results",
     "sha256_file",
     "sha256_text",
+    "to_bad_input",
     "write_json",
     "write_jsonl",
     "write_results",

@@ -51,7 +51,7 @@ def _not_json(error: Exception, what: str) -> str:
     return f"json: cannot be read ({error})"
 
 
-def unwritable(row: object) -> str | None:
+def json_fault(row: object) -> str | None:
     """Why a row could not be written again as JSON; ``None`` where it could."""
     try:
         written = to_json(row, fallback=str)
@@ -153,13 +153,13 @@ def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, d
         BadInput: a row that cannot be read, as ``file:line: what is wrong``.
     """
     for number, row in _rows(Path(path)):
-        fault = row if isinstance(row, str) else None if any_text else unwritable(row)
+        fault = row if isinstance(row, str) else None if any_text else json_fault(row)
         if fault:
             raise BadInput([f"{path}:{number}: {fault}"])
         yield number, row
 
 
-def check_there(path: str | Path) -> None:
+def require_file(path: str | Path) -> None:
     """See that a data file is there."""
     if not Path(path).is_file():
         there = "a pipe or device" if Path(path).exists() else "no such file"
@@ -172,7 +172,7 @@ def _suffix(path: Path) -> str:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    check_there(path)
+    require_file(path)
     suffix = _suffix(path)
     readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".parquet": _parquet_rows}
     whole = _json_rows if path.suffix.lower() in _JSON else _jsonl_rows
@@ -265,7 +265,7 @@ def _plain(cell: object) -> object:
             found = json.loads(cell)
         except _NOT_JSON:
             return cell
-        return cell if unwritable(found) else found
+        return cell if json_fault(found) else found
     return cell
 
 
@@ -307,7 +307,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     faults: list[str] = []
     for number, row in _rows(Path(path)):
         where = f"{path}:{number}"
-        row = row if isinstance(row, str) else unwritable(row) or row
+        row = row if isinstance(row, str) else json_fault(row) or row
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
@@ -331,7 +331,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
     return records
 
 
-def first_fault(where: str | Path, error: ValidationError) -> BadInput:
+def to_bad_input(where: str | Path, error: ValidationError) -> BadInput:
     """The first field that is wrong in an object, as one line.
 
     Args:
@@ -350,12 +350,12 @@ def read_json(path: str | Path, kind: type[M]) -> M:
         FileNotFoundError: no such file; the caller knows what would have made it.
     """
     try:
-        return kind.model_validate(whole_json(path))
+        return kind.model_validate(load_json(path))
     except ValidationError as error:
-        raise first_fault(path, error) from None
+        raise to_bad_input(path, error) from None
 
 
-def whole_json(path: str | Path) -> object:
+def load_json(path: str | Path) -> object:
     """What a JSON file holds.
 
     Raises:
@@ -367,7 +367,7 @@ def whole_json(path: str | Path) -> object:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except _NOT_JSON as error:
         raise UserError(f"{path}: not JSON: {error}") from None
-    fault = unwritable(found)
+    fault = json_fault(found)
     if fault:
         raise UserError(f"{path}: {fault}")
     return found

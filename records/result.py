@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from records.errors import UserError
-from records.reading import first_fault, whole_json
+from records.reading import load_json, to_bad_input
 from records.writing import write_json
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def write_results(path: str | Path, file: ResultFile) -> None:
 def read_results(path: str | Path) -> ResultFile:
     """Read and validate a ``results.json``."""
     try:
-        return ResultFile.model_validate(whole_json(path))
+        return ResultFile.model_validate(load_json(path))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the experiment first") from None
     except ValidationError as error:
-        raise first_fault(path, error) from None
+        raise to_bad_input(path, error) from None
 
 
 def read_frame(path: str | Path) -> pd.DataFrame:

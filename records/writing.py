@@ -31,7 +31,7 @@ _TEMPORARY = "[a-z0-9_]" * 8  # what ends the name of a file that is being writt
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[None]:
+def report_write_errors(path: str | Path) -> Iterator[None]:
     """What the file system refuses while the block writes to ``path``, in a line for the user."""
     try:
         yield
@@ -47,7 +47,7 @@ def writing(path: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone_in(folder: str | Path, option: str = "--output") -> Iterator[None]:
+def lock_folder(folder: str | Path, option: str = "--output") -> Iterator[None]:
     """A folder that is nobody else's while the block runs; made where it is not there.
 
     The lock goes with the process: what a killed one left of it keeps nobody out.
@@ -57,7 +57,7 @@ def alone_in(folder: str | Path, option: str = "--output") -> Iterator[None]:
         option: by which the user gives another one.
     """
     path = Path(folder) / ".lock"
-    with writing(folder):
+    with report_write_errors(folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = _locked(path, option)
     try:
@@ -87,7 +87,7 @@ def _locked(path: Path, option: str) -> int:
         os.close(lock)
 
 
-def in_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """A text that Markdown shows as it is, in one line: no cell's end, no HTML, link or picture."""
     text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -113,13 +113,13 @@ def atomic_file(path: str | Path) -> Iterator[TextIO]:
 def atomic_bytes(path: str | Path) -> Iterator[BinaryIO]:
     """As :func:`atomic_file`, of bytes."""
     path = Path(path)
-    with writing(path):
+    with report_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # No ``mkstemp``: its files are the owner's alone, whatever the umask lets others do.
         temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with writing(path):
+        with report_write_errors(path):
             with os.fdopen(handle, "wb") as file:
                 yield file
                 file.flush()
@@ -153,12 +153,12 @@ def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
     return rows
 
 
-def whole_characters(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """A text of which every file takes each character: half a pair of escapes is replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def torn_files(folder: Path, name: str | None = None) -> list[Path]:
+def find_partial_files(folder: Path, name: str | None = None) -> list[Path]:
     """What processes left in a folder that were killed in :func:`atomic_bytes`.
 
     Args:
@@ -198,13 +198,13 @@ class LineAppender:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        with writing(self.path):
+        with report_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self.path, "ab")  # noqa: SIM115 (kept open until close)
         try:
             self._lock()
             whole = self._read()
-            with writing(self.path):
+            with report_write_errors(self.path):
                 self._file.truncate(whole)
         except BaseException:
             self._file.close()
@@ -225,14 +225,14 @@ class LineAppender:
 
     def append_lines(self, lines: Iterable[str]) -> None:
         """Write lines and make them durable before returning."""
-        with writing(self.path):
+        with report_write_errors(self.path):
             self._file.writelines(f"{line}\n".encode() for line in lines)
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; what was appended is on disk already."""
-        with writing(self.path):  # what a full disk did not take is tried again
+        with report_write_errors(self.path):  # what a full disk did not take is tried again
             self._file.close()
 
     def __enter__(self) -> Self:
@@ -242,7 +242,7 @@ class LineAppender:
         self.close()
 
 
-def whole_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
+def read_complete_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
     """The rows of a JSONL file up to a torn one, each with the offset of its end in bytes."""
     end = 0
     with open(path, "rb") as file:
@@ -272,7 +272,7 @@ class JsonlAppender(LineAppender):
 
     def _read(self) -> int:
         end = 0
-        for end, row in whole_rows(self.path):  # noqa: B007 (the last one is the answer)
+        for end, row in read_complete_rows(self.path):  # noqa: B007 (the last one is the answer)
             self.done[row[self.key]] = row
         return end
 

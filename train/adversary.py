@@ -28,7 +28,7 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from components.base import Bits, load_causal
-from components.checkpoint import require_whole
+from components.checkpoint import require_matching_weights
 from components.encoding import encode_completion, fill_prompt
 from components.measures import Measures, adversary_measures
 from records import Generation, UserError, write_json
@@ -46,7 +46,7 @@ def load_adapter(model: PeftModel, folder: Path, name: str) -> None:
     result = set_peft_model_state_dict(model, state, adapter_name=name)
     # Of the base model's weights the adapter has none.
     missing = [key for key in result.missing_keys if f".{name}." in key]
-    require_whole(folder, missing, result.unexpected_keys)
+    require_matching_weights(folder, missing, result.unexpected_keys)
 
 
 class CausalLora(ComponentModule):

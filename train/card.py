@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from components.calibration import expected_calibration_error, reliability_bins
 from components.checkpoint import Component
 from components.measures import Measures
-from components.nearness import shown_nearness
-from records import in_markdown
+from components.nearness import format_nearness
+from records import escape_markdown
 from train.checks import MACRO
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
@@ -108,7 +108,7 @@ def write_card(folder: Path, place: Path, component: Component, training: Traini
         component: what ``component.json`` says.
         training: the rest.
     """
-    parts = [f"# {in_markdown(place.name)}", training.intended]
+    parts = [f"# {escape_markdown(place.name)}", training.intended]
     if training.limits:
         parts += ["## Limits", training.limits]
     parts += ["## Use", _usage(component, place), "## Training", _training(component, training)]
@@ -213,7 +213,7 @@ def portable(argument: str) -> str:
 def _measures(training: Training) -> str:
     total = sum(training.rows.values())
     rows = [
-        f"| {in_markdown(name)} | {measure['value']:.4f} | {_rows(name, training) or total} |"
+        f"| {escape_markdown(name)} | {measure['value']:.4f} | {_rows(name, training) or total} |"
         for name, measure in training.measures.items()
         if measure["value"] is not None
     ]
@@ -253,10 +253,11 @@ def _is_fitted(training: Training) -> bool:
 
 def _data(component: Component) -> str:
     rows = [
-        f"| {d.split} | {in_markdown(d.path)} | {d.rows} | `{d.sha256}` |" for d in component.data
+        f"| {d.split} | {escape_markdown(d.path)} | {d.rows} | `{d.sha256}` |"
+        for d in component.data
     ]
     table = "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
-    near = shown_nearness(component.nearness)
+    near = format_nearness(component.nearness)
     return (
         f"{table}\n\nNearest training row of a dev row (cosine, TF-IDF): {near}." if near else table
     )

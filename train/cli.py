@@ -37,7 +37,7 @@ from cli.command import RESUME_HINT
 from cli.parser import parse
 from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
-from records.writing import alone_in
+from records.writing import lock_folder
 from train.export import Export, compare, complete, differences, kind_of, load, shown
 from train.hub import check_push, push
 from train.options import TRAINER_DEFAULTS, RunOptions
@@ -116,7 +116,7 @@ class TrainCLI(LightningCLI):
             if self.options.push_to_hub is not None:
                 check_push(self.options.push_to_hub)
             if is_first():
-                self.entered.enter_context(alone_in(self.folder, "--name"))
+                self.entered.enter_context(lock_folder(self.folder, "--name"))
 
     def _obey_checkpoint(self) -> None:
         component = read_component(self.checkpoint)

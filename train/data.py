@@ -20,7 +20,7 @@ from lightning import LightningDataModule
 
 from components.checkpoint import DataFile, describe_data
 from components.encoding import batches_by_length
-from components.nearness import fields_of, nearness, shown_nearness
+from components.nearness import format_nearness, summarize_nearness, text_fields
 from components.ties import keys_of, tied_records
 from records import UserError, read_records
 from records.types import Record
@@ -415,11 +415,13 @@ class RecordData(LightningDataModule):
                 "with training; hold back a share (--data.dev 0.15) or take them out"
             )
         self.nearness = {
-            name: nearness(*([getattr(row, name) for row in rows] for rows in (dev, train)))
-            for name in fields_of(dev[0])
+            name: summarize_nearness(
+                *([getattr(row, name) for row in rows] for rows in (dev, train))
+            )
+            for name in text_fields(dev[0])
         }
         if self.nearness:
-            print(f"dev's nearest training row (cosine): {shown_nearness(self.nearness)}")
+            print(f"dev's nearest training row (cosine): {format_nearness(self.nearness)}")
 
     def _part(
         self, split: str, path: str, rows: list[Record], source: str, sides: Sequence[str | None]

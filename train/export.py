@@ -32,7 +32,7 @@ from transformers import PreTrainedModel
 
 from cli.printable import printable
 from components.base import (
-    UNLOADABLE,
+    LOAD_ERRORS,
     describe_base,
     load_classifier,
     load_seq2seq,
@@ -42,14 +42,14 @@ from components.checkpoint import (
     Component,
     DataFile,
     library_versions,
-    new_folder,
     read_component,
+    replace_folder,
     write_component,
 )
 from components.measures import Measures
 from records import UserError
 from records.errors import first_line
-from records.writing import writing
+from records.writing import report_write_errors
 from train.adversary import CausalLora, load_adapter
 from train.card import Training, write_card
 from train.data import FixedBatches, RecordData, run_seed
@@ -102,7 +102,7 @@ class Export(Callback):
                     f"{to}: exists and is no checkpoint; give another folder as --export_to"
                 )
         if trainer.is_global_zero:  # before the hours that it takes
-            with writing(self.to):
+            with report_write_errors(self.to):
                 self.to.parent.mkdir(parents=True, exist_ok=True)
                 TemporaryFile(dir=self.to.parent).close()
         if getattr(trainer.strategy, "_state_dict_type", "full") != "full":
@@ -189,7 +189,7 @@ class Export(Callback):
             after=module.probabilities_of(*judged),
         )
         component = _component(module, data, measures)
-        with new_folder(to) as folder:
+        with replace_folder(to) as folder:
             module.save_pretrained(folder)
             module.tokenizer.save_pretrained(folder)
             write_component(folder, component, write_card(folder, to, component, training))
@@ -320,7 +320,7 @@ def load(module: ComponentModule, folder: Path) -> None:
             module.model = load_seq2seq(str(folder))
         else:
             module.model = _load_classifier(module, folder, component)
-    except (*UNLOADABLE, RuntimeError) as error:
+    except (*LOAD_ERRORS, RuntimeError) as error:
         reason = first_line(error)
         raise UserError(f"{folder}: cannot be loaded ({reason}); export it again") from None
 

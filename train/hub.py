@@ -23,8 +23,8 @@ from components.checkpoint import (
     LSS_TEMPLATE,
     Component,
     library_versions,
-    new_folder,
     read_component,
+    replace_folder,
     write_component,
 )
 from records import UserError, sha256_file
@@ -104,7 +104,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
     """
     from transformers.utils import logging
 
-    from components.base import UNLOADABLE, load_seq2seq, load_tokenizer
+    from components.base import LOAD_ERRORS, load_seq2seq, load_tokenizer
 
     logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
     if star and constrained:
@@ -113,7 +113,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
         raise UserError(f"--output: {output} is there and is no checkpoint; give another folder")
     try:
         weights = load_seq2seq(model)
-    except UNLOADABLE as error:
+    except LOAD_ERRORS as error:
         raise UserError(
             f"--model: {model}: {first_line(error)} Weights must be safetensors; train/hub.py says "
             "how to convert a pytorch_model.bin"
@@ -134,7 +134,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
     )
     note = ", LSS*, which may have words of its own" if star else ""
     card = _CARD.format(name=output.name, star=note, base=component.base["id"])
-    with new_folder(output) as folder:
+    with replace_folder(output) as folder:
         weights.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         write_component(folder, component, card)

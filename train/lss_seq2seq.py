@@ -21,7 +21,7 @@ from transformers import PreTrainedTokenizerBase
 from components.base import load_seq2seq, load_tokenizer, random_t5
 from components.checkpoint import LSS_TEMPLATE
 from components.encoding import encode_grounded, pad
-from components.lengths import length_ratio, repeated, without_whole
+from components.lengths import balance_lengths, drop_full_length, length_ratio
 from components.measures import Measures, lss_measures, target_measures
 from components.subsequence import LssDecoder
 from components.words import join_words, keep_targets
@@ -231,11 +231,11 @@ class LssSeq2Seq(ComponentModule):
         generator = np.random.default_rng(run_seed())
         if self.balance == "drop":
             try:
-                places = without_whole(whole, self.eliminated, generator)
+                places = drop_full_length(whole, self.eliminated, generator)
             except ValueError as error:
                 raise UserError(f"--model.eliminated: {error}; give fewer, or 0") from None
         else:
-            places = repeated([item.target.ratio for item in items], generator)
+            places = balance_lengths([item.target.ratio for item in items], generator)
         print(f"{self.component} train: {len(places)} targets (balance {self.balance})")
         return [items[place] for place in places]
 

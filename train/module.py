@@ -23,7 +23,7 @@ from torch.distributed import all_gather_object
 from torch.optim import Optimizer
 from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
-from components.base import UNLOADABLE, load_tokenizer, token_places
+from components.base import LOAD_ERRORS, load_tokenizer, max_positions
 from components.encoding import pad
 from components.measures import SMALLER_IS_BETTER, Measures
 from records import UserError, write_jsonl
@@ -179,7 +179,7 @@ class ComponentModule(LightningModule):
         """Say which base model could not be loaded, in one line."""
         try:
             yield
-        except UNLOADABLE as error:
+        except LOAD_ERRORS as error:
             raise UserError(
                 f"base model {self.base}: {first_line(error)} Give --model.base as a hub id, a "
                 "folder or package:NAME/PATH"
@@ -206,7 +206,7 @@ class ComponentModule(LightningModule):
 
     def on_fit_start(self) -> None:
         """Check that the model has positions for inputs of ``max_length``."""
-        places = token_places(self.model)
+        places = max_positions(self.model)
         if places is not None and self.max_length > places:
             raise UserError(
                 f"--model.max_length {self.max_length}: {self.base} has places for {places} "

@@ -13,7 +13,7 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
-from components.base import load_classifier, read_first_token
+from components.base import load_classifier, skip_unread_tokens
 from components.calibration import fit_classes, probabilities
 from components.checkpoint import RELATIONS
 from components.encoding import encode_pairs, row_features
@@ -108,7 +108,7 @@ class PairClassifier(ComponentModule):
         if self.model is None:
             with self.loading():
                 model = load_classifier(self.base, self.labels, self.revision)
-                self.model = read_first_token(model).train()
+                self.model = skip_unread_tokens(model).train()
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
         pairs = [(record.premise, record.hypothesis) for record in records]

@@ -37,9 +37,9 @@ from optuna.trial import FrozenTrial, TrialState
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.checkpoint import read_component
-from records import UserError, first_fault, sha256_text, write_json, write_text
+from records import UserError, sha256_text, to_bad_input, write_json, write_text
 from records.errors import first_line
-from records.writing import alone_in
+from records.writing import lock_folder
 
 Space = dict[str, BaseDistribution]
 _GOOD = (TrialState.COMPLETE,)
@@ -93,7 +93,7 @@ def read_sweep(path: str | Path) -> Sweep:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: no YAML ({' '.join(str(error).split())[:200]})") from None
     except ValidationError as error:
-        raise first_fault(path, error) from None
+        raise to_bad_input(path, error) from None
     if "${args}" not in sweep.command:
         raise UserError(f"{path}: command: lacks ${{args}}, so no trial would get its parameters")
     for name, parameter in sweep.parameters.items():
@@ -444,7 +444,7 @@ def search(
     """
     wanted = read_sweep(sweep)
     count = count_of(wanted, trials)
-    with alone_in(output):
+    with lock_folder(output):
         run = Search(wanted, output, seed)
         run.run(count, jobs)
         run.report()

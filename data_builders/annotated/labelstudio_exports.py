@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from records import BadInput, UserError
-from records.reading import whole_json
+from records.reading import load_json
 
 CONFIG, INSTRUCTIONS = "label_config.xml", "instructions.html"
 SHORT = "annotation_id"  # that only a row of the short export has
@@ -76,7 +76,7 @@ def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; give an export of Label Studio")
     try:
-        rows = whole_json(path)
+        rows = load_json(path)
     except UserError as error:
         raise UserError(f"{error}; export again as JSON or JSON-MIN") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from clients.polite import SECONDS_A_REQUEST
+from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
@@ -32,7 +32,7 @@ from data_builders.topics import read_topics
 from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from eval.select.weights import TOPIC, normalise
-from records import UserError, in_markdown
+from records import UserError, escape_markdown
 
 PROMPTS = Path(__file__).parent / "prompts"
 DIRECT = "http://www.wikidata.org/prop/direct/"
@@ -118,7 +118,7 @@ class Bleached(AskingBuilder):
         steps = []
         if self.endpoint is not None:
             what = "counts of members, classes, properties and values; labels"
-            steps.append(Step(what, self.endpoint, 8, seconds=8 * SECONDS_A_REQUEST))
+            steps.append(Step(what, self.endpoint, 8, seconds=8 * SECONDS_PER_REQUEST))
         if self.writer is not None:
             number = self.samples * (1 if self.topics is None else len(self._topics()))
             steps.append(Step("statements", model_name(self.writer), number, "texts"))
@@ -278,8 +278,8 @@ def _in_words(kind: str, prop: str, value: str, known: dict[str, str]) -> str | 
 
 def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int, licence: str) -> Card:
     rows = "\n".join(
-        f"| {in_markdown(claim.text)} | {in_markdown(claim.source)} | "
-        f"{in_markdown(claim.fact or '')} | {claim.count} / {claim.of} |"
+        f"| {escape_markdown(claim.text)} | {escape_markdown(claim.source)} | "
+        f"{escape_markdown(claim.fact or '')} | {claim.count} / {claim.of} |"
         for claim in claims
     )
     return Card(

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import requests
 
-from clients.polite import SECONDS_A_REQUEST
+from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Step, Work, complaint
 from data_builders.kb.graph import POPULATION, check_population
@@ -49,7 +49,7 @@ class KbBuilder(AskingBuilder):
         yield from complaint(check_population, self.population, self.subject)
 
     def plan(self) -> list[Step]:
-        return [Step("the population", self.endpoint, 1, seconds=SECONDS_A_REQUEST)]
+        return [Step("the population", self.endpoint, 1, seconds=SECONDS_PER_REQUEST)]
 
 
 def _oxigraph() -> str:

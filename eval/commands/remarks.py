@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from components.words import WORD, composed
+from components.words import WORD, to_nfc
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
 from eval.retrieve.links import unread
@@ -107,7 +107,7 @@ def _strange(document: Document, passages: Sequence[Passage]) -> bool:
 
 def _words(name: str) -> set[str]:
     plain = re.sub(r"\(.*?\)", " ", name.replace("_", " "))
-    return set(re.findall(WORD, composed(plain).casefold()))
+    return set(re.findall(WORD, to_nfc(plain).casefold()))
 
 
 def _short(reason: str) -> str:

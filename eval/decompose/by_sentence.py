@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from components.sentences import split_sentences, without_citations
+from components.sentences import remove_citations, split_sentences
 from records import Claim, Document, UserError
 from records.abstention import responds
-from records.given import class_of, one_each
+from records.stage_outputs import class_path_of, require_one_each
 
 
 class Place(NamedTuple):
@@ -59,15 +59,15 @@ class BySentence(ABC):
         """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        texts = [without_citations(d.text) if responds(d) else "" for d in documents]
+        texts = [remove_citations(d.text) if responds(d) else "" for d in documents]
         cut = [split_sentences(text) for text in texts]
         places = [
             Place(document, sentences, index)
             for document, sentences in zip(documents, cut, strict=True)
             for index in range(len(sentences))
         ]
-        who = f"{class_of(self)}.subclaims"
-        given = one_each(who, self.subclaims(places), places, "sentence") if places else []
+        who = f"{class_path_of(self)}.subclaims"
+        given = require_one_each(who, self.subclaims(places), places, "sentence") if places else []
         found = iter([_checked(who, place, own) for place, own in zip(places, given, strict=True)])
         return [
             _claims(sentences, [next(found) for _ in sentences])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from components.overlap import stems
-from components.sentences import split_sentences, without_citations
+from components.sentences import remove_citations, split_sentences
 from eval.stages import Decomposer, decomposed
 from records import Claim, Document, UserError
 
@@ -74,7 +74,7 @@ def aligned(claims: Sequence[Claim], text: str) -> list[Claim]:
     A stem counts the more, the fewer sentences have it, log(1 + sentences / those that have it);
     of equal ones the first sentence is taken, and a claim that shares nothing stays as it is.
     """
-    sentences = split_sentences(without_citations(text))
+    sentences = split_sentences(remove_citations(text))
     own = [frozenset(stems(sentence)) for sentence in sentences]
     having = Counter(stem for one in own for stem in one)
     weight = {stem: math.log(1 + len(own) / count) for stem, count in having.items()}

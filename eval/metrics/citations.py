@@ -23,15 +23,15 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from components.sentences import CITED, split_sentences
+from components.sentences import CITATION_NUMBERS, split_sentences
 from eval.stages import EntailmentModel, entails
 from records import Document, UserError
 
-_NUMBERS = re.compile(rf"(?<![ \t])[ \t]*\[({CITED})\]")
+_NUMBERS = re.compile(rf"(?<![ \t])[ \t]*\[({CITATION_NUMBERS})\]")
 # The numbers with the blank that they leave before a full stop or comma: "in 1915 [1] ."
-_MARKS = re.compile(rf"(?<![ \t])(?:[ \t]*\[{CITED}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
+_MARKS = re.compile(rf"(?<![ \t])(?:[ \t]*\[{CITATION_NUMBERS}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
 # "… in 1915. [1][2] She": the numbers belong to the sentence before them.
-_BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITED}\])+)(?=\s|$)")
+_BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITATION_NUMBERS}\])+)(?=\s|$)")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
 # AmbigBio's cited passages: sections of pages, one after the other, each under its page's title.
 _SECTION_STARTS = re.compile(r"(?:\A|\n)(?=Title: )")

@@ -8,7 +8,7 @@ import evaluate
 import numpy as np
 
 from components.measures import lss_measures
-from components.statistics import mean_known
+from components.statistics import nan_mean
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
 from eval.similarity.rouge import Rouge
@@ -46,7 +46,7 @@ class LssScore(evaluate.Metric):
         pairs = list(zip(references, predictions, strict=True))
         measures = {"bleu": Bleu(), "rougeL": Rouge(), "kept_words": KeptWords()}
         scores = np.asarray([measure(pairs) for measure in measures.values()])  # (measures, n)
-        means = zip(measures, mean_known(scores.T).tolist(), strict=True)
+        means = zip(measures, nan_mean(scores.T).tolist(), strict=True)
         found = {name: None if np.isnan(mean) else mean for name, mean in means}
         failed = int(np.isnan(scores).any(axis=0).sum())
         agreement = {"pearson": None, "spearman": None}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from records import UserError, sha256_file
-from records.writing import writing
+from records.writing import report_write_errors
 
 if TYPE_CHECKING:  # it brings PyTorch, which a model behind a server does not need
     from components.checkpoint import Component
@@ -103,7 +103,7 @@ class AnswerCache:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        with writing(self.path):
+        with report_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._told():
             # A notebook's language model answers from another thread, one answer at a time.

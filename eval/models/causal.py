@@ -17,7 +17,7 @@ from peft import PeftModel
 from transformers import AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from components.base import UNLOADABLE, load_causal, load_tokenizer
+from components.base import LOAD_ERRORS, load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
 from eval.models.chat import Message, last_whole_sentence, one_text
@@ -121,13 +121,13 @@ class CausalLM:
         # Merged in float32, so that a bfloat16 base does not swallow small updates.
         try:
             model = load_causal(base["id"], base.get("revision"), torch.float32)
-        except UNLOADABLE as error:
+        except LOAD_ERRORS as error:
             raise UserError(
                 f"{self.checkpoint}: its base {base['id']} cannot be loaded ({first_line(error)})"
             ) from None
         try:
             return PeftModel.from_pretrained(model, self.checkpoint).merge_and_unload()
-        except (*UNLOADABLE, RuntimeError) as error:
+        except (*LOAD_ERRORS, RuntimeError) as error:
             reason = first_line(error)
             raise UserError(
                 f"{self.checkpoint}: adapter does not fit base {base['id']} ({reason})"

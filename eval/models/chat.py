@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from eval.models.cache import ANSWERS, TextCache, answer_key
 from records import UserError
-from records.given import class_of
-from records.writing import whole_characters
+from records.stage_outputs import class_path_of
+from records.writing import replace_lone_surrogates
 
 # ``role`` is system, user or assistant; ``content`` the text.
 Message = dict[str, str]
@@ -291,8 +291,8 @@ class CachedWriter(ABC):
         def keep(place: int, answer: Answer, prompt_tokens: int, completion_tokens: int) -> None:
             if place not in range(len(todo)) or todo[place] in answers:
                 raise UserError(
-                    f"{class_of(self)}: kept for request {place}: {answer!r:.80}; give each of the "
-                    "requests one answer, under its place among them"
+                    f"{class_path_of(self)}: kept for request {place}: {answer!r:.80}; give each of "
+                    "the requests one answer, under its place among them"
                 )
             answers[todo[place]] = answer
             self._count("calls", answer, prompt_tokens, completion_tokens)
@@ -305,8 +305,8 @@ class CachedWriter(ABC):
             self._ask([requests[key] for key in todo], sampling, keep)
         if left := sum(key not in answers for key in todo):
             raise UserError(
-                f"{class_of(self)}: kept no answer for {left} of {len(todo)} requests; keep one "
-                "for each, with the reason in `failed` where there is none"
+                f"{class_path_of(self)}: kept no answer for {left} of {len(todo)} requests; keep "
+                "one for each, with the reason in `failed` where there is none"
             )
         return answers
 
@@ -366,7 +366,7 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
         when_cut: what then becomes of it.
     """
     # Half a character, where a server cuts one, could not be written to any file.
-    text = whole_characters(text or "")
+    text = replace_lone_surrogates(text or "")
     text = _THOUGHT.sub("", text, count=1).strip()
     if _THINKING.match(text):
         return Answer("", "cut while it was thinking")

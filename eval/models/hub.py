@@ -6,8 +6,8 @@ import torch
 from transformers import AutoModelForSequenceClassification, PretrainedConfig, PreTrainedModel
 from transformers.utils.hub import cached_file, extract_commit_hash
 
-from components.base import PACKAGE, UNLOADABLE, describe_base, read_first_token, resolve_base
-from components.checkpoint import require_whole
+from components.base import LOAD_ERRORS, PACKAGE, describe_base, resolve_base, skip_unread_tokens
+from components.checkpoint import require_matching_weights
 from eval.models.engine import Dtype, pack_linears, present
 from records import UserError, sha256_file, sha256_text
 from records.errors import first_line
@@ -87,15 +87,15 @@ def load_whole(
             attn_implementation="eager" if (device.type, dtype) == ("cpu", "bfloat16") else None,
             output_loading_info=True,
         )
-    except UNLOADABLE as error:
+    except LOAD_ERRORS as error:
         reason = first_line(error)
         if "use_safetensors" in reason:  # the advice is to read pickles
             reason = "it has no safetensors; give a revision or a folder that does"
         raise UserError(f"{model}: weights cannot be loaded ({reason})") from None
     missing = [name for name in info["missing_keys"] if optional is None or optional not in name]
-    require_whole(model, missing, ())
+    require_matching_weights(model, missing, ())
     if auto is AutoModelForSequenceClassification:
-        read_first_token(loaded)
+        skip_unread_tokens(loaded)
     loaded.eval().to(device)
     if device.type == "cpu":
         pack_linears(loaded)

@@ -11,7 +11,7 @@ from components.overlap import new_words
 from components.windows import chunks_of
 from components.words import join_words, project, split_words
 from records import UserError
-from records.given import class_of, one_each
+from records.stage_outputs import class_path_of, require_one_each
 
 
 class Subsequence(NamedTuple):
@@ -33,8 +33,8 @@ class LssModel(Protocol):
 
 def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence | None]:
     """What an engine, also one of a user's own, says of (claim, reference) pairs."""
-    who = f"{class_of(engine)}.subsequences"
-    found = one_each(who, engine.subsequences(pairs), pairs, "pair")
+    who = f"{class_path_of(engine)}.subsequences"
+    found = require_one_each(who, engine.subsequences(pairs), pairs, "pair")
     for (claim, _), one in zip(pairs, found, strict=True):
         if one is not None and not isinstance(one, Subsequence):
             raise UserError(

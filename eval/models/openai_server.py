@@ -27,7 +27,7 @@ from openai.types.chat.chat_completion import Choice
 from tqdm import tqdm
 
 from clients.polite import (
-    LONGEST_WAIT_S,
+    MAX_WAIT_S,
     TRANSIENT_STATUS,
     api_key,
     backoff,
@@ -211,7 +211,7 @@ class OpenAIServer(CachedWriter):
             mend = self._mend(error)
         elif attempt == self.retries:
             mend = f"no answer in {attempt + 1} tries; see to the server and start again"
-        elif wait > LONGEST_WAIT_S:
+        elif wait > MAX_WAIT_S:
             mend = f"it asks to wait {wait:.0f} s; start again then"
         elif wait:
             loop = asyncio.get_running_loop()

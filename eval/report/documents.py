@@ -9,7 +9,7 @@ from eval.metrics.document import Scored, named
 from eval.report.declare import Excerpt, Line, number
 from eval.report.highlighted import of_verdict
 from eval.stages import Selection
-from records import Passage, Verdict, first_fault, iter_rows
+from records import Passage, Verdict, iter_rows, to_bad_input
 
 # What a page shows of a document.
 MAX_CLAIMS = 60
@@ -25,7 +25,7 @@ def documents_of(path: Path) -> Iterator[Excerpt]:
             try:
                 yield _excerpt(Scored.model_validate(row))
             except ValidationError as error:
-                raise first_fault(f"{path}:{line}", error) from None
+                raise to_bad_input(f"{path}:{line}", error) from None
 
 
 def cut(text: str | None, most: int = MAX_CHARACTERS) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 
 from eval.report.declare import Cell, TextTable, interval, number
-from records import Result, in_markdown
+from records import Result, escape_markdown
 
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
 _NAMES = ("metric", "assessor", "variant", "against")
@@ -30,7 +30,7 @@ def markdown(tables: Iterable[TextTable], first: str) -> str:
     """Tables one below the other, ``first`` above them."""
     parts = [f"{first}\n"]
     for table in tables:
-        text = [f"## {in_markdown(table.title)}", in_markdown(table.note)]
+        text = [f"## {escape_markdown(table.title)}", escape_markdown(table.note)]
         if table.head:
             text.append(markdown_table(table.head, table.rows))
         parts.append("\n\n".join(filter(None, text)) + ("" if table.head else "\n"))
@@ -39,7 +39,9 @@ def markdown(tables: Iterable[TextTable], first: str) -> str:
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> str:
     """A table, its cells made plain."""
-    lines = [f"| {' | '.join(in_markdown(str(part)) for part in line)} |" for line in (head, *rows)]
+    lines = [
+        f"| {' | '.join(escape_markdown(str(part)) for part in line)} |" for line in (head, *rows)
+    ]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:], ""])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jsonargparse.typing import PositiveInt
 
-from components.words import INSIDE, composed
+from components.words import INNER_CHARS, to_nfc
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, read_records, sha256_file
 
@@ -86,7 +86,7 @@ class BM25(SearchRetriever):
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
-    whole = [composed(text) for text in texts]
+    whole = [to_nfc(text) for text in texts]
     import bm25s
     import Stemmer
 
@@ -95,5 +95,5 @@ def _words(texts: Sequence[str]) -> list[list[str]]:
 
 
 # bm25s's own, a word of two characters at least, ends a word at a mark on a letter.
-_TOKEN = rf"\w[\w{INSIDE}]+"
+_TOKEN = rf"\w[\w{INNER_CHARS}]+"
 _QUIET = {"show_progress": False}

@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 from jsonargparse.typing import PositiveInt
 
-from components.words import WORD, composed
+from components.words import WORD, to_nfc
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError, sha256_file
@@ -253,7 +253,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _words(text: str) -> list[str]:
-    return _TERM.findall(composed(text).replace("_", " "))
+    return _TERM.findall(to_nfc(text).replace("_", " "))
 
 
 def query_terms(query: str) -> list[str]:

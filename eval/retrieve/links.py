@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
 
-from clients.web_host import MOST_BYTES
+from clients.web_host import MAX_BYTES
 from clients.webpages import Page, WebPages
 from eval.retrieve.search import by_id
 from eval.stages import Retriever
@@ -63,7 +63,7 @@ class PagesOfLinks:
     def identity(self) -> dict[str, Any]:
         """What is read of pages; what stands there changes by the day."""
         own = type(self)
-        return {"class": f"{own.__module__}.{own.__qualname__}", "bytes": MOST_BYTES}
+        return {"class": f"{own.__module__}.{own.__qualname__}", "bytes": MAX_BYTES}
 
     def keep_answers_in(self, folder: Path) -> None:
         """Keep the pages in this folder, unless ``cache_dir`` names another."""

@@ -15,7 +15,7 @@ from typing import Any
 from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
 
 from clients.asking import ask_each
-from clients.serper import MOST_RESULTS, RESULTS, Reply, SerperClient
+from clients.serper import MAX_RESULTS, RESULTS, Reply, SerperClient
 from eval.models.cache import ANSWERS, TextCache, answer_key
 from eval.retrieve.search import Per, SearchRetriever
 from records import Passage, sha256_text
@@ -79,7 +79,7 @@ class Serper(SearchRetriever):
         return None if self.cache_path is None else TextCache(self.cache_path)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        results = min(max(k, RESULTS), MOST_RESULTS)
+        results = min(max(k, RESULTS), MAX_RESULTS)
         keys = {query: self._key(query, results) for query in queries if query.strip()}
         known = self._cache.get(list(keys.values())) if self._cache else {}
         todo = [query for query, key in keys.items() if key not in known]

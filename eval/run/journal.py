@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from records.writing import LineAppender, atomic_bytes, whole_rows
+from records.writing import LineAppender, atomic_bytes, read_complete_rows
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -56,7 +56,7 @@ class Journal(LineAppender, Generic[R]):
     def _read(self) -> int:
         rows: list[tuple[int, int, Any]] = []
         start = whole = 0
-        for end, row in whole_rows(self.path):
+        for end, row in read_complete_rows(self.path):
             if "usage" in row and "documents" in row:
                 for name, (*place, value) in zip(row["documents"], rows, strict=True):
                     self._rows[name] = tuple(place)

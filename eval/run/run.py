@@ -35,7 +35,7 @@ from records import (
     write_results,
 )
 from records.errors import first_line
-from records.writing import alone_in, torn_files
+from records.writing import find_partial_files, lock_folder
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -92,7 +92,7 @@ class Run:
 
     def __enter__(self) -> Run:
         with ExitStack() as entered:
-            entered.enter_context(alone_in(self.output))
+            entered.enter_context(lock_folder(self.output))
             self._guard()
             self._entered = entered.pop_all()
         return self
@@ -256,7 +256,7 @@ class Run:
 
     def _tidy(self) -> None:
         folders = [self.output, *self.output.glob("*/")]  # ``tables`` and ``figures``
-        torn = [path for folder in folders for path in torn_files(folder)]
+        torn = [path for folder in folders for path in find_partial_files(folder)]
         for path in {*torn, *self._journals()}:
             path.unlink()
 

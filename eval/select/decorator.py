@@ -9,7 +9,7 @@ from components.sentences import split_sentences
 from eval.select.core import Core
 from eval.stages import selected
 from records import Claim, Document, UserError
-from records.given import class_of
+from records.stage_outputs import class_path_of
 
 
 class core:
@@ -74,7 +74,7 @@ class Selecting:
         for own in found:
             if isinstance(own, str):  # each letter would become a claim
                 raise UserError(
-                    f"{class_of(self.decompose)}: gave {own!r:.60}; give a list of texts"
+                    f"{class_path_of(self.decompose)}: gave {own!r:.60}; give a list of texts"
                 )
         pairs = [(s, claim) for s, own in zip(sentences, found, strict=True) for claim in own]
         return [

@@ -12,7 +12,7 @@ import numpy as np
 
 from components.encoding import Pair
 from records import UserError
-from records.given import class_of, one_each
+from records.stage_outputs import class_path_of, require_one_each
 
 
 class Measure:
@@ -35,14 +35,14 @@ class Measure:
         raise NotImplementedError
 
     def _scores(self, pairs: Sequence[Pair]) -> np.ndarray:
-        given = one_each(class_of(self), self.score(pairs), pairs, "pair")
+        given = require_one_each(class_path_of(self), self.score(pairs), pairs, "pair")
         try:
             scores = np.asarray(given, dtype=float)
         except (TypeError, ValueError):  # texts, or lists of several lengths
             scores = np.full(len(pairs), math.inf)
         if scores.shape != (len(pairs),) or np.isinf(scores).any():
             raise UserError(
-                f"{class_of(self)}: gave scores that are no finite numbers; give one number a "
+                f"{class_path_of(self)}: gave scores that are no finite numbers; give one number a "
                 "pair, NaN where there is none"
             )
         return scores

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from components.encoding import Pair
-from components.measures import rouge_sees
+from components.measures import has_rouge_words
 from eval.similarity import Measure
 
 if TYPE_CHECKING:
@@ -39,6 +39,6 @@ class Rouge(Measure):
         ]
 
     def _one(self, scorer: RougeScorer, reference: str, candidate: str) -> float:
-        if not (rouge_sees(reference) and rouge_sees(candidate)):
+        if not (has_rouge_words(reference) and has_rouge_words(candidate)):
             return math.nan
         return float(scorer.score(reference, candidate)[self.kind].fmeasure)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from components.encoding import Pair
 from records import Claim, Document, Passage, UserError, Verdict
-from records.given import class_of, one_each
+from records.stage_outputs import class_path_of, require_one_each
 from records.types import VerdictLabel
 
 RETRIEVAL_FAILED = "retrieval failed"
@@ -77,8 +77,8 @@ class ClaimByClaim(ABC):
         return [[verdict or next(judged) for verdict in own] for own in failed]
 
     def _judged(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        who = f"{class_of(self)}.judge"
-        found = one_each(who, self.judge(asked), asked, "claim")
+        who = f"{class_path_of(self)}.judge"
+        found = require_one_each(who, self.judge(asked), asked, "claim")
         for one, verdict in zip(asked, found, strict=True):
             if not isinstance(verdict, Verdict) or verdict.claim != one.claim.id:
                 raise UserError(
@@ -120,8 +120,8 @@ class ByPassage(ClaimByClaim):
             for one in asked
             for passage in one.passages
         ]
-        who = f"{class_of(self)}.answers"
-        answers = iter(one_each(who, self.answers(pairs), pairs, "pair"))
+        who = f"{class_path_of(self)}.answers"
+        answers = iter(require_one_each(who, self.answers(pairs), pairs, "pair"))
         return [
             self.decide(one.claim, one.passages, [next(answers) for _ in one.passages])
             for one in asked

@@ -37,7 +37,7 @@ _ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
 
 
 @contextmanager
-def as_written(project: str = "its project") -> Iterator[None]:
+def report_malformed_row(project: str = "its project") -> Iterator[None]:
     """Turn what the block's reading of a row raises into a ``ValueError`` that names the field."""
     try:
         yield
@@ -60,7 +60,7 @@ def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
     adapter = next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
     if adapter is None:
         return [row]
-    with as_written():
+    with report_malformed_row():
         adapted = adapter(row, number)
     return adapted if isinstance(adapted, list) else [adapted]
 
@@ -76,11 +76,11 @@ def rows_of_file(whole: object) -> list:
     """
     if not isinstance(whole, dict):
         return whole if isinstance(whole, list) else [whole]
-    with as_written():
+    with report_malformed_row():
         if isinstance(whole.get("per_prompt_data"), list):
             sides = {name: whole[name] for name in ("side_1", "side_2") if name in whole}
             return [row | sides for row in whole["per_prompt_data"]]
         if isinstance(whole.get("samples"), list):
             return whole["samples"]
-        rows = ambigbio.rows_in(whole)
+        rows = ambigbio.rows_of_object(whole)
     return [whole] if rows is None else rows

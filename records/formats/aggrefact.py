@@ -4,9 +4,9 @@ from records.formats.judged_claims import (
     NOT_SUPPORTED,
     SUPPORTED,
     document_of_pair,
-    meant_by,
-    name_of,
+    parse_judgement,
     required_text,
+    short_hash,
 )
 
 _WORDS = {"1": SUPPORTED, "0": NOT_SUPPORTED, "True": SUPPORTED, "False": NOT_SUPPORTED}
@@ -16,6 +16,6 @@ def aggrefact(row: dict, number: int) -> dict | None:
     """A document with its claim; claims of one ``doc`` are drawn together."""
     if not {"doc", "claim"} <= set(row) or "text" in row:
         return None
-    meant, doc = meant_by(row.get("label"), "label", _WORDS), required_text(row, "doc")
+    meant, doc = parse_judgement(row.get("label"), "label", _WORDS), required_text(row, "doc")
     claim = required_text(row, "claim")
-    return document_of_pair(row, number, claim, doc, meant, name_of(doc), row.get("dataset"))
+    return document_of_pair(row, number, claim, doc, meant, short_hash(doc), row.get("dataset"))

@@ -48,7 +48,7 @@ def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
             yield number, "name: expected a prompt, a tab and a list with one name, as ['Ada Lee']"
 
 
-def rows_in(whole: dict) -> list | None:
+def rows_of_object(whole: dict) -> list | None:
     """The rows of a file that is one object, ``None`` of any other object.
 
     Raises:
@@ -88,7 +88,7 @@ def _name(question: str) -> str:
     return found[1] if found else question
 
 
-def generation(row: dict, number: int) -> dict | None:
+def read_generation(row: dict, number: int) -> dict | None:
     """ALCE's generations; ``docs`` are what the brackets of the text name, from 1."""
     docs = row.get("docs")
     if not isinstance(docs, list) or not isinstance(row.get("output"), str):
@@ -100,7 +100,7 @@ def generation(row: dict, number: int) -> dict | None:
     return _document(row, number, row["output"], passages=passages)
 
 
-def judged(row: dict, number: int) -> dict | None:
+def read_judged_text(row: dict, number: int) -> dict | None:
     """Atoms with FActScore's verdict, and the passages that the text cites where they are told.
 
     ``atoms_independent`` judges each atom by itself. All sections that the text cites, each once,
@@ -156,7 +156,7 @@ def _atoms(given: list[dict] | None) -> list[dict] | None:
     return found
 
 
-def cited(row: dict, number: int) -> dict | None:
+def read_cited_text(row: dict, number: int) -> dict | None:
     """Texts with the verdicts of ALCE's NLI model on their citations."""
     given = row.get("citations")
     if not isinstance(given, list) or "qid" not in row or not isinstance(row.get("output"), str):

@@ -1,6 +1,6 @@
 """Climate-FEVER (tdiggelm/climate-fever-dataset): a claim and five sentences of Wikipedia."""
 
-from records.formats.judged_claims import claim_of, meant_by
+from records.formats.judged_claims import claim_of, parse_judgement
 from records.formats.row_fields import document_of
 
 # In the order of the numbers that the copy on the Hub has for them.
@@ -36,6 +36,6 @@ def _word_of(label: object) -> object:
 
 def checked_claim(row: dict, number: int, label: object, passages: list[dict]) -> dict:
     """A claim as a text that is its own only claim."""
-    claim = claim_of(row["claim"], meant_by(label, "label"), passages)
+    claim = claim_of(row["claim"], parse_judgement(label, "label"), passages)
     more = {"claims": [claim], "passages": passages, "claim_label": label}
     return document_of({"topic": row["claim"]} | row, number, row["claim"], **more)

@@ -2,7 +2,7 @@
 
 import re
 
-from records.formats.judged_claims import claim_of, meant_by, passages_of, required_text
+from records.formats.judged_claims import claim_of, parse_judgement, passages_of, required_text
 
 # A piece of evidence: a number, an address, and the passage where there is one.
 _ADDRESS = re.compile(r"^\s*(?:\[\d+\]\s*)?(?:https?://\S+)?\s*")
@@ -23,7 +23,7 @@ def expertqa(row: dict, number: int) -> list[dict] | None:
         for claim in answer["claims"]:
             texts = [_ADDRESS.sub("", text) for text in claim.get("evidence") or []]
             evidence = passages_of(texts, f"p{len(claims)}_")
-            meant = meant_by(claim.get("support"), "support")
+            meant = parse_judgement(claim.get("support"), "support")
             text = required_text(claim, "claim_string")
             claims.append(claim_of(text, meant, evidence, f"c{len(claims)}"))
             passages += evidence

@@ -1,6 +1,11 @@
 """FaithBench (2410.13210): a summary with people's annotations, the worst of which decides."""
 
-from records.formats.judged_claims import document_of_pair, meant_by, name_of, required_text
+from records.formats.judged_claims import (
+    document_of_pair,
+    parse_judgement,
+    required_text,
+    short_hash,
+)
 
 _BY_SEVERITY = ("consistent", "benign", "questionable", "unwanted")
 
@@ -23,8 +28,8 @@ def faithbench(row: dict, number: int) -> dict | None:
         raise ValueError(f"annotations: label: expected one of {expected}, got {min(unknown)!r}")
     worst = max(words, key=_BY_SEVERITY.index, default="consistent")
     source, summary = required_text(row, "source"), required_text(row, "summary")
-    meant = meant_by(worst, "label")
-    found = document_of_pair(row, number, summary, source, meant, name_of(source))
+    meant = parse_judgement(worst, "label")
+    found = document_of_pair(row, number, summary, source, meant, short_hash(source))
     meta = row.get("metadata") or {}
     writer = meta.get("summarizer") or row.get("meta_model") or row.get("LLM")
     return found | ({"generator": writer} if writer else {})

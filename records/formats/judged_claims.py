@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-Meant = tuple[str | None, str | None]
+Judgement = tuple[str | None, str | None]
 
 # The words of all sets: S, NS or neither, and one finer word for each. What is supported in part is
 # not supported, as in WiCE and LLM-AggreFact; evidence that conflicts decides nothing.
@@ -41,7 +41,7 @@ _WORDS = {word: meant for meant, words in _MEANT.items() for word in words}
 SUPPORTED, NOT_SUPPORTED = ("S", "supported"), ("NS", "not_supported")
 
 
-def meant_by(word: object, field: str, words: Mapping[str, Meant] = _WORDS) -> Meant:
+def parse_judgement(word: object, field: str, words: Mapping[str, Judgement] = _WORDS) -> Judgement:
     """S, NS or neither, and the finer word; neither of them for a row without a label.
 
     Raises:
@@ -69,7 +69,7 @@ def required_text(row: Mapping, field: str) -> str:
     return value.strip()
 
 
-def name_of(text: str) -> str:
+def short_hash(text: str) -> str:
     """A short name that depends on a text alone."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -82,7 +82,7 @@ def passages_of(texts: str | Iterable[str], prefix: str = "p") -> list[dict]:
 
 
 def claim_of(
-    text: str, meant: Meant, passages: list[dict], name: str = "c0", **more: object
+    text: str, meant: Judgement, passages: list[dict], name: str = "c0", **more: object
 ) -> dict:
     """A claim and its evidence."""
     label, finer = meant
@@ -95,7 +95,7 @@ def document_of_pair(
     number: int,
     claim: str,
     evidence: str | Iterable[str],
-    meant: Meant,
+    meant: Judgement,
     unit: object = None,
     source: object = None,
     **more: object,
@@ -113,7 +113,7 @@ def document_of_pair(
         more: further fields of the claim.
     """
     passages = passages_of(evidence)
-    unit = str(unit) if unit else name_of("\n".join(passage["text"] for passage in passages))
+    unit = str(unit) if unit else short_hash("\n".join(passage["text"] for passage in passages))
     name = row.get("id", row.get("uid"))
     question = row.get("question")
     return {

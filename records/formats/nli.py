@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
-from records.formats.judged_claims import document_of_pair, meant_by, name_of, required_text
+from records.formats.judged_claims import (
+    document_of_pair,
+    parse_judgement,
+    required_text,
+    short_hash,
+)
 
 
 class Form(NamedTuple):
@@ -57,16 +62,16 @@ def inference(row: dict, number: int) -> dict | None:
     hypothesis = row[form.hypothesis].strip()
     more: dict = {}
     if "nli" in row:
-        meant = meant_by(row["nli"], "nli", _UNLI)
+        meant = parse_judgement(row["nli"], "nli", _UNLI)
         more = _share(row, "unli" if "unli" in row else "label")
     elif "snli-label" in row:
         meant, more = (None, None), _share(row, "label")
     else:
         label = row[form.label]
         numbered = str(label).removesuffix(".0").lstrip("-").isdigit()
-        meant = meant_by(label, form.label, *([_HUB] if numbered else []))
+        meant = parse_judgement(label, form.label, *([_HUB] if numbered else []))
     unit = row.get("group") or row.get("sentence_A_original")
-    unit = unit or (name_of(premise) if premise else hypothesis)
+    unit = unit or (short_hash(premise) if premise else hypothesis)
     return document_of_pair(
         row, number, hypothesis, premise, meant, unit, row.get("source"), **more
     )

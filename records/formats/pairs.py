@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from records.formats.ambigbio import atom_pairs, citation_pairs
 from records.formats.documents import to_documents
-from records.formats.judged_claims import meant_by, name_of
+from records.formats.judged_claims import parse_judgement, short_hash
 from records.formats.nli import form_of, other_direction
 from records.formats.wice import to_lss
 
@@ -110,12 +110,14 @@ def _document_pairs(document: dict) -> Iterator[dict]:
         if not by_passage:
             premise, unit = "\n".join(p["text"] for p in evidence), document.get("unit")
             label = _RELATION_OF.get(claim["finer"], _OF_LABEL.get(claim["label"]))
-            group = (claim["text"] if unit is None else unit) if unit != name_of(premise) else None
+            group = (
+                (claim["text"] if unit is None else unit) if unit != short_hash(premise) else None
+            )
             yield {"premise": premise, "hypothesis": claim["text"], "label": label, "group": group}
             continue
         for passage in evidence:
             if "evidence_label" in passage:
-                label, finer = meant_by(passage["evidence_label"], "evidence_label")
+                label, finer = parse_judgement(passage["evidence_label"], "evidence_label")
                 title = passage.get("title")
                 yield {
                     "premise": f"{title}. {passage['text']}" if title else passage["text"],

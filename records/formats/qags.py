@@ -3,12 +3,12 @@
 from records.formats.judged_claims import (
     NOT_SUPPORTED,
     SUPPORTED,
-    Meant,
+    Judgement,
     claim_of,
-    meant_by,
-    name_of,
+    parse_judgement,
     passages_of,
     required_text,
+    short_hash,
 )
 
 _VOTES = {"yes": SUPPORTED, "no": NOT_SUPPORTED}
@@ -21,15 +21,17 @@ def qags(row: dict, number: int) -> dict | None:
     passages = passages_of(required_text(row, "article"))
     claims = []
     for place, sentence in enumerate(row["summary_sentences"]):
-        votes = [meant_by(r["response"], "response", _VOTES)[0] for r in sentence["responses"]]
+        votes = [
+            parse_judgement(r["response"], "response", _VOTES)[0] for r in sentence["responses"]
+        ]
         votes = [vote == "S" for vote in votes if vote]
         share = sum(votes) / len(votes) if votes else None
-        meant: Meant = (None, "disputed" if votes else None)
+        meant: Judgement = (None, "disputed" if votes else None)
         if share is not None and share != 0.5:
             meant = SUPPORTED if share > 0.5 else NOT_SUPPORTED
         more = {"sentence": place} | ({"share": share, "people": len(votes)} if votes else {})
         claims.append(claim_of(sentence["sentence"], meant, passages, f"c{place}", **more))
     text = " ".join(claim["text"] for claim in claims)
-    unit = name_of(row["article"])
+    unit = short_hash(row["article"])
     found = {"id": f"d{number}", "topic": f"article {unit}", "text": text, "unit": unit}
     return found | {"claims": claims, "passages": passages}

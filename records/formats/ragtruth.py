@@ -4,11 +4,11 @@ import json
 
 from records.formats.judged_claims import (
     SUPPORTED,
-    Meant,
+    Judgement,
     document_of_pair,
-    name_of,
     passages_of,
     required_text,
+    short_hash,
 )
 
 
@@ -35,7 +35,7 @@ def ragtruth(row: dict, number: int) -> dict | None:
         except ValueError:
             raise ValueError(f"hallucination_labels: expected JSON, got {labels[:60]!r}") from None
         text, context = required_text(row, "output"), required_text(row, "context")
-        meant, unit = _marked(labels, row.get("quality")), name_of(context)
+        meant, unit = _marked(labels, row.get("quality")), short_hash(context)
         found = document_of_pair(row, number, text, context, meant, unit, row.get("task_type"))
     elif {"response", "source_id", "labels"} <= set(row):
         unit = str(row["source_id"])
@@ -48,7 +48,7 @@ def ragtruth(row: dict, number: int) -> dict | None:
     return found | ({"generator": row["model"]} if row.get("model") else {})
 
 
-def _marked(spans: list[dict] | None, quality: str | None) -> Meant:
+def _marked(spans: list[dict] | None, quality: str | None) -> Judgement:
     if quality not in (None, "good"):
         return None, "unknown"
     if spans is None:  # nobody looked for spans, which is not that none was found

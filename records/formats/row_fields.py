@@ -28,7 +28,7 @@ def topic_of(row: dict) -> str | None:
     return found[1].strip() if found else asked
 
 
-def kept_of(row: dict) -> dict[str, object]:
+def kept_fields(row: dict) -> dict[str, object]:
     """The fields that a text keeps; FActScore's ``cat`` is its frequency and its region."""
     cat = row.get("cat") or []
     names = [cat] if isinstance(cat, str) else cat
@@ -54,7 +54,7 @@ def document_of(row: dict, number: int, text: str, **more: object) -> dict:
         topic = name
     if not topic:
         raise ValueError("topic: field required; prompt, question or input would do")
-    kept = kept_of(row)
+    kept = kept_fields(row)
     if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
         kept.setdefault("generator", row["model"])
     return {"id": name, "topic": topic, "text": text, **kept, **more}
@@ -85,4 +85,4 @@ def plain_text(row: dict, number: int) -> dict | None:
 def to_generation(row: dict) -> dict:
     """A text of any project as a generation; one of ours as it is."""
     text = None if "text" in row else text_of(row)
-    return row if text is None else {"topic": topic_of(row), "text": text, **kept_of(row)}
+    return row if text is None else {"topic": topic_of(row), "text": text, **kept_fields(row)}

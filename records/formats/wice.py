@@ -3,7 +3,7 @@
 WiCE's tokens that the evidence does not support are an LSS by another name.
 """
 
-from records.formats.judged_claims import document_of_pair, meant_by, required_text
+from records.formats.judged_claims import document_of_pair, parse_judgement, required_text
 
 
 def claim_and_evidence(row: dict, number: int) -> dict | None:
@@ -21,7 +21,7 @@ def claim_and_evidence(row: dict, number: int) -> dict | None:
     unit = _article(row) or row.get("page") or row.get("question")
     claim = required_text(row, "claim")
     return document_of_pair(
-        row, number, claim, evidence, meant_by(row.get(field), field), unit or claim
+        row, number, claim, evidence, parse_judgement(row.get(field), field), unit or claim
     )
 
 

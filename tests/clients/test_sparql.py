@@ -231,7 +231,7 @@ def test_an_endpoint_that_moved_is_named(server, status):
 
 
 def test_an_answer_without_end_is_not_held_in_memory(server, monkeypatch):
-    monkeypatch.setattr("clients.polite.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("clients.polite.MAX_BYTES", 1 << 20)
     server.answers = [(200, {}, "x" * (9 << 20))]
     with pytest.raises(EndpointError, match="longer than 1 MiB") as caught:
         _client(server, retries=0)[0].select("SELECT * {}")

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from clients.web_host import MOST_BYTES, decoded, is_public
-from clients.webpages import HOSTS_GONE, Page, WebPages
+from clients.web_host import MAX_BYTES, decode_page, is_public
+from clients.webpages import MAX_SILENT_HOSTS, Page, WebPages
 from records import UserError
 from tests.web_server import WebServer
 
@@ -121,7 +121,7 @@ def test_of_a_huge_page_the_beginning_is_read(server):
     for path, start in {"/huge": "Ada wrote. More and more.", "/bomb": "Ada Ada"}.items():
         text = pages().read(f"{server.url}{path}").text
         assert text.startswith(start)
-        assert MOST_BYTES / 2 < len(text) <= MOST_BYTES
+        assert MAX_BYTES / 2 < len(text) <= MAX_BYTES
 
 
 def drip(handler, head=b"HTTP/1.1 200 OK\r\n", piece=b"X: y\r\n"):
@@ -206,7 +206,7 @@ def test_an_encrypted_page_wants_a_certificate_that_is_known(server, tmp_path, m
 def test_a_machine_that_reaches_nobody_ends_the_run(server):
     dead = [f"http://127.0.0.{n}:9/" for n in range(2, 30)]
     web = pages(private_hosts=[f"127.0.0.{n}" for n in range(1, 30)])
-    with pytest.raises(UserError, match=f"no answer from {HOSTS_GONE} hosts in a row"):
+    with pytest.raises(UserError, match=f"no answer from {MAX_SILENT_HOSTS} hosts in a row"):
         list(web.read_all(dead, at_a_time=2))
     # One that answers now and then shows that it is not this machine.
     alive = [f"{server.url}/{n}" for n in range(3)]
@@ -230,4 +230,4 @@ def test_a_machine_that_reaches_nobody_ends_the_run(server):
     ],
 )
 def test_characters_are_read_by_mark_header_page_or_as_they_can_be(body, parameters, text):
-    assert decoded(body, parameters) == text
+    assert decode_page(body, parameters) == text

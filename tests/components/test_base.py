@@ -30,8 +30,8 @@ from components.base import (
     load_classifier,
     load_tokenizer,
     match_labels,
-    read_first_token,
-    token_places,
+    max_positions,
+    skip_unread_tokens,
 )
 from components.checkpoint import RELATIONS
 from components.join_parts import join_parts
@@ -237,7 +237,7 @@ def test_the_last_layer_without_what_nobody_reads_answers_and_learns_the_same(ki
         return logits.detach(), grads
 
     whole, grads = answers()
-    assert read_first_token(model) is model
+    assert skip_unread_tokens(model) is model
     cut, cut_grads = answers()
     assert widths == [17, 2]
     assert torch.allclose(whole, cut, atol=1e-6)
@@ -249,7 +249,7 @@ def test_another_kind_of_classifier_stays_as_it_is(tmp_path):
     config = transformers.DistilBertConfig(
         vocab_size=40, dim=32, n_heads=2, n_layers=2, hidden_dim=64
     )
-    model = read_first_token(transformers.DistilBertForSequenceClassification(config))
+    model = skip_unread_tokens(transformers.DistilBertForSequenceClassification(config))
     assert not any(module._forward_hooks for module in model.modules())
 
 
@@ -257,5 +257,5 @@ def test_places_for_tokens_are_those_of_the_table(tmp_path):
     for config, kind, more in MODELS:
         shifted = kind.__name__.startswith(("Roberta", "MPNet"))
         model = kind(config(**SIZE, **more, max_position_embeddings=34, pad_token_id=1))
-        assert token_places(model) == (32 if shifted else 34)
-    assert token_places(LlamaForSequenceClassification(LlamaConfig(**SIZE))) is None
+        assert max_positions(model) == (32 if shifted else 34)
+    assert max_positions(LlamaForSequenceClassification(LlamaConfig(**SIZE))) is None

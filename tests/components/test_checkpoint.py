@@ -6,9 +6,9 @@ import pytest
 
 from components.checkpoint import (
     Component,
-    new_folder,
     read_component,
-    require_whole,
+    replace_folder,
+    require_matching_weights,
     write_component,
 )
 from records import UserError
@@ -112,21 +112,21 @@ def test_a_broken_file_is_named_with_its_line(folder):
 
 
 def test_weights_must_fill_the_model(tmp_path):
-    require_whole(tmp_path, [], [])
+    require_matching_weights(tmp_path, [], [])
     with pytest.raises(UserError, match=r"lack a, b, c and 1 more; export the checkpoint again"):
-        require_whole(tmp_path, "dcba", "x")
+        require_matching_weights(tmp_path, "dcba", "x")
     with pytest.raises(UserError, match="have unknown x; "):
-        require_whole(tmp_path, [], ["x"])
+        require_matching_weights(tmp_path, [], ["x"])
 
 
 def test_a_checkpoint_between_two_renames_is_put_back(tmp_path):
     to, old = tmp_path / "unli", tmp_path / ".unli.old"
     old.mkdir()  # what a killed process left: the old one has gone, the new one is not there
     (old / "component.json").write_text("{}")
-    with pytest.raises(RuntimeError, match="no"), new_folder(to):
+    with pytest.raises(RuntimeError, match="no"), replace_folder(to):
         raise RuntimeError("no")
     assert [path.name for path in to.iterdir()] == ["component.json"]
-    with new_folder(to) as folder:
+    with replace_folder(to) as folder:
         (folder / "README.md").write_text("new")
         (folder / "chat_templates").mkdir()
     assert {path.name for path in to.iterdir()} == {"README.md", "chat_templates"}

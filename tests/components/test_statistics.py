@@ -17,7 +17,7 @@ from components.statistics import (
     difference,
     holm,
     kappa,
-    mean_known,
+    nan_mean,
     paired_t,
     pearson,
     quantile_bins,
@@ -122,10 +122,10 @@ def test_differences_have_the_spread_of_both_sides():
 def test_means_leave_out_what_is_not_there():
     nan = math.nan
     table = np.array([[1.0, nan, nan], [3.0, 4.0, nan], [nan, 8.0, nan]])
-    assert mean_known(table).tolist()[:2] == [2, 6]
-    assert math.isnan(mean_known(table)[2])
-    assert mean_known(table[:, 0]) == 2
-    assert math.isnan(mean_known(np.array([])))
+    assert nan_mean(table).tolist()[:2] == [2, 6]
+    assert math.isnan(nan_mean(table)[2])
+    assert nan_mean(table[:, 0]) == 2
+    assert math.isnan(nan_mean(np.array([])))
     assert (average([1, 2]), average([])) == (1.5, None)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from components.nearness import nearest, nearness, shown_nearness
+from components.nearness import format_nearness, nearest_similarities, summarize_nearness
 from components.overlap import stems
 from components.ties import LINE_WORDS, Ties, keys_of, tied_records
 from records import LssExample
@@ -108,7 +108,7 @@ def test_references_and_claims() -> None:
 def test_the_nearest_training_text() -> None:
     train = ["the cat sat on the mat", "a dog runs", "the dogs are running fast"]
     held = ["the cat sat on the mat", "a cat runs", "nobody knows", ""]
-    found = nearest(held, iter(train))
+    found = nearest_similarities(held, iter(train))
 
     df = Counter(stem for text in train for stem in set(stems(text)))
 
@@ -125,17 +125,17 @@ def test_the_nearest_training_text() -> None:
     assert found == pytest.approx([max(cosine(h, t) for t in train) for h in held], abs=1e-6)
     assert found[0] == pytest.approx(1)
     assert found[2] == found[3] == 0
-    assert nearest(["a"], []).tolist() == [0]
+    assert nearest_similarities(["a"], []).tolist() == [0]
 
 
 def test_nearness_is_told_in_one_line() -> None:
     train = [f"number {place} of many" for place in range(50)]
-    told = nearness([*train[:10], *["nothing here"] * 30], train)
+    told = summarize_nearness([*train[:10], *["nothing here"] * 30], train)
     assert told["near"] == 0.25
     assert told["q50"] == 0
     assert told["q90"] == pytest.approx(1)
-    assert shown_nearness({"premise": told}) == (
+    assert format_nearness({"premise": told}) == (
         "premise 25.0 % at 0.8 or more, median 0.00, 90 % below 1.00"
     )
-    assert nearness([], train) == {}
-    assert np.isfinite(list(nearness(["x"], [""]).values())).all()
+    assert summarize_nearness([], train) == {}
+    assert np.isfinite(list(summarize_nearness(["x"], [""]).values())).all()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.sentences import split_sentences, without_citations
+from components.sentences import remove_citations, split_sentences
 from eval.decompose.by_sentence import Place
 from eval.decompose.given import Given, aligned
 from eval.decompose.prompted import METHODS, Prompted, window
@@ -379,7 +379,7 @@ def test_citations_are_no_part_of_a_sentence():
     text = "Ada sang[1][2]. She left [3, 4-6]. In [1990] she died[citation needed]."
     claims = ["Ada sang.", "She left.", "In [1990] she died."]
     assert [c.text for c in Sentences()([document(text)])[0]] == claims
-    assert without_citations(text) == " ".join(claims)
+    assert remove_citations(text) == " ".join(claims)
     listed = "Facts\n[1] Ada sang\r\n[2] Ada left"
     assert [c.text for c in Sentences()([document(listed)])[0]] == ["Facts", "Ada sang", "Ada left"]
 
@@ -394,7 +394,7 @@ def test_the_sentences_of_the_labelled_biographies_come_out(generator):
     for row in rows:
         given = list(dict.fromkeys(c.sentence for c in row.claims or []))
         every += len(given)
-        own = split_sentences(without_citations(row.text))
+        own = split_sentences(remove_citations(row.text))
         same += sum(c.source in own for c in {c.sentence: c for c in row.claims or []}.values())
     assert every > 900
     assert same / every >= 0.98

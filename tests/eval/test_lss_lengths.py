@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.lengths import length_ratio, repeated, tenth, without_whole
+from components.lengths import balance_lengths, drop_full_length, length_class, length_ratio
 from eval.commands.report import build_report
 from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, ratio_class
 from records import UserError, write_jsonl
@@ -36,7 +36,7 @@ def test_words_are_counted_between_blanks() -> None:
     ratios = [0, 0.05, 0.1, 0.101, 0.9, 0.95, 1]
     names = ["0", "to 0.1", "to 0.1", "to 0.2", "to 0.9", "below 1", "1"]
     assert [ratio_class(r) for r in ratios] == names
-    assert [tenth(r) for r in ratios] == [0, 0, 1, 1, 9, 9, 9]
+    assert [length_class(r) for r in ratios] == [0, 0, 1, 1, 9, 9, 9]
     assert len(CLASSES) == 12
 
 
@@ -64,13 +64,13 @@ def test_balanced_as_the_training_does(tmp_path) -> None:
     assert sum(shares) == pytest.approx(1)
     assert sum(share > 0 for share in shares) == 4
     draw = np.random.default_rng
-    assert without_whole([True, True, False], 0, draw(0)) in ([0, 2], [1, 2])
-    assert without_whole([True, False, False], 0, draw(0)) == [0, 1, 2]
-    assert without_whole([True, True], 0, draw(0)) == [0, 1]  # nothing to be as many as
+    assert drop_full_length([True, True, False], 0, draw(0)) in ([0, 2], [1, 2])
+    assert drop_full_length([True, False, False], 0, draw(0)) == [0, 1, 2]
+    assert drop_full_length([True, True], 0, draw(0)) == [0, 1]  # nothing to be as many as
     with pytest.raises(ValueError, match="there are no more"):
-        without_whole([True, True], 2, draw(0))
-    assert repeated([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
-    assert repeated([], draw(0)) == []
+        drop_full_length([True, True], 2, draw(0))
+    assert balance_lengths([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
+    assert balance_lengths([], draw(0)) == []
 
 
 @pytest.mark.parametrize(

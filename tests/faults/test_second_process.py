@@ -14,7 +14,7 @@ import pytest
 from cli.command import run_command
 from data_builders.journal import journalled
 from records import JsonlAppender, UserError
-from records.writing import alone_in
+from records.writing import lock_folder
 from tests.data_builders.test_builder import Words, everything
 from tests.integration.kill import ROOT
 
@@ -74,7 +74,7 @@ def test_a_second_build_into_the_folder_is_refused_in_one_line(tmp_path, capsys)
     (said,) = capsys.readouterr().err.splitlines()
     assert f"{out}: another process runs in this folder; wait for it" in said
     assert everything(out) == everything(calm)
-    with alone_in(calm), pytest.raises(UserError, match="another process runs in this folder"):
+    with lock_folder(calm), pytest.raises(UserError, match="another process runs in this folder"):
         Words(calm, [str(texts)]).build()
 
 
@@ -84,12 +84,12 @@ def test_a_lock_goes_with_its_process(tmp_path):
         assert holder.stdout.readline() == "mine\n"
         with (
             pytest.raises(UserError, match="another process runs in this folder"),
-            alone_in(tmp_path),
+            lock_folder(tmp_path),
         ):
             pass
         holder.kill()
     assert (tmp_path / ".lock").is_file()
-    with alone_in(tmp_path):
+    with lock_folder(tmp_path):
         pass
     assert not list(tmp_path.iterdir())
 

@@ -13,7 +13,7 @@ from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.callbacks import Callback
 
 from cli.command import run_command
-from records.writing import alone_in
+from records.writing import lock_folder
 from tests.faults.test_disk import closed, files_of_at_most  # noqa: F401 (a fixture)
 from tests.integration.kill import ROOT
 from tests.train.conftest import arguments, tiny_bert, tiny_llama, write  # noqa: F401 (fixtures)
@@ -136,5 +136,5 @@ def test_a_killed_training_holds_nobody_up(tmp_path, arguments, train):  # noqa:
     (folder / ".last.ckpt.abcdefgh").write_text("torn")
     assert train(given) == (0, [])
     assert hidden(folder) == []
-    with alone_in(folder):
+    with lock_folder(folder):
         assert train(given)[0] == 2

@@ -10,13 +10,13 @@ from records import (
     Result,
     ResultFile,
     UserError,
-    in_markdown,
+    escape_markdown,
     read_results,
     write_json,
     write_jsonl,
     write_results,
 )
-from records.writing import alone_in
+from records.writing import lock_folder
 
 RESULT = {
     "metric": "factual_precision",
@@ -51,7 +51,7 @@ def test_the_umask_says_who_else_may_use_a_file(umask, mode, tmp_path):
     before = os.umask(umask)
     try:
         write_json(tmp_path / "a.json", {})
-        with alone_in(tmp_path):
+        with lock_folder(tmp_path):
             files = [tmp_path / "a.json", tmp_path / ".lock"]
             assert [path.stat().st_mode & 0o777 for path in files] == [mode, mode]
     finally:
@@ -85,6 +85,6 @@ def test_results_survive_the_trip_and_bad_ones_are_refused(tmp_path):
 
 
 def test_markdown_shows_a_text_as_it_is():
-    assert in_markdown("a | b\nc \\ d") == r"a \| b c \\ d"
-    assert in_markdown("<img src=x> & ![a](b)") == r"&lt;img src=x&gt; &amp; ![a]\(b)"
-    assert in_markdown("0.5 [0.4, 0.6] (n = 2)") == "0.5 [0.4, 0.6] (n = 2)"
+    assert escape_markdown("a | b\nc \\ d") == r"a \| b c \\ d"
+    assert escape_markdown("<img src=x> & ![a](b)") == r"&lt;img src=x&gt; &amp; ![a]\(b)"
+    assert escape_markdown("0.5 [0.4, 0.6] (n = 2)") == "0.5 [0.4, 0.6] (n = 2)"

@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 
 from components.checkpoint import read_component
 from records import UserError
-from records.writing import alone_in
+from records.writing import lock_folder
 from train.__main__ import main
 from train.sweep import (
     Search,
@@ -177,7 +177,7 @@ def test_a_process_that_outlived_its_sweep_is_waited_for(
     assert Trials(read_sweep(file), output).run(0, {"model.lr": 0.1}).reason == "over"
     assert time.monotonic() - start >= 0.5
     assert process.wait() == 0
-    with alone_in(output), pytest.raises(UserError, match="another process"):
+    with lock_folder(output), pytest.raises(UserError, match="another process"):
         sweep(file, output)
 
 

@@ -13,7 +13,7 @@ from data_builders.annotated.lss.lss_tasks import FORM, to_task
 from data_builders.annotated.lss.sources import pair_of
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
-from records import Annotation, BadInput, LssExample, first_fault, iter_rows, read_records
+from records import Annotation, BadInput, LssExample, iter_rows, read_records, to_bad_input
 
 
 @dataclass
@@ -64,7 +64,7 @@ def _pairs(path: str) -> list[LssExample]:
         try:
             pair = LssExample.model_validate({**own, "annotations": [Annotation(lss="")]})
         except ValidationError as error:
-            raise first_fault(f"{path}:{number}", error) from None
+            raise to_bad_input(f"{path}:{number}", error) from None
         found.append(pair.model_copy(update={"annotations": []}))  # nobody has judged it yet
     return found
 

@@ -20,9 +20,9 @@ from records import (
     BadInput,
     LssExample,
     UserError,
-    first_fault,
     iter_rows,
     read_records,
+    to_bad_input,
 )
 
 # The published table's short column names; the questions follow `Reference` in this order.
@@ -78,7 +78,7 @@ def _exported(path: str, dropped: Counter[str]) -> Iterator[LssExample]:
         try:
             yield example_of(task.data, found)
         except ValidationError as error:
-            raise first_fault(task.where, error) from None
+            raise to_bad_input(task.where, error) from None
 
 
 def _annotations(task: Task, claim: str, dropped: Counter[str]) -> Iterator[Annotation]:
@@ -118,7 +118,7 @@ def _table(path: str) -> Iterator[LssExample]:
                 **({"id": row["task_id"]} if row.get("task_id") else {}),
             )
         except ValidationError as error:
-            raise first_fault(where, error) from None
+            raise to_bad_input(where, error) from None
 
 
 def _rating(cell: str, where: str) -> float | None:

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from tqdm import tqdm
 
-from clients.polite import SECONDS_A_REQUEST
+from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import VALUES_SIZE, SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work
 from data_builders.dataset import Card
@@ -134,7 +134,7 @@ class Bios(AskingBuilder):
         if items is None:
             return Step(what, where)
         number = -(-items // VALUES_SIZE) * each
-        return Step(what, where, number, seconds=number * SECONDS_A_REQUEST)
+        return Step(what, where, number, seconds=number * SECONDS_PER_REQUEST)
 
     def make(self, work: Work) -> Made:
         client = sparql(work, self.endpoint)

@@ -21,8 +21,8 @@ from data_builders.published.longform.draw import draw
 from data_builders.published.longform.formats import FORMATS, Row, Source
 from data_builders.rows import files_of
 from data_builders.topics import read_bins
-from records import BadInput, Document, UserError, first_fault, iter_rows
-from records.formats.adapters import as_written
+from records import BadInput, Document, UserError, iter_rows, to_bad_input
+from records.formats.adapters import report_malformed_row
 
 PROMPTS = {"prompts", "longfact"}
 
@@ -104,10 +104,10 @@ class LongForm(Builder):
 def _adapt(row: Row) -> list[Document] | Document | dict | str:
     where = f"{row.path}:{row.number}"
     try:
-        with as_written(row.source.format):
+        with report_malformed_row(row.source.format):
             return FORMATS[row.source.format](row)
     except ValidationError as error:
-        raise first_fault(where, error) from None
+        raise to_bad_input(where, error) from None
     except ValueError as error:
         raise BadInput([f"{where}: {error}"]) from None
 

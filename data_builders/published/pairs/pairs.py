@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from tqdm import tqdm
 
-from components.nearness import nearness, shown_nearness
+from components.nearness import format_nearness, summarize_nearness
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.evenness import even_weights, overlaps
@@ -22,7 +22,7 @@ from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
-from records.formats.adapters import as_written
+from records.formats.adapters import report_malformed_row
 from records.formats.pairs import Pair, pairs_of, plain, set_of
 
 Target = Literal["relation", "unli"]
@@ -112,7 +112,7 @@ class Pairs(Builder):
         found = {"sources": [source | {"format": format} for source, format in told]}
         near = _nearness(store, counts)
         for split, fields in near.items():
-            print(f"{split}'s nearest training pair: {shown_nearness(fields)}", file=sys.stderr)
+            print(f"{split}'s nearest training pair: {format_nearness(fields)}", file=sys.stderr)
         found |= {"nearness": near} if near else {}
         return Made(files, self._card(counts, formats), found=found)
 
@@ -247,7 +247,7 @@ class _Reader:
             if self.texts_only:
                 row = {name: v for name, v in row.items() if name not in ("label", "nli", "unli")}
             try:
-                with as_written(self.format):
+                with report_malformed_row(self.format):
                     yield from _unli(row) if self.target == "unli" else pairs_of(row, self.format)
             except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
@@ -284,7 +284,7 @@ def _nearness(
         return {}
     return {
         SPLITS[split]: {
-            field: nearness(store.texts(split, field), store.texts(0, field))
+            field: summarize_nearness(store.texts(split, field), store.texts(0, field))
             for field in ("premise", "hypothesis")
         }
         for split in sorted(there - {0})

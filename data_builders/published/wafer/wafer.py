@@ -28,7 +28,7 @@ from data_builders.published.wafer.citations import (
 from data_builders.published.wafer.store import Store, number_of
 from data_builders.splits import SPLITS, split_at
 from records import UserError
-from records.reading import unwritable
+from records.reading import json_fault
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Wafer(Builder):
         for where, row in islice(rows, self.limit):
             citation = read_citation(row, where)
             # Web pages have halves of escaped pairs.
-            reason = "text that is not valid Unicode" if unwritable(citation) else None
+            reason = "text that is not valid Unicode" if json_fault(citation) else None
             reason = reason or self._fault_of_claim(citation)
             if reason is None and citation["failed"]:
                 citation["reference"] = citation["reference"] or ""

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from clients.mediawiki import TITLES_A_REQUEST, MediaWiki
+from clients.mediawiki import TITLES_PER_REQUEST, MediaWiki
 from clients.pageviews import PageViews
-from clients.polite import SECONDS_A_REQUEST
+from clients.polite import SECONDS_PER_REQUEST
 from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
@@ -123,7 +123,7 @@ class AmbigBio(AskingBuilder):
         return {kind: {"test": f"{kind}.jsonl"} for kind in kinds}
 
     def plan(self) -> list[Step]:
-        second, steps = SECONDS_A_REQUEST, []
+        second, steps = SECONDS_PER_REQUEST, []
         names = self._sample
         people: int | None = None
         if self.names is not None:
@@ -132,7 +132,7 @@ class AmbigBio(AskingBuilder):
             people = len({c.title for name in given for c in name.candidates})
             steps.append(Step("names", str(self.names), names, "names"))
         else:
-            pages = -(-names // TITLES_A_REQUEST)
+            pages = -(-names // TITLES_PER_REQUEST)
             steps += [
                 Step("members of the category, 500 a request", self.api),
                 Step("disambiguation pages, 50 a request", self.api, seconds=4 * pages * second),

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field
 from tqdm import tqdm
 
-from clients.mediawiki import TITLES_A_REQUEST, MediaWiki, Page
+from clients.mediawiki import TITLES_PER_REQUEST, MediaWiki, Page
 from clients.pageviews import PageViews
 from clients.polite import chunks
 from records import UserError, read_records, sha256_text
@@ -109,7 +109,7 @@ def find_names(
     found: dict[str, Name] = {}
     asked = 0
     with tqdm(total=sample, desc="names", unit="name", disable=None) as bar:
-        for part in chunks(titles, TITLES_A_REQUEST):
+        for part in chunks(titles, TITLES_PER_REQUEST):
             if len(found) >= sample:
                 break
             asked += len(part)

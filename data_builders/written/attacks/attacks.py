@@ -33,7 +33,7 @@ from data_builders.written.claims.labelled import Source, read_sources
 from data_builders.written.claims.validity import Asked, Attacked, NotApplicable, Promise
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel, entails
-from records import Document, Passage, UserError, first_fault, read_records, sha256_text
+from records import Document, Passage, UserError, read_records, sha256_text, to_bad_input
 from records.abstention import responds
 
 # What is made where nothing is said.
@@ -255,7 +255,7 @@ def _document(kind: str, attack: Attack, source: Source, one: Attacked) -> Docum
     try:
         return Document.model_validate(row)
     except ValidationError as error:
-        raise first_fault(f"{type(attack).__name__}: document {source.id!r}", error) from None
+        raise to_bad_input(f"{type(attack).__name__}: document {source.id!r}", error) from None
 
 
 def _figures(

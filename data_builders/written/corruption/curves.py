@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from components.sentences import split_sentences, without_citations
+from components.sentences import remove_citations, split_sentences
 from data_builders.written.claims.clauses import as_sentence
 from data_builders.written.claims.labelled import Source, labelled
 from data_builders.written.corruption.corrupters import STILL_TRUE, Change
@@ -54,7 +54,7 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
 
 def _sentences(row: Document) -> list[Sentence]:
     if row.claims is None:
-        told = split_sentences(without_citations(row.text))
+        told = split_sentences(remove_citations(row.text))
         claims = [Claim(id="a", text=text, source=text, labelled_by="none") for text in told]
         return [Sentence(c.text, (c,)) for c in claims]
     by_sentence: dict[int, list[Claim]] = {}

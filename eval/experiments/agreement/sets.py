@@ -27,7 +27,7 @@ from records import (
     group_of,
     read_records,
 )
-from records.formats.judged_claims import meant_by
+from records.formats.judged_claims import parse_judgement
 
 Level = Literal["passages", "claims", "citations", "relevance", "checkworthiness"]
 # What verdicts are judged by; the others are of retrieval and of selection.
@@ -166,7 +166,9 @@ def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
         for claim in document.claims or []:
             for context in claim.contexts or []:
                 passage = known.get(context)
-                label, finer = meant_by(getattr(passage, "evidence_label", None), "evidence_label")
+                label, finer = parse_judgement(
+                    getattr(passage, "evidence_label", None), "evidence_label"
+                )
                 if finer in (None, "unknown"):
                     continue
                 own = {"id": "c0", "label": label, "contexts": [passage.id], "finer": finer}
@@ -201,7 +203,7 @@ def _by_checkworthiness(documents: Sequence[Document]) -> Iterator[Document]:
 
 
 def _votes(votes: Sequence[str | None] | None) -> dict:
-    given = [meant_by(vote, "votes")[0] for vote in votes or [] if vote]
+    given = [parse_judgement(vote, "votes")[0] for vote in votes or [] if vote]
     share = given.count("S") / len(given) if given else None
     return {"share": share, "people": len(given) or None}
 

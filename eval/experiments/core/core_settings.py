@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel
 
-from components.statistics import bootstrap, mean_known
+from components.statistics import bootstrap, nan_mean
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.labelled_texts import Text, read_texts
 from eval.experiments.experiment import (
@@ -340,7 +340,7 @@ def measures_of(
         own = [chosen[kind[chosen] == place] for place in range(len(kinds))]
         found = {}
         for metric, table in tables.items():
-            means = np.stack([mean_known(table[rows]) for rows in own])  # (kinds, settings)
+            means = np.stack([nan_mean(table[rows]) for rows in own])  # (kinds, settings)
             first = kinds.index(honest)
             margin = means[first] - np.delete(means, first, axis=0).max(axis=0)
             for number in range(table.shape[1]):
@@ -348,7 +348,7 @@ def measures_of(
                     found[metric, name, number] = float(value)
                 found[f"margin_{metric}", honest, number] = float(margin[number])
         for name, rows in zip(kinds, own, strict=True):
-            found["precision", name, None] = float(mean_known(plain[rows]))
+            found["precision", name, None] = float(nan_mean(plain[rows]))
         return found
 
     return bootstrap(statistics, [text.document.topic for text, _ in rows], seed=seed)

@@ -15,7 +15,7 @@ from components.statistics import (
     auroc,
     balanced_accuracy,
     bootstrap,
-    mean_known,
+    nan_mean,
     pearson,
     spearman,
 )
@@ -156,7 +156,7 @@ def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
         columns = {name: _numbers(map(text.value, own)) for name, text in VALUES.items()}
 
         def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[Measure, float]:
-            return {measure: mean_known(values[chosen]) for measure, values in columns.items()}
+            return {measure: nan_mean(values[chosen]) for measure, values in columns.items()}
 
         topics = [text.topic for text in own]
         for measure, value in bootstrap(statistics, topics, seed=seed).items():
@@ -340,7 +340,7 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
         ) -> dict[Measure, float]:
             drawn = {name: values[chosen] for name, values in columns.items()}
             return {
-                measure: mean_known(drawn[name])
+                measure: nan_mean(drawn[name])
                 if against is None
                 else spearman(*_both_known(drawn["seen"], drawn[name]))
                 for measure, (name, against) in measures.items()

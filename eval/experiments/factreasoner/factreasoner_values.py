@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from components.statistics import balanced_accuracy, bootstrap, holm, mean_known, paired_t
+from components.statistics import balanced_accuracy, bootstrap, holm, nan_mean, paired_t
 from eval.metrics.document import DocumentScore, Scored
 from eval.metrics.probabilities import (
     brier_of_one_text,
@@ -222,7 +222,7 @@ def _means(
     matrix = np.stack(list(table.values()), axis=1)  # (documents, columns)
 
     def statistics(rows: np.ndarray) -> dict:
-        return dict(zip(table, mean_known(matrix[rows]).tolist(), strict=True))
+        return dict(zip(table, nan_mean(matrix[rows]).tolist(), strict=True))
 
     found = bootstrap(statistics, topics, seed=seed)
     return [(name, found[name], ~np.isnan(values)) for name, values in table.items()]

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from components.measures import bag_scores, lss_measures, rouge_is_blind
-from components.statistics import Measures, bootstrap, mean_known
+from components.measures import bag_scores, is_invisible_to_rouge, lss_measures
+from components.statistics import Measures, bootstrap, nan_mean
 from components.words import split_words
 from eval.experiments.lss.lss_pairs import GroundedClaim
 from eval.models.lss import Subsequence
@@ -49,7 +49,7 @@ def quality(
     columns = {"exact_match": same} | _overlaps(examples, texts, star)
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
-        return {name: float(mean_known(column[rows])) for name, column in columns.items()}
+        return {name: float(nan_mean(column[rows])) for name, column in columns.items()}
 
     return bootstrap(statistics, groups, seed=seed) | lss_measures(examples, texts, star, seed=seed)
 
@@ -66,7 +66,7 @@ def _overlaps(
             rouges = [rouge([(human, text) for human in humans]) for rouge in ROUGES.values()]
             # Equal texts overlap whole, also where there is no word or no pair of words to count.
             equal = np.asarray([float(human == text) for human in humans])
-            blind = [rouge_is_blind(human, text) for human in humans]
+            blind = [is_invisible_to_rouge(human, text) for human in humans]
             table[row, :3] = np.mean(bag_scores(humans, text), axis=0)
             table[row, 3:] = [np.where(blind, math.nan, np.fmax(r, equal)).mean() for r in rouges]
     return dict(zip(names, table.T, strict=True))
@@ -167,7 +167,7 @@ def by_rating(
         for stars in ratings:
             own = chosen[rating[chosen] == stars]
             found["rating_share", "human", stars] = len(own) / len(chosen)
-            for (metric, who), value in zip(keys, mean_known(table[own]), strict=True):
+            for (metric, who), value in zip(keys, nan_mean(table[own]), strict=True):
                 found[metric, who, stars] = value
         return found
 
@@ -221,7 +221,7 @@ def by_generator(
         of: dict[str, list[int]] = {reference: [] for reference in references}
         for place, claim in enumerate(claims[name]):
             of[claim.reference].append(place)
-        own = np.asarray([mean_known(table[places]) for places in of.values()])
+        own = np.asarray([nan_mean(table[places]) for places in of.values()])
         for place, metric in enumerate(METRICS):
             columns[metric, name, None] = own[:, place]
             if name != first:
@@ -229,7 +229,7 @@ def by_generator(
     wide = np.stack(list(columns.values()), axis=1)  # (references, columns)
 
     def statistics(rows: np.ndarray) -> dict[tuple, float]:
-        return dict(zip(columns, mean_known(wide[rows]), strict=True))
+        return dict(zip(columns, nan_mean(wide[rows]), strict=True))
 
     for key, value in bootstrap(statistics, references, seed=seed).items():
         metric, name, against = key

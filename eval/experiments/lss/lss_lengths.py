@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.lengths import TENTHS, length_ratio, repeated, without_whole
+from components.lengths import LENGTH_CLASSES, balance_lengths, drop_full_length, length_ratio
 from components.statistics import bootstrap
 from eval.experiments.experiment import Experiment, Found, at_least_one
 from eval.experiments.lss.lss_pairs import ABOUT, QUESTION
@@ -32,14 +32,19 @@ class _Row(NamedTuple):
 
 
 # Nothing and all of the claim stand by themselves.
-CLASSES = ["0", *[f"to {place / TENTHS:g}" for place in range(1, TENTHS)], "below 1", "1"]
+CLASSES = [
+    "0",
+    *[f"to {place / LENGTH_CLASSES:g}" for place in range(1, LENGTH_CLASSES)],
+    "below 1",
+    "1",
+]
 
 
 def ratio_class(ratio: float) -> str:
     """The class of a ratio; a tenth's upper end belongs to it."""
     if ratio in (0, 1):
         return CLASSES[0 if ratio == 0 else -1]
-    return CLASSES[math.ceil(ratio * TENTHS - 1e-9)]
+    return CLASSES[math.ceil(ratio * LENGTH_CLASSES - 1e-9)]
 
 
 LENGTH = "length_share"
@@ -106,12 +111,14 @@ class LssLengths(Experiment):
             if name in self.drop:
                 draw = np.random.default_rng(self.seed)
                 try:
-                    kept = without_whole([row.whole for row in rows], self.drop[name], draw)
+                    kept = drop_full_length([row.whole for row in rows], self.drop[name], draw)
                 except ValueError as error:
                     raise UserError(f"drop: {name}: {error}; give fewer, or 0") from None
                 values += self._shares(f"{name}, drop", [rows[place] for place in kept])
             if name in self.repeat:
-                kept = repeated([row.ratio for row in rows], np.random.default_rng(self.seed))
+                kept = balance_lengths(
+                    [row.ratio for row in rows], np.random.default_rng(self.seed)
+                )
                 values += self._shares(f"{name}, repeat", [rows[place] for place in kept])
         return Found(values)
 

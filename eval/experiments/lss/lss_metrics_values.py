@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.statistics import bootstrap, mean_known, pearson, ranks
+from components.statistics import bootstrap, nan_mean, pearson, ranks
 
 NO_LSS = "no LSS"
 HUMAN = "human"
@@ -103,7 +103,7 @@ def _values(
     scores = np.stack([column.scores for column in columns], axis=1)
 
     def statistics(rows: np.ndarray) -> dict[Value, float]:
-        means = mean_known(scores[rows])
+        means = nan_mean(scores[rows])
         found = {
             Value("mean", column.metric, column.engine, column.form): float(mean)
             for column, mean in zip(columns, means, strict=True)

@@ -33,7 +33,7 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.select.core import Relevance
 from eval.stages import Selector
-from records import BadInput, Document, UserError, first_fault, read_records
+from records import BadInput, Document, UserError, read_records, to_bad_input
 
 
 class _Written(BaseModel):
@@ -164,7 +164,7 @@ class Optimise(Experiment):
                 try:
                     written = _Written.model_validate(place)
                 except ValidationError as error:
-                    fault = first_fault(f"{path}:{number}", error)
+                    fault = to_bad_input(f"{path}:{number}", error)
                     say = "or name both for the file: adversaries: {NAME: {STEP: [FILE]}}"
                     raise BadInput([f"{fault}; {say}"]) from None
                 yield written.adversary, written.step, document

@@ -9,7 +9,7 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from eval.experiments.experiment import Half, half_of
 from eval.run.run import check_ids
-from records import BadInput, Document, UserError, first_fault, read_records
+from records import BadInput, Document, UserError, read_records, to_bad_input
 
 
 class _Place(BaseModel):
@@ -145,7 +145,7 @@ def _of_curve(path: str) -> Iterator[Document]:
             try:
                 place = dict(_Place.model_validate(place))
             except ValidationError as error:
-                raise first_fault(f"{path}:{number}", error) from None
+                raise to_bad_input(f"{path}:{number}", error) from None
         yield document.model_copy(update=place)
 
 

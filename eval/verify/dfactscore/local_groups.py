@@ -14,7 +14,7 @@ import numpy as np
 from jsonargparse.typing import ClosedUnitInterval
 
 from components.overlap import stems
-from components.sentences import split_sentences, without_citations
+from components.sentences import remove_citations, split_sentences
 from eval.stages import EntailmentModel
 from eval.verify.dfactscore.grouping import number_groups
 from eval.verify.dfactscore.mentions import Person, evidence
@@ -64,7 +64,7 @@ class LocalGroups:
     ) -> list[list[str | None]]:
         found, places = [], []
         for document, own in zip(documents, claims, strict=True):
-            text = unicodedata.normalize("NFC", without_citations(document.text))
+            text = unicodedata.normalize("NFC", remove_citations(document.text))
             sentences = split_sentences(text) or [text]
             found.append(stretches(sentences, unicodedata.normalize("NFC", document.topic)))
             places.append(align_claims([claim.source or claim.text for claim in own], sentences))

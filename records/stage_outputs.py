@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from records.errors import UserError
 
 
-def one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
+def require_one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
     """What a user's code gave, as a list with one entry for each of those it was asked about.
 
     Args:
@@ -22,7 +22,7 @@ def one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
     return found
 
 
-def class_of(stage: object) -> str:
+def class_path_of(stage: object) -> str:
     """The path of a stage's class, or of a function."""
     kind = stage if hasattr(stage, "__qualname__") else type(stage)
     return f"{kind.__module__}.{kind.__qualname__}"
