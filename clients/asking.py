@@ -32,8 +32,8 @@ def ask_each(
         at_a_time: questions under way; a server whose etiquette wants serial requests gets one.
 
     Raises:
-        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed. A server that is gone is no
-            reason to end a run with nothing but failures; started again, the run goes on.
+        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed. A server that is gone is
+            no reason to end a run with nothing but failures; started again, the run goes on.
     """
     lost = 0  # questions in a row
     stop: UserError | None = None

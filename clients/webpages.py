@@ -92,8 +92,8 @@ class WebPages:
         except EndpointError as error:
             if len(self._silent) >= MAX_SILENT_HOSTS:
                 raise UserError(
-                    f"no answer from {MAX_SILENT_HOSTS} hosts in a row ({error.reason}); check that "
-                    "this machine reaches the web, then start again"
+                    f"no answer from {MAX_SILENT_HOSTS} hosts in a row ({error.reason}); check "
+                    "that this machine reaches the web, then start again"
                 ) from None
             return Page(unread=f"no answer: {error.reason}")
 

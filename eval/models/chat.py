@@ -291,8 +291,8 @@ class CachedWriter(ABC):
         def keep(place: int, answer: Answer, prompt_tokens: int, completion_tokens: int) -> None:
             if place not in range(len(todo)) or todo[place] in answers:
                 raise UserError(
-                    f"{class_path_of(self)}: kept for request {place}: {answer!r:.80}; give each of "
-                    "the requests one answer, under its place among them"
+                    f"{class_path_of(self)}: kept for request {place}: {answer!r:.80}; give each "
+                    "of the requests one answer, under its place among them"
                 )
             answers[todo[place]] = answer
             self._count("calls", answer, prompt_tokens, completion_tokens)

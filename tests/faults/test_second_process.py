@@ -28,8 +28,8 @@ run_command(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}
 # Takes a folder and keeps it.
 _HOLDS = """
 import sys, time
-from records.writing import alone_in
-with alone_in(sys.argv[1]):
+from records.writing import lock_folder
+with lock_folder(sys.argv[1]):
     print("mine", flush=True)
     time.sleep(600)
 """
