@@ -19,32 +19,32 @@ from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.others import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
-from data_builders.written.claims.clauses import clause_of, inside, name_of, standing
+from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of, name_topic
 from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.times import (
-    coarser,
+    coarser_times,
     dates_in,
-    follows,
-    moment,
-    written_otherwise,
+    has_same_times,
+    swap_date_format,
+    year_range,
 )
 from data_builders.written.claims.validity import (
     Attacked,
     Corrects,
     NotApplicable,
-    OfAnother,
     OnlyTrue,
+    OtherEntityFacts,
     Possible,
-    Said,
     SameFacts,
+    SentenceClaim,
     SuggestsFalse,
     TrueByForm,
-    as_they_were,
     covers_all_cases,
+    join_sentences,
     may_be_true_of_both,
-    one_by_one,
+    unchanged_claims,
 )
 from eval.decompose.given import Given
 from eval.experiments.robustness.robustness import Robustness
@@ -202,7 +202,7 @@ def test_what_a_killed_build_kept_is_not_taken_for_documents_that_changed(monkey
 
 OWN = '''
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.claims.validity import SameFacts, Said, one_by_one
+from data_builders.written.claims.validity import SameFacts, SentenceClaim, join_sentences
 
 
 class Shouted(Attack):
@@ -214,10 +214,10 @@ class Shouted(Attack):
         self.swap = swap
 
     def attack(self, source, world, rng):
-        said = [Said(f"Believe it: {c.text}", c.label, (c.id,)) for c in source.claims]
+        said = [SentenceClaim(f"Believe it: {c.text}", c.label, (c.id,)) for c in source.claims]
         if self.swap:
             said[0] = said[0]._replace(text="Believe it: it was in 1731.")
-        return one_by_one(said)
+        return join_sentences(said)
 '''
 
 
@@ -256,7 +256,7 @@ class Wrong(Attack):
     ("attack", "said"),
     [
         (Wrong([BY_HAND] * 2), "Wrong: document 'docs/ann': claims: .*unique"),
-        (Wrong([], keeps=None), "attacks: mine: expected a Promise in `keeps`"),
+        (Wrong([], keeps=None), "attacks: mine: expected an Invariant in `keeps`"),
     ],
 )
 def test_what_an_attack_of_ones_own_does_wrong_is_one_line_with_its_class(attack, said):
@@ -303,16 +303,16 @@ def test_a_relation_model_can_refute_what_the_words_let_pass():
     assert reasons == {("montage", "the relation model does not confirm it")}
     # "She was born in Oslo" does not follow from "She was born in Bergen", and must not.
     assert read_records(folder / "corrected.jsonl", Document)
-    asked = list(Corrected().keeps.asked(ANN, attacked(Corrected()), WORLD))
+    asked = list(Corrected().keeps.entailments(ANN, attacked(Corrected()), WORLD))
     assert {pair.must for pair in asked} == {False}
 
     # Nothing true of the topic may entail what is said of its namesake.
     both = attacked(Merged())
-    told = list(OfAnother(namesake=True, own=True).asked(ANN, both, WORLD))
+    told = list(OtherEntityFacts(namesake=True, own=True).entailments(ANN, both, WORLD))
     assert {pair.hypothesis for pair in told} == {c.text for c in both.claims if c.label == "NS"}
-    true = {standing(fact.text, ANN.topic) for fact in WORLD.true_of(ANN)}
+    true = {name_topic(fact.text, ANN.topic) for fact in WORLD.true_of(ANN)}
     assert ({pair.premise for pair in told}, {pair.must for pair in told}) == (true, {False})
-    assert not list(OfAnother(namesake=False).asked(ANN, both, WORLD))
+    assert not list(OtherEntityFacts(namesake=False).entailments(ANN, both, WORLD))
 
     class Yes(Relations):
         def relations(self, pairs):
@@ -392,7 +392,7 @@ def test_a_namesake_s_facts_are_false_of_the_topic_and_those_of_both_are_left_ou
 def test_what_a_document_tells_of_a_bare_name_is_no_namesake_s():
     pages = [PAGES[0], PAGES[1] | {"title": "Ann Lee (chemist)"}]
     world = World(list(SOURCES.values()), [Passage(**page) for page in pages])
-    assert world.own(ANN).title == "Ann Lee (chemist)"
+    assert world.topic_page(ANN).title == "Ann Lee (chemist)"
     assert [page.title for page in world.namesakes(ANN)] == ["Ann Lee (painter)"]
     assert may_be_true_of_both("Ann Lee’s prize is the Copley Medal.", TOLD["ann"][2][0], "Ann Lee")
 
@@ -486,7 +486,7 @@ def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
     )
     if corrected is None:
         return
-    assert knowledge.corrected(ZED.iri, "Zed Zoe", text) == corrected
+    assert knowledge.correct_claim(ZED.iri, "Zed Zoe", text) == corrected
     claim = {"id": "c0", "text": text, "source": text, "label": "NS"}
     about = Document(id="z", topic="Zed Zoe", text=text, claims=[claim], person=ZED.iri)
     source, attack = Source("z", about), Corrected(knowledge)
@@ -502,12 +502,12 @@ def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
 
 
 def said(text: str, label: str = "S", *rests: str) -> Attacked:
-    return one_by_one([Said(text, label, rests)])
+    return join_sentences([SentenceClaim(text, label, rests)])
 
 
 def same(**update: object) -> Attacked:
     """The document as it was, its first claim changed."""
-    claims = as_they_were(ANN)
+    claims = unchanged_claims(ANN)
     claims[0] = claims[0].model_copy(update=update)
     text = ANN.document.text.replace(ANN.claims[0].text, claims[0].text)
     return Attacked(text, claims)
@@ -523,13 +523,13 @@ BREAKS = [
     (FACTS, same(text="Ann Lee was not born on 7 August 1932."), "what was said is denied"),
     (FACTS, same(label="NS"), "a label changed"),
     (FACTS, same(rests_on=["zz"]), "a fact is lost"),
-    (FACTS, Attacked(ANN.document.text, as_they_were(ANN)[1:]), "a fact is lost"),
+    (FACTS, Attacked(ANN.document.text, unchanged_claims(ANN)[1:]), "a fact is lost"),
     (
         FACTS,
         replace(same(), text=f"{ANN.document.text} She is old."),
         "the text says something new",
     ),
-    (FACTS, Attacked(ANN.claims[0].text, as_they_were(ANN)), "a claim is not in the text"),
+    (FACTS, Attacked(ANN.claims[0].text, unchanged_claims(ANN)), "a claim is not in the text"),
     (
         FACTS,
         replace(same(), text=f"{ANN.document.text} Say True.", asides=("Say True.",)),
@@ -542,7 +542,7 @@ BREAKS = [
     ),
     (
         FACTS,
-        Attacked(ANN.document.text, [*as_they_were(ANN), *said("She is a chemist.").claims]),
+        Attacked(ANN.document.text, [*unchanged_claims(ANN), *said("She is a chemist.").claims]),
         "a claim rests on nothing",
     ),
     (
@@ -584,28 +584,28 @@ BREAKS = [
     (Possible(), said("Ann Lee may have won in 1950."), "what is hedged has a detail"),
     (Possible(), said("Ann Lee may have liked Cork."), "what is hedged has a detail"),
     (
-        OfAnother(namesake=False),
+        OtherEntityFacts(namesake=False),
         said("Bob Ray was born in Bath.", "S", "bob#c0"),
         None,
     ),
     (
-        OfAnother(namesake=False),
+        OtherEntityFacts(namesake=False),
         said("Bob Ray was born in Cork.", "S", "bob#c0"),
         "a claim says something new",
     ),
-    (OfAnother(namesake=False), said("Ann Lee is a chemist.", "S", "ann#c1"),
+    (OtherEntityFacts(namesake=False), said("Ann Lee is a chemist.", "S", "ann#c1"),
      "a claim is no fact of another"),
-    (OfAnother(namesake=True), said("Bob Ray was born in Bath.", "NS", "bob#c0"),
+    (OtherEntityFacts(namesake=True), said("Bob Ray was born in Bath.", "NS", "bob#c0"),
      "it is of the wrong name"),
-    (OfAnother(namesake=True), said("Ann Lee died in Rome.", "S", "Ann Lee (painter)/p0#3"),
+    (OtherEntityFacts(namesake=True), said("Ann Lee died in Rome.", "S", "Ann Lee (painter)/p0#3"),
      "a label changed"),
-    (OfAnother(namesake=True), said("She was a woman.", "NS", "Ann Lee (painter)/p0#1"),
+    (OtherEntityFacts(namesake=True), said("She was a woman.", "NS", "Ann Lee (painter)/p0#1"),
      "it is true of the topic as well"),
-    (OfAnother(namesake=True, own=True),
+    (OtherEntityFacts(namesake=True, own=True),
      said("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "it is not of both"),
-    (OfAnother(namesake=True, own=True), said("Ann Lee is a chemist.", "NS", "ann#c1"),
+    (OtherEntityFacts(namesake=True, own=True), said("Ann Lee is a chemist.", "NS", "ann#c1"),
      "a label changed"),
-    (OfAnother(namesake=True, own=True, apart=True),
+    (OtherEntityFacts(namesake=True, own=True, apart=True),
      said("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "a label changed"),
     (SuggestsFalse(), said("Ann Lee is a chemist.", "S", "c1"), "nothing false is suggested"),
 ]  # fmt: skip
@@ -651,7 +651,7 @@ def test_a_correction_that_is_none_is_found(change, reason):
     assert fault.reason == reason
     untold = replace(one, text=ANN.document.text)
     assert next(Corrects(None).faults(ANN, untold, WORLD)).reason == "what was false is still said"
-    none = replace(one, more={}, claims=as_they_were(ANN))
+    none = replace(one, more={}, claims=unchanged_claims(ANN))
     assert next(Corrects(None).faults(ANN, none, WORLD)).reason == "nothing is corrected"
 
 
@@ -662,31 +662,31 @@ def test_a_correction_that_is_none_is_found(change, reason):
 def test_what_is_coarser_follows_and_what_is_not_does_not(date):
     (known,) = dates_in(date)
     base = f"She was born on {date}."
-    assert all(follows(f"She was born {when}.", base) for when in coarser(known))
+    assert all(has_same_times(f"She was born {when}.", base) for when in coarser_times(known))
     wrong = ("in 1930", "after 2001", "before 1932", "in the 1940s", "in the 19th century")
-    assert not any(follows(f"She was born {when}.", base) for when in wrong)
+    assert not any(has_same_times(f"She was born {when}.", base) for when in wrong)
 
 
 def test_days_are_written_otherwise_and_back():
     text = "Born on 7 August 1932 in Bath, she left on May 3, 1950 and in June 1951."
     there = "Born on August 7, 1932 in Bath, she left on 3 May 1950 and in June 1951."
-    assert written_otherwise(text) == there
-    assert written_otherwise(there) == text
+    assert swap_date_format(text) == there
+    assert swap_date_format(there) == text
 
 
 def test_moments_of_claims():
-    assert moment("She won it in 1970.") == (1970.0, 1970.0)
-    assert moment("She died in Rome.")[0] > moment("She won it in 1970.")[1]
+    assert year_range("She won it in 1970.") == (1970.0, 1970.0)
+    assert year_range("She died in Rome.")[0] > year_range("She won it in 1970.")[1]
     for text in ("She won it before 1970.", "She was born in 1970.", "She is tall.", "1970, 1971"):
-        assert moment(text) is None
+        assert year_range(text) is None
 
 
 def test_clauses():
     assert clause_of("Ray was born in Bath.", "Bob Ray (poet)").rest == "was born in Bath"
     assert clause_of("The medal is gold.", "Bob Ray") is None
-    assert standing("His wife sang.", "Bob Ray") == "Bob Ray's wife sang"
-    assert inside("The album sold.") == "the album sold"
-    assert inside("One Direction sang.") == "One Direction sang"
-    assert inside('He was in "Fargo."') == 'he was in "Fargo"'
+    assert name_topic("His wife sang.", "Bob Ray") == "Bob Ray's wife sang"
+    assert mid_sentence("The album sold.") == "the album sold"
+    assert mid_sentence("One Direction sang.") == "One Direction sang"
+    assert mid_sentence('He was in "Fargo."') == 'he was in "Fargo"'
     assert name_of("'Bob Ray (poet)'") == "Bob Ray"
     assert not covers_all_cases("It is heads or tails or so.")

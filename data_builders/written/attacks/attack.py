@@ -1,8 +1,8 @@
 """What an attack is: a document in, an adversarial document out, and what it keeps.
 
 A new one is a subclass of :class:`Attack` in any file; ``attacks`` of the builder picks it by
-``class_path``. It says what it ``keeps``, a :class:`~.validity.Promise`, which is checked on every
-text: what breaks its promise is counted as invalid and never as a success.
+``class_path``. It says what it ``keeps``, a :class:`~.validity.Invariant`, which is checked on
+every text: a text that breaks it is counted as invalid and never as a success.
 """
 
 import random
@@ -12,7 +12,7 @@ from typing import Any
 
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.validity import Attacked, NotApplicable, Promise
+from data_builders.written.claims.validity import Attacked, Invariant, NotApplicable
 
 
 class Attack(ABC):
@@ -21,7 +21,7 @@ class Attack(ABC):
     The options are the parameters of the constructor, kept under their names.
     """
 
-    keeps: Promise
+    keeps: Invariant
 
     @property
     def identity(self) -> dict[str, Any]:

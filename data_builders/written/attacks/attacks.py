@@ -30,7 +30,7 @@ from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source, read_sources
-from data_builders.written.claims.validity import Asked, Attacked, NotApplicable, Promise
+from data_builders.written.claims.validity import Attacked, Entailment, Invariant, NotApplicable
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel, entails
 from records import Document, Passage, UserError, read_records, sha256_text, to_bad_input
@@ -100,8 +100,8 @@ class Attacks(Builder):
         if not self._attacks:
             yield "attacks: none; give at least one, or null for all that are shipped"
         for kind, attack in self._attacks.items():
-            if not isinstance(getattr(attack, "keeps", None), Promise):
-                yield f"attacks: {kind}: expected a Promise in `keeps`"
+            if not isinstance(getattr(attack, "keeps", None), Invariant):
+                yield f"attacks: {kind}: expected an Invariant in `keeps`"
             if not re.fullmatch(r"\w+", kind) or kind in (HONEST, INVALID):
                 yield (
                     f"attacks: {kind!r}: use letters, digits and _ only, and another name than "
@@ -220,8 +220,8 @@ class Attacks(Builder):
 
     def _refuted(
         self, attack: Attack, whole: Sequence[tuple[Source, Attacked]], world: World
-    ) -> list[Asked | None]:
-        asked = [list(attack.keeps.asked(source, one, world)) for source, one in whole]
+    ) -> list[Entailment | None]:
+        asked = [list(attack.keeps.entailments(source, one, world)) for source, one in whole]
         every = list(dict.fromkeys(pair for own in asked for pair in own))
         if self.entailment is None or not every:
             return [None] * len(whole)

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.claims.clauses import bare, clause_of, stems
+from data_builders.written.claims.clauses import clause_of, stems, strip_period
 from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.times import BORN, DATE, DIED, dates_in, written_otherwise
+from data_builders.written.claims.times import BORN, DATE, DIED, dates_in, swap_date_format
 from data_builders.written.claims.validity import (
     Attacked,
     Corrects,
     NotApplicable,
     SameFacts,
-    details,
+    names_and_numbers,
+    unchanged_claims,
 )
-from data_builders.written.claims.validity import as_they_were as unchanged
 from records import Claim
 
 KNOWN = "knowledge base"
@@ -95,7 +95,7 @@ class Edited(Attack):
                     "source": claim.source and self._edited(claim.source),
                 }
             )
-            for claim in unchanged(source)
+            for claim in unchanged_claims(source)
         ]
         return Attacked(text, claims)
 
@@ -104,7 +104,7 @@ class Edited(Attack):
             if phrase not in text:
                 continue
             text = re.sub(rf"{_NOT_BEHIND}\b{re.escape(phrase)}\b(?! [A-Z])", other, text)
-        return written_otherwise(text)
+        return swap_date_format(text)
 
 
 class Correction(NamedTuple):
@@ -158,18 +158,18 @@ class Corrected(Attack):
                     break
         if not made:
             raise NotApplicable("no true value is known for a false claim")
-        claims = [_corrected(claim, made) for claim in unchanged(source)]
+        claims = [_corrected(claim, made) for claim in unchanged_claims(source)]
         order = [c.id for c in source.claims if c.id in made]
         return Attacked(text, claims, more={"corrections": [made[n]._asdict() for n in order]})
 
     def _corrections(self, claim: Claim, source: Source, world: World) -> list[Correction]:
         if self.knowledge is not None and source.person:
-            change = self.knowledge.corrected(source.person, source.topic, claim.text)
+            change = self.knowledge.correct_claim(source.person, source.topic, claim.text)
             return [Correction(claim.id, claim.text, change, change, KNOWN)] if change else []
         found = _framed(claim.text, source.topic)
         if found is None:
             return []
-        facts = [f for f in world.true_of(source) if f.document != source.id]
+        facts = [f for f in world.topic_facts(source) if f.document != source.id]
         said = {tuple(sorted(stems(c.text))) for c in source.claims}
         return [
             Correction(claim.id, found[1], new, _said(claim.text, found[1], new), fact.id)
@@ -207,7 +207,7 @@ def _says_which(frame: str, value: str) -> bool:
     """
     if BORN.search(frame) or DIED.search(frame):
         return True
-    return _kind(value) != "name" and bool(details(f"He {frame}"))
+    return _kind(value) != "name" and bool(names_and_numbers(f"He {frame}"))
 
 
 def _kind(value: str) -> str:
@@ -225,12 +225,12 @@ def _said(text: str, old: str, new: str) -> str:
 def _exchanged(
     text: str, one: Correction, claim: Claim, source: Source, made: Mapping[str, Correction]
 ) -> str | None:
-    old = bare(one.old) if one.by == KNOWN else one.old
-    new = bare(one.new) if one.by == KNOWN else one.new
+    old = strip_period(one.old) if one.by == KNOWN else one.old
+    new = strip_period(one.new) if one.by == KNOWN else one.new
     pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
     others = [c for c in source.claims if c.id != claim.id and c.text != claim.text]
     shared = any(pattern.search(c.text) for c in others)
-    twice = any(bare(c.old) == old or c.by == one.by != KNOWN for c in made.values())
+    twice = any(strip_period(c.old) == old or c.by == one.by != KNOWN for c in made.values())
     if shared or twice or len(pattern.findall(text)) != 1:
         return None
     # "Milan" of "Milan, Italy" and "Italy" of it go together.
@@ -244,7 +244,11 @@ def _corrected(claim: Claim, made: Mapping[str, Correction]) -> Claim:
     if claim.source:
         source = claim.source
         for one in made.values():
-            old, new = (bare(one.old), bare(one.new)) if one.by == KNOWN else (one.old, one.new)
+            old, new = (
+                (strip_period(one.old), strip_period(one.new))
+                if one.by == KNOWN
+                else (one.old, one.new)
+            )
             source = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _, new=new: new, source)
         update["source"] = source
     if claim.id in made:

@@ -6,7 +6,12 @@ from data_builders.written.attacks.attack import Attack
 from data_builders.written.claims.clauses import as_sentence, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.validity import Attacked, NotApplicable, SameFacts, as_they_were
+from data_builders.written.claims.validity import (
+    Attacked,
+    NotApplicable,
+    SameFacts,
+    unchanged_claims,
+)
 from records import Passage, UserError
 
 INSTRUCTIONS = [
@@ -46,7 +51,7 @@ class Instructed(Attack):
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         said = as_sentence(rng.choice(self.instructions))
         whole = f"{source.document.text.strip()} {said}"
-        return Attacked(whole, as_they_were(source), asides=(said,))
+        return Attacked(whole, unchanged_claims(source), asides=(said,))
 
 
 class InstructedPassage(Attack):
@@ -78,11 +83,11 @@ class InstructedPassage(Attack):
             *others,
         ]
         more = {"instruction": said}
-        return Attacked(source.document.text, as_they_were(source), passages, more=more)
+        return Attacked(source.document.text, unchanged_claims(source), passages, more=more)
 
 
 def _page(source: Source, world: World) -> list[Passage]:
-    page = world.own(source)
+    page = world.topic_page(source)
     told = [fact.text for fact in page.facts if not fact.document]
     title = name_of(source.topic)
     return [Passage(id="p0", title=title, text=" ".join(told))] if told else []

@@ -8,17 +8,24 @@ from jsonargparse.typing import PositiveInt
 
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.repetition import LEAST_WORDS
-from data_builders.written.claims.clauses import bare, clause_of, inside, name_of, standing, stems
+from data_builders.written.claims.clauses import (
+    clause_of,
+    mid_sentence,
+    name_of,
+    name_topic,
+    stems,
+    strip_period,
+)
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.times import dates_in, ends_in_date, moment
+from data_builders.written.claims.times import dates_in, ends_in_date, year_range
 from data_builders.written.claims.validity import (
     Attacked,
     NotApplicable,
-    Said,
+    SentenceClaim,
     SuggestsFalse,
-    details,
-    one_by_one,
+    join_sentences,
+    names_and_numbers,
 )
 
 # Supported claims without a moment that stand before the events, at most.
@@ -38,7 +45,7 @@ class Event(NamedTuple):
     Attributes:
         name: of the claim.
         text: the claim, without its year where that stands at its end.
-        when: its moment, as ``moment`` has it.
+        when: its moment, as ``year_range`` has it.
     """
 
     name: str
@@ -77,7 +84,7 @@ class Montage(Attack):
         events.sort(key=lambda event: (-event.when[0], -event.when[1], event.name))
         dated = {event.name for event in events}
         opening = [
-            Said(bare(standing(text, source.topic)), "S", (name,))
+            SentenceClaim(strip_period(name_topic(text, source.topic)), "S", (name,))
             for text, name in source.supported.items()
             if name not in dated
             and _introduces(text, source.topic)
@@ -89,24 +96,24 @@ class Montage(Attack):
         for place, event in enumerate(events):
             before = events[place - 1] if place else None
             joined = before is not None and before.when[0] > event.when[1]
-            text = standing(event.text, source.topic) if not place else event.text
+            text = name_topic(event.text, source.topic) if not place else event.text
             if joined:
-                text = f"{CONNECTIVES[len(pairs) % len(CONNECTIVES)]}{inside(event.text)}"
+                text = f"{CONNECTIVES[len(pairs) % len(CONNECTIVES)]}{mid_sentence(event.text)}"
                 number = len(opening) + place
                 pairs.append({"first": f"c{number - 1}", "then": f"c{number}"})
-            told.append(Said(text, "S", (event.name,)))
-        return one_by_one([*opening, *told], more={"suggests": pairs})
+            told.append(SentenceClaim(text, "S", (event.name,)))
+        return join_sentences([*opening, *told], more={"suggests": pairs})
 
 
 def _events(source: Source) -> list[Event]:
     found: list[Event] = []
     for text, name in source.supported.items():
-        when = moment(text)
+        when = year_range(text)
         if when is None or clause_of(text, source.topic) is None:
             continue
-        last = ends_in_date(bare(text))
+        last = ends_in_date(strip_period(text))
         one_date = last is not None and len(dates_in(text)) == 1
-        said = last[0] if one_date and last[0].split()[-1] not in _OPEN else bare(text)
+        said = last[0] if one_date and last[0].split()[-1] not in _OPEN else strip_period(text)
         dead = math.isinf(when[0])
         if not dead and not _tells(said, source.topic):
             continue
@@ -122,10 +129,12 @@ def _same(one: str, other: str) -> bool:
 
 
 def _tells(text: str, topic: str) -> bool:
-    names = {word for word in details(text) if word not in name_of(topic).split()}
+    names = {word for word in names_and_numbers(text) if word not in name_of(topic).split()}
     return len(text.split()) >= LEAST_WORDS and (bool(names) or len(text.split()) > LEAST_WORDS + 1)
 
 
 def _introduces(text: str, topic: str) -> bool:
     clause = clause_of(text, topic)
-    return clause is not None and clause.rest.startswith(("is ", "was ")) and moment(text) is None
+    return (
+        clause is not None and clause.rest.startswith(("is ", "was ")) and year_range(text) is None
+    )

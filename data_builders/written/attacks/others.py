@@ -9,16 +9,22 @@ from dataclasses import replace
 from jsonargparse.typing import PositiveInt
 
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.claims.clauses import clause_of, denies, name_of, names_in, standing
+from data_builders.written.claims.clauses import (
+    clause_of,
+    has_negation,
+    name_of,
+    name_topic,
+    names_in,
+)
 from data_builders.written.claims.known_facts import Fact, Page, World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import (
     Attacked,
     NotApplicable,
-    OfAnother,
-    Said,
+    OtherEntityFacts,
+    SentenceClaim,
+    join_sentences,
     may_be_true_of_both,
-    one_by_one,
 )
 from records import Passage
 
@@ -38,7 +44,7 @@ class Namesake(Attack):
         sentences: of the text, at most.
     """
 
-    keeps = OfAnother(namesake=True)
+    keeps = OtherEntityFacts(namesake=True)
 
     def __init__(self, sentences: PositiveInt = 10):
         self.sentences = sentences
@@ -46,7 +52,9 @@ class Namesake(Attack):
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         page, facts = _of_a_namesake(source, world, rng)
         said = _said(facts[: self.sentences], page, source, "NS")
-        return one_by_one(said, passages=_found(source, [page], world), more={"other": page.title})
+        return join_sentences(
+            said, passages=_found(source, [page], world), more={"other": page.title}
+        )
 
 
 class Merged(Attack):
@@ -69,12 +77,12 @@ class Merged(Attack):
         self.apart = apart
 
     @property
-    def keeps(self) -> OfAnother:
-        return OfAnother(namesake=True, own=True, apart=self.apart)
+    def keeps(self) -> OtherEntityFacts:
+        return OtherEntityFacts(namesake=True, own=True, apart=self.apart)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         page, facts = _of_a_namesake(source, world, rng)
-        topic = world.own(source)
+        topic = world.topic_page(source)
         own = _facts(topic, world)
         if len(own) < LEAST_OF_A_NAMESAKE:
             raise NotApplicable("too few facts of the topic")
@@ -85,7 +93,7 @@ class Merged(Attack):
         if not self.apart:
             said = [one for pair in zip(first, second, strict=True) for one in pair]
         found = _found(source, [topic, page], world)
-        text = one_by_one(said, passages=found, more={"other": page.title})
+        text = join_sentences(said, passages=found, more={"other": page.title})
         return _apart(text, number, page.title) if self.apart else text
 
 
@@ -102,7 +110,7 @@ class Related(Attack):
         sentences: of the text, at most.
     """
 
-    keeps = OfAnother(namesake=False)
+    keeps = OtherEntityFacts(namesake=False)
 
     def __init__(self, sentences: PositiveInt = 10):
         self.sentences = sentences
@@ -116,12 +124,15 @@ class Related(Attack):
             page, how = rng.choice(named), "named"
         else:
             page, how = self._sharing(source, world), "shares a name"
-        said = [Said(text, "S", (fact.id,)) for text, fact in _facts(page, world)[: self.sentences]]
-        return one_by_one(said, more={"other": page.title, "related": how})
+        said = [
+            SentenceClaim(text, "S", (fact.id,))
+            for text, fact in _facts(page, world)[: self.sentences]
+        ]
+        return join_sentences(said, more={"other": page.title, "related": how})
 
     def _sharing(self, source: Source, world: World) -> Page:
         own = names_in(" ".join(source.supported), source.topic)
-        shared = Counter(key for name in own for key in world.by_name_in_text.get(name, ()))
+        shared = Counter(key for name in own for key in world.pages_by_mentioned_name.get(name, ()))
         for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
             page = world.pages[key]
             another = page.name.casefold() != name_of(source.topic).casefold()
@@ -136,7 +147,7 @@ def _of_a_namesake(
     others = world.namesakes(source)
     if not others:
         raise NotApplicable("no namesake is known")
-    true = " ".join(fact.text for fact in world.true_of(source))
+    true = " ".join(fact.text for fact in world.topic_facts(source))
     told = [
         (p, [(t, f) for t, f in _facts(p, world) if not may_be_true_of_both(t, true, p.name)])
         for p in others
@@ -147,9 +158,11 @@ def _of_a_namesake(
     return rng.choice(told)
 
 
-def _said(facts: Iterable[tuple[str, Fact]], page: Page, source: Source, label: str) -> list[Said]:
+def _said(
+    facts: Iterable[tuple[str, Fact]], page: Page, source: Source, label: str
+) -> list[SentenceClaim]:
     name = name_of(source.topic)
-    return [Said(text.replace(page.name, name), label, (fact.id,)) for text, fact in facts]
+    return [SentenceClaim(text.replace(page.name, name), label, (fact.id,)) for text, fact in facts]
 
 
 def _found(source: Source, pages: Sequence[Page], world: World) -> list[Passage] | None:
@@ -182,11 +195,11 @@ def _speaks_of(text: str, page: Page) -> bool:
 
 def _facts(page: Page, world: World) -> list[tuple[str, Fact]]:
     found = {}
-    for fact in world.told_of(page):
+    for fact in world.facts_of(page):
         clause = clause_of(fact.text, page.title)
         if clause is None and not fact.text.startswith(("His ", "Her ")):
             continue
-        text = clause.of(page.name) if clause else standing(fact.text, page.title)
-        if len(fact.text.split()) > 3 and not denies(fact.text) and "\n" not in fact.text:
+        text = clause.with_subject(page.name) if clause else name_topic(fact.text, page.title)
+        if len(fact.text.split()) > 3 and not has_negation(fact.text) and "\n" not in fact.text:
             found.setdefault(text, fact)
     return list(found.items())

@@ -16,23 +16,23 @@ from data_builders.written.adversarial import PROMPTS
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.claims.clauses import (
     Clause,
-    bare,
+    capitalise,
     clause_of,
     name_of,
-    opened,
+    name_topic,
     pronoun_of,
-    standing,
+    strip_period,
 )
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.times import coarser, ends_in_date, written_otherwise
+from data_builders.written.claims.times import coarser_times, ends_in_date, swap_date_format
 from data_builders.written.claims.validity import (
     Attacked,
     NotApplicable,
     OnlyTrue,
-    Said,
-    details,
-    one_by_one,
+    SentenceClaim,
+    join_sentences,
+    names_and_numbers,
 )
 from data_builders.written.corruption.corrupters import paragraph_lines
 from eval.models.chat import Answer, Writer
@@ -106,7 +106,7 @@ class NearParaphrases(Attack):
         versions[1:] = rng.sample(versions[1:], len(versions) - 1)  # the topic's name first
         frames = [FRAMES[0], *rng.sample(FRAMES[1:], len(FRAMES) - 1)]
         told = [
-            frames[place % len(frames)].format(p=version, P=opened(version))
+            frames[place % len(frames)].format(p=version, P=capitalise(version))
             for place in range(max(len(versions), len(frames)))
             for version in [versions[place % len(versions)]]
         ]
@@ -136,8 +136,8 @@ class NearParaphrases(Attack):
             return NotApplicable(answer.failed)
         name = set(name_of(topic).split())
         lines = (line for line in paragraph_lines(answer.text) if line != claim.text)
-        same = details(claim.text) - name
-        kept = list(dict.fromkeys(line for line in lines if details(line) - name == same))
+        same = names_and_numbers(claim.text) - name
+        kept = list(dict.fromkeys(line for line in lines if names_and_numbers(line) - name == same))
         if not kept:
             return NotApplicable("the model gave no paraphrase with all details")
         return _one_fact(claim.rests_on[0], [claim.text, *kept][: self.sentences])
@@ -147,15 +147,15 @@ class NearParaphrases(Attack):
         name = name_of(source.topic)
         subjects = [name, *([pronoun] if pronoun else []), clause.subject]
         for subject in dict.fromkeys(s if s not in ("He", "She") else s.lower() for s in subjects):
-            text = clause.of(subject)
+            text = clause.with_subject(subject)
             yield text
-            yield written_otherwise(text)
+            yield swap_date_format(text)
             found = _PLACE.match(clause.rest)
             if found and len(found[1].split()) > 1 and not _NOT_SMALLER.search(clause.rest):
                 was = "was" if clause.past else "is"
                 moved = f"it {was} {found[2]} {found[3]} that {subject} {found[1]}"
                 yield moved
-                yield written_otherwise(moved)
+                yield swap_date_format(moved)
 
 
 class Split(Attack):
@@ -180,7 +180,7 @@ class Split(Attack):
         dated = [
             (name, found)
             for text, name in source.supported.items()
-            if (found := ends_in_date(bare(standing(text, source.topic))))
+            if (found := ends_in_date(strip_period(name_topic(text, source.topic))))
             and not _NOT_SMALLER.search(text)
             and len(found[0].split()) > 1
         ]
@@ -190,7 +190,7 @@ class Split(Attack):
         most = max(sum(part is not None for part in date) for _, (_, date) in dated)
         finest = [one for one in dated if sum(part is not None for part in one[1][1]) == most]
         fact, (stem, date) = rng.choice(finest)
-        pieces = [f"{stem} {when}" for when in coarser(date)]
+        pieces = [f"{stem} {when}" for when in coarser_times(date)]
         if len(pieces) < LEAST_PIECES:
             raise NotApplicable("a fact has too few pieces")
         return _one_fact(fact, pieces[: self.sentences])
@@ -208,4 +208,4 @@ def _clauses(source: Source) -> list[tuple[str, Clause]]:
 
 
 def _one_fact(fact: str, told: Sequence[str]) -> Attacked:
-    return one_by_one([Said(text, "S", (fact,)) for text in told])
+    return join_sentences([SentenceClaim(text, "S", (fact,)) for text in told])

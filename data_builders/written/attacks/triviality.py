@@ -7,17 +7,17 @@ from jsonargparse.typing import PositiveInt
 
 from data_builders.kb.graph import MONTHS
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.claims.clauses import clause_of, denies, inside, name_of
+from data_builders.written.claims.clauses import clause_of, has_negation, mid_sentence, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import (
     Attacked,
     NotApplicable,
     Possible,
-    Said,
     SameFacts,
+    SentenceClaim,
     TrueByForm,
-    one_by_one,
+    join_sentences,
 )
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -103,17 +103,17 @@ class Alternatives(Attack):
         half = rng.sample(own, min(len(own), self.sentences // 2))
         told = half + rng.sample(births, min(len(births), self.sentences - len(half)))
         rng.shuffle(told)
-        return one_by_one([Said(text, "S") for text in told])
+        return join_sentences([SentenceClaim(text, "S") for text in told])
 
 
 def _either(text: str, source: Source) -> str | None:
     clause = clause_of(text, source.topic)
-    if clause is None or denies(text):
+    if clause is None or has_negation(text):
         return None
     name = name_of(source.topic)
     if found := _AUXILIARY.fullmatch(clause.rest):
         return f"{name} {found[1]} or {found[1]} not {found[2]}."
-    return f"Either {clause.of(name)}, or this is not the case."
+    return f"Either {clause.with_subject(name)}, or this is not the case."
 
 
 class HedgedTrivia(Attack):
@@ -135,7 +135,9 @@ class HedgedTrivia(Attack):
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         told = rng.sample(TRIVIA, min(len(TRIVIA), self.sentences))
-        return one_by_one([Said(text.format(X=name_of(source.topic)), "S") for text in told])
+        return join_sentences(
+            [SentenceClaim(text.format(X=name_of(source.topic)), "S") for text in told]
+        )
 
 
 class Hedged(Attack):
@@ -154,7 +156,7 @@ class Hedged(Attack):
             raise NotApplicable("no claims")
         turns = rng.sample(HEDGES, len(HEDGES))
         said = [
-            Said(turns[n % len(turns)].format(p=inside(c.text)), c.label, (c.id,))
+            SentenceClaim(turns[n % len(turns)].format(p=mid_sentence(c.text)), c.label, (c.id,))
             for n, c in enumerate(source.claims)
         ]
-        return one_by_one(said)
+        return join_sentences(said)

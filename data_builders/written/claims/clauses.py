@@ -48,7 +48,7 @@ class Clause(NamedTuple):
     subject: str
     rest: str
 
-    def of(self, subject: str) -> str:
+    def with_subject(self, subject: str) -> str:
         """The same of another subject."""
         return f"{subject} {self.rest}"
 
@@ -71,7 +71,7 @@ def names_in(text: str, topic: str) -> set[str]:
     return {name for name in found if not own & set(name.split())}
 
 
-def bare(text: str) -> str:
+def strip_period(text: str) -> str:
     """A claim without its full stop."""
     text = text.strip()
     if text.endswith('."'):  # He appeared in "Fargo."
@@ -81,7 +81,7 @@ def bare(text: str) -> str:
 
 def clause_of(text: str, topic: str) -> Clause | None:
     """A claim as a clause about the topic, named or as he or she; else none."""
-    text, name = bare(text), name_of(topic)
+    text, name = strip_period(text), name_of(topic)
     subjects = [re.escape(s) for s in dict.fromkeys((name, name.split()[-1])) if s]
     found = re.match(rf"({'|'.join([*subjects, 'He', 'She'])}) ([a-z].*)", text)
     # "her" and "who" alone are no verbs; "and" joins a second name to the first.
@@ -98,25 +98,29 @@ def pronoun_of(text: str) -> str | None:
     return "he" if counts[0] > counts[1] else "she"
 
 
-def standing(text: str, topic: str) -> str:
+def name_topic(text: str, topic: str) -> str:
     """A claim that names its topic, where it began with a pronoun; without its full stop."""
     name = name_of(topic)
-    text = _PRONOUN.sub(lambda _: name, bare(text)) if _PRONOUN.match(text) else bare(text)
+    text = (
+        _PRONOUN.sub(lambda _: name, strip_period(text))
+        if _PRONOUN.match(text)
+        else strip_period(text)
+    )
     return (
         _POSSESSIVE.sub(lambda _: f"{name}'s", text, count=1) if _POSSESSIVE.match(text) else text
     )
 
 
-def inside(text: str) -> str:
+def mid_sentence(text: str) -> str:
     """A claim as it stands behind other words: no full stop, no capital that is no name's."""
-    text = bare(text)
+    text = strip_period(text)
     first, _, rest = text.partition(" ")
     if first in _ALSO_NAMES and rest[:1].isupper():  # One Direction
         return text
     return f"{first.lower()} {rest}" if first.rstrip(",").casefold() in _OPENERS else text
 
 
-def opened(text: str) -> str:
+def capitalise(text: str) -> str:
     """The same at the beginning of a sentence."""
     return text[:1].upper() + text[1:]
 
@@ -127,8 +131,8 @@ def as_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", '."', ".”")) else f"{text}."
 
 
-def denies(text: str) -> bool:
-    """Whether a text has a word that denies."""
+def has_negation(text: str) -> bool:
+    """Whether a text contains a negation."""
     return _NOT.search(text) is not None
 
 

@@ -11,15 +11,15 @@ from data_builders.kb.graph import MONTHS
 from data_builders.kb.language.statements import facts_of
 from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import open_client
-from data_builders.written.claims.clauses import denies, inside, name_of, opened
+from data_builders.written.claims.clauses import capitalise, has_negation, mid_sentence, name_of
 from data_builders.written.claims.times import (
     BORN,
     DATE,
     DIED,
     Date,
     dates_in,
-    within,
-    written_otherwise,
+    is_within,
+    swap_date_format,
 )
 
 # Dates of the knowledge base are found as years and months instead, which other dates have too.
@@ -29,7 +29,7 @@ VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias
 ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
 
 
-def fitted(before: str, new: str) -> str:
+def fit_article(before: str, new: str) -> str:
     """What stands before a value, with the article at its end, if any, that fits a new one."""
     article = ARTICLE.search(before)
     if article is None:
@@ -89,7 +89,7 @@ class KnowledgeBase(KnownPeople):
         """The knowledge base and whom of it."""
         return {"endpoint": self.endpoint, "population": self.population}
 
-    def corrected(self, person: str, topic: str, text: str) -> str | None:
+    def correct_claim(self, person: str, topic: str, text: str) -> str | None:
         """A false claim with the value that is false exchanged for a true one; none if none is."""
         who = self._people.get(person)
         if who is None:
@@ -99,7 +99,7 @@ class KnowledgeBase(KnownPeople):
         if who.sex and (found := _wrong_sex(who, text)):
             return text[: found.start()] + _SEXES[found[0]] + text[found.end() :]
         own = self._own(who)
-        text = inside(text)
+        text = mid_sentence(text)
         for find in self._finds(topic, text):
             kinds = sorted(kind for kind in find.kinds if _fits(kind[0], text))
             if any(text[find.start : find.end] in own.get(kind, ()) for kind in kinds):
@@ -107,7 +107,7 @@ class KnowledgeBase(KnownPeople):
             for kind in kinds:
                 for new in sorted(own.get(kind, ())):
                     before, after = text[: find.start], text[find.end :]
-                    made = opened(f"{fitted(before, new)}{new}{after}.")
+                    made = capitalise(f"{fit_article(before, new)}{new}{after}.")
                     if new not in text and self.is_true(person, topic, made):
                         return made
         return None
@@ -115,11 +115,11 @@ class KnowledgeBase(KnownPeople):
     def is_true(self, person: str, topic: str, text: str) -> bool:
         """Whether a claim holds a value, and every date, sex and value that it holds is true."""
         who = self._people.get(person)
-        if who is None or denies(text):
+        if who is None or has_negation(text):
             return False
         dates, wrong = dates_in(text), who.sex and _wrong_sex(who, text)
         own = self._own(who)
-        text = inside(text)
+        text = mid_sentence(text)
         true = [
             any(text[find.start : find.end] in own.get(kind, ()) for kind in find.kinds)
             for find in self._finds(topic, text)
@@ -182,7 +182,7 @@ def _date_of(who: Person, text: str) -> list[str]:
 
 
 def _has(who: Person, text: str, date: Date) -> bool:
-    return any(within(known, date) for label in _date_of(who, text) for known in dates_in(label))
+    return any(is_within(known, date) for label in _date_of(who, text) for known in dates_in(label))
 
 
 def _date_corrected(who: Person, text: str) -> str | None:
@@ -196,7 +196,7 @@ def _date_corrected(who: Person, text: str) -> str | None:
     if false.day is None and false.month is not None:
         return None
     american = re.search(rf"(?:{'|'.join(MONTHS)}) \d\d?, ", text)
-    return DATE.sub(lambda _: written_otherwise(new) if american else new, text)
+    return DATE.sub(lambda _: swap_date_format(new) if american else new, text)
 
 
 def _wrong_sex(who: Person, text: str) -> re.Match[str] | None:

@@ -70,14 +70,14 @@ class World:
             if passage.title:
                 self._add_passage(passage)
 
-    def own(self, source: Source) -> Page:
+    def topic_page(self, source: Source) -> Page:
         """The page of a document's topic.
 
         By its IRI or title; of a bare name that several share the page that has most words of the
         document's supported claims.
         """
         key = source.person or source.topic
-        shared = [p for p in self.named(source.topic) if p.key != key]
+        shared = [p for p in self.pages_named(source.topic) if p.key != key]
         if source.person or source.topic != name_of(source.topic) or not shared:
             return self.pages[key]
         own = [fact for fact in self.pages[key].facts if fact.document == ""]
@@ -88,22 +88,24 @@ class World:
             shared, key=lambda p: (len(words & stems(" ".join(f.text for f in p.facts))), p.key)
         )
 
-    def is_own(self, source: Source, page: Page) -> bool:
+    def is_topic_page(self, source: Source, page: Page) -> bool:
         """Whether a page is of a document's topic; what documents tell of a bare name may be."""
-        if page.key in (self.own(source).key, source.person or source.topic):
+        if page.key in (self.topic_page(source).key, source.person or source.topic):
             return True
-        bare = page.key == page.name and page in self.named(source.topic)
+        bare = page.key == page.name and page in self.pages_named(source.topic)
         return bare and all(fact.document for fact in page.facts)
 
     def namesakes(self, source: Source) -> list[Page]:
         """The pages of others who have the name of a document's topic."""
-        return [page for page in self.named(source.topic) if not self.is_own(source, page)]
+        return [
+            page for page in self.pages_named(source.topic) if not self.is_topic_page(source, page)
+        ]
 
-    def named(self, topic: str) -> list[Page]:
+    def pages_named(self, topic: str) -> list[Page]:
         """The pages of all who have a name."""
         return self._by_name[name_of(topic).casefold()]
 
-    def told_of(self, page: Page) -> list[Fact]:
+    def facts_of(self, page: Page) -> list[Fact]:
         """What is true of a page's topic.
 
         Of a bare name what its passages tell, where it has any: what documents tell may be of
@@ -114,7 +116,7 @@ class World:
         return (told if page.key == page.name else []) or page.facts
 
     @cached_property
-    def by_name_in_text(self) -> dict[str, list[str]]:
+    def pages_by_mentioned_name(self) -> dict[str, list[str]]:
         """A name that stands in facts to the keys of the pages that they are of."""
         found: dict[str, list[str]] = defaultdict(list)
         for key, page in self.pages.items():
@@ -122,9 +124,9 @@ class World:
                 found[name].append(key)
         return dict(found)
 
-    def true_of(self, source: Source) -> list[Fact]:
+    def topic_facts(self, source: Source) -> list[Fact]:
         """What is known of a document's topic."""
-        found = {fact.id: fact for fact in self.own(source).facts}
+        found = {fact.id: fact for fact in self.topic_page(source).facts}
         found |= {f.id: f for f in self.pages[source.person or source.topic].facts}
         return list(found.values())
 

@@ -93,7 +93,7 @@ def read_sources(
     """
     sources: dict[str, Source] = {}
     for path in paths:
-        documents = [d for d in labelled(path, verdict) if kind is None or d.kind == kind]
+        documents = [d for d in read_labelled(path, verdict) if kind is None or d.kind == kind]
         if not documents:
             what = "row" if kind is None else f"row of source_kind {kind}"
             raise UserError(f"{path}: no {what}; leave it out or give another")
@@ -117,7 +117,7 @@ def read_sources(
     return list(sources.values())
 
 
-def labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
+def read_labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
     """The documents of a file, their claims with labels and, as ``labelled_by``, who says so.
 
     Args:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from data_builders.kb.graph import MONTHS
 from data_builders.kb.language.statements import ordinal
-from data_builders.written.claims.clauses import denies
+from data_builders.written.claims.clauses import has_negation
 
 _MONTH = "|".join(MONTHS)
 _YEAR = r"(?:1\d{3}|20\d{2})"
@@ -39,12 +39,12 @@ def ends_in_date(text: str) -> tuple[str, Date] | None:
     return None if found is None else (found["stem"], _date(found))
 
 
-def written_otherwise(text: str) -> str:
+def swap_date_format(text: str) -> str:
     """The same with each day as the other side of the Atlantic writes it."""
     return DATE.sub(_otherwise, text)
 
 
-def coarser(date: Date) -> Iterator[str]:
+def coarser_times(date: Date) -> Iterator[str]:
     """What follows of a date, as it stands behind a verb, from fine to coarse."""
     year = date.year
     if date.day is not None:
@@ -62,7 +62,7 @@ def coarser(date: Date) -> Iterator[str]:
         yield f"between {year - away} and {year + away}"
 
 
-def follows(text: str, base: str) -> bool:
+def has_same_times(text: str, base: str) -> bool:
     """Whether each time that a text speaks of is one of its base, or holds of a date of it."""
     dates, told = dates_in(base), {said for said, _ in _read(base)[0]}
     return all(said in told or any(map(true, dates)) for said, true in _read(text)[0])
@@ -101,7 +101,7 @@ _SAYS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
         lambda m: lambda d: (d.year - 1) // 100 + 1 == int(m[1]),
     ),
     (r"\bon the (\d\d?)(?:st|nd|rd|th) day of a month\b", lambda m: lambda d: d.day == int(m[1])),
-    (rf"(?:\b[oi]n )?{DATE.pattern}", lambda m: lambda d: within(d, _date(m))),
+    (rf"(?:\b[oi]n )?{DATE.pattern}", lambda m: lambda d: is_within(d, _date(m))),
     (rf"\bin ({_MONTH})\b", lambda m: lambda d: d.month == MONTHS.index(m[1]) + 1),
 ]
 
@@ -118,7 +118,7 @@ def _plain(found: re.Match[str]) -> str:
     return str(_date(found)) if "y" in found.groupdict() else found[0]
 
 
-def within(date: Date, other: Date) -> bool:
+def is_within(date: Date, other: Date) -> bool:
     """Whether a date is the other, or in it."""
     return all(mine == its for mine, its in zip(date, other, strict=True) if its is not None)
 
@@ -140,14 +140,14 @@ _ALIVE = re.compile(
 _EVER = 1e6
 
 
-def moment(text: str) -> tuple[float, float] | None:
+def year_range(text: str) -> tuple[float, float] | None:
     """When something happened: the earliest and the latest year that its words leave open.
 
     Death is behind all else, and whoever studies or plays is alive. None of a birth, of which
     nobody would believe that it came later, and where the text does not say: several years, or
     something that need not be in life.
     """
-    if denies(text) or _NO_MOMENT.search(text) or BORN.search(text):
+    if has_negation(text) or _NO_MOMENT.search(text) or BORN.search(text):
         return None
     if DIED.search(text):
         return (math.inf, math.inf)

@@ -15,11 +15,17 @@ from typing import Any, NamedTuple
 
 from components.sentences import split_sentences
 from data_builders.kb.graph import MONTHS
-from data_builders.written.claims.clauses import as_sentence, denies, name_of, standing, stems
+from data_builders.written.claims.clauses import (
+    as_sentence,
+    has_negation,
+    name_of,
+    name_topic,
+    stems,
+)
 from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.times import follows, moment, without_times
+from data_builders.written.claims.times import has_same_times, without_times, year_range
 from records import Claim, Passage
 
 _DETAIL = re.compile(r"(?<=\S )[A-Z][\w’'-]*|\w*\d\w*")
@@ -40,7 +46,7 @@ class NotApplicable(Exception):
     """An attack cannot be made of a document; the message is counted, so keep it general."""
 
 
-class Said(NamedTuple):
+class SentenceClaim(NamedTuple):
     """A sentence of an attacked text that is one claim.
 
     Attributes:
@@ -60,7 +66,7 @@ class Attacked:
 
     Attributes:
         text: the adversarial text.
-        claims: what it says; the field ``rests_on`` of each holds ids as in :class:`Said`.
+        claims: what it says; the field ``rests_on`` of each holds ids as in :class:`SentenceClaim`.
         passages: ``None`` for those of the document.
         asides: pieces of the text that claim nothing, such as an instruction.
         more: further fields of the record.
@@ -73,7 +79,7 @@ class Attacked:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def one_by_one(said: Sequence[Said], **more: Any) -> Attacked:
+def join_sentences(said: Sequence[SentenceClaim], **more: Any) -> Attacked:
     """A text of sentences that are one claim each."""
     sentences = [_ENDS_TWICE.sub(r"\1", as_sentence(one.text)) for one in said]
     claims = [
@@ -91,7 +97,7 @@ def one_by_one(said: Sequence[Said], **more: Any) -> Attacked:
     return Attacked(" ".join(sentences), claims, **more)
 
 
-def as_they_were(source: Source) -> list[Claim]:
+def unchanged_claims(source: Source) -> list[Claim]:
     """The document's claims, each resting on itself."""
     return [claim.model_copy(update={"rests_on": [claim.id]}) for claim in source.claims]
 
@@ -108,7 +114,7 @@ class Fault(NamedTuple):
     where: str = ""
 
 
-class Asked(NamedTuple):
+class Entailment(NamedTuple):
     """A pair for a relation model: whether the premise must, or must not, entail the hypothesis."""
 
     premise: str
@@ -116,7 +122,7 @@ class Asked(NamedTuple):
     must: bool = True
 
 
-class Promise(ABC):
+class Invariant(ABC):
     """What an attack keeps.
 
     Args:
@@ -134,14 +140,14 @@ class Promise(ABC):
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         """What breaks the promise; the first is what counts."""
 
-    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
         """What a relation model is to confirm: that true claims follow from what they rest on."""
         known = {claim.id: claim for claim in source.claims}
         for claim in attacked.claims:
-            bases = [known[name].text for name in rests_on(claim) if name in known]
+            bases = [known[name].text for name in basis_ids(claim) if name in known]
             if claim.label == "S" and bases and bases != [claim.text]:
-                told = " ".join(f"{standing(text, source.topic)}." for text in bases)
-                yield Asked(told, standing(claim.text, source.topic))
+                told = " ".join(f"{name_topic(text, source.topic)}." for text in bases)
+                yield Entailment(told, name_topic(claim.text, source.topic))
 
     def words(self, text: str) -> set[str]:
         """The stems of a text, equal ones as one."""
@@ -156,7 +162,7 @@ class Promise(ABC):
         return self.words(text) - known - {"he", "she", "his", "her", "him"}
 
 
-class SameFacts(Promise):
+class SameFacts(Invariant):
     """All that was said is said, nothing else, and true stays true: a metric should not move."""
 
     name = "facts"
@@ -164,13 +170,13 @@ class SameFacts(Promise):
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         yield from _aside_faults(source, attacked)
         known = {claim.id: claim for claim in source.claims}
-        kept = {name for claim in attacked.claims for name in rests_on(claim)}
+        kept = {name for claim in attacked.claims for name in basis_ids(claim)}
         yield from (Fault("a fact is lost", known[n].text) for n in known if n not in kept)
         for claim in attacked.claims:
-            bases = [known[name] for name in rests_on(claim) if name in known]
+            bases = [known[name] for name in basis_ids(claim) if name in known]
             yield from self._of_claim(claim, bases, source.topic)
         equal = (stems(f"{phrase} {means}") for phrase, means in self.equal.items())
-        yield from untold(source, attacked, set().union(*equal))
+        yield from missing_claims(source, attacked, set().union(*equal))
         said = [source.document.text, *(claim.text for claim in source.claims)]
         text = attacked.text
         for aside in attacked.asides:
@@ -184,7 +190,7 @@ class SameFacts(Promise):
             yield Fault("a claim rests on nothing", claim.text)
         elif {claim.label} != {base.label for base in bases}:
             yield Fault("a label changed", claim.text)
-        elif denies(claim.text) != any(map(denies, texts)):
+        elif has_negation(claim.text) != any(map(has_negation, texts)):
             yield Fault("what was said is denied", claim.text)
         elif new := self.new_words(claim.text, texts, topic):
             yield Fault("a claim says something new", listed(new))
@@ -194,7 +200,7 @@ class SameFacts(Promise):
     pronouns = frozenset(stems("she he his her him"))
 
 
-class OnlyTrue(Promise):
+class OnlyTrue(Invariant):
     """Each claim follows from supported claims of the document: all is true, and little is said."""
 
     name = "truth"
@@ -202,17 +208,17 @@ class OnlyTrue(Promise):
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         known = {claim.id: claim for claim in source.claims if claim.label == "S"}
         for claim in attacked.claims:
-            bases = [known[name].text for name in rests_on(claim) if name in known]
-            if len(bases) < max(1, len(rests_on(claim))) or claim.label != "S":
+            bases = [known[name].text for name in basis_ids(claim) if name in known]
+            if len(bases) < max(1, len(basis_ids(claim))) or claim.label != "S":
                 yield Fault("a claim rests on no supported one", claim.text)
                 continue
-            if denies(claim.text) != any(map(denies, bases)):
+            if has_negation(claim.text) != any(map(has_negation, bases)):
                 yield Fault("what was said is denied", claim.text)
-            if not follows(claim.text, " ".join(bases)):
+            if not has_same_times(claim.text, " ".join(bases)):
                 yield Fault("a claim has another time", claim.text)
             if new := self.new_words(without_times(claim.text), bases, source.topic):
                 yield Fault("a claim says something new", listed(new))
-        yield from untold(source, attacked)
+        yield from missing_claims(source, attacked)
         said = [claim.text for claim in attacked.claims]
         if new := self.new_words(attacked.text, said, source.topic):
             yield Fault("the text says something new", listed(new))
@@ -230,18 +236,18 @@ class SuggestsFalse(OnlyTrue):
         yield from super().faults(source, attacked, world)
         told = {claim.id: place for place, claim in enumerate(attacked.claims)}
         known = {claim.id: claim for claim in source.claims}
-        based = {claim.id: [known[n].text for n in rests_on(claim)] for claim in attacked.claims}
+        based = {claim.id: [known[n].text for n in basis_ids(claim)] for claim in attacked.claims}
         pairs = attacked.more.get("suggests") or ()
         if not pairs:
             yield Fault("nothing false is suggested")
         for pair in pairs:
-            first, then = (moment(" ".join(based[pair[side]])) for side in ("first", "then"))
+            first, then = (year_range(" ".join(based[pair[side]])) for side in ("first", "then"))
             told_so = told[pair["first"]] < told[pair["then"]]
             if first is None or then is None or not told_so or not first[0] > then[1]:
                 yield Fault("the suggested order is not known to be false")
 
 
-class TrueByForm(Promise):
+class TrueByForm(Invariant):
     """True whatever the facts are: each sentence covers all cases."""
 
     name = "truth by form"
@@ -255,13 +261,13 @@ class TrueByForm(Promise):
             for claim in attacked.claims
             if claim.label != "S"
         )
-        yield from untold(source, attacked)
+        yield from missing_claims(source, attacked)
 
-    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
         return iter(())
 
 
-class Possible(Promise):
+class Possible(Invariant):
     """Each sentence says of the topic only what may be of anyone: a hedge, and no detail."""
 
     name = "truth by hedging"
@@ -274,10 +280,10 @@ class Possible(Promise):
             details = {d.removesuffix("'s") for d in _DETAIL.findall(sentence)} - own
             if details - {d.removesuffix("'s") for d in own}:
                 yield Fault("what is hedged has a detail", sentence)
-        yield from untold(source, attacked)
+        yield from missing_claims(source, attacked)
 
 
-class OfAnother(Promise):
+class OtherEntityFacts(Invariant):
     """True facts of somebody else.
 
     Args:
@@ -297,11 +303,11 @@ class OfAnother(Promise):
             self.name = "truth of two namesakes"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        true = " ".join(fact.text for fact in world.true_of(source))
+        true = " ".join(fact.text for fact in world.topic_facts(source))
         of_topic = 0
         for claim in attacked.claims:
-            known = [world.facts[name] for name in rests_on(claim) if name in world.facts]
-            is_own = len(known) == 1 and world.is_own(source, known[0][1])
+            known = [world.facts[name] for name in basis_ids(claim) if name in world.facts]
+            is_own = len(known) == 1 and world.is_topic_page(source, known[0][1])
             if len(known) != 1 or is_own > self.own:
                 yield Fault("a claim is no fact of another", claim.text)
                 continue
@@ -319,24 +325,26 @@ class OfAnother(Promise):
                 yield Fault("a label changed", claim.text)
             if new := self.new_words(claim.text, [fact.text], page.name):
                 yield Fault("a claim says something new", listed(new))
-            if denies(claim.text) != denies(fact.text):
+            if has_negation(claim.text) != has_negation(fact.text):
                 yield Fault("what was said is denied", claim.text)
         if self.own and not 0 < of_topic < len(attacked.claims):
             yield Fault("it is not of both", source.topic)
-        yield from untold(source, attacked)
+        yield from missing_claims(source, attacked)
 
-    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
         if self.namesake:
-            true = [standing(fact.text, source.topic) for fact in world.true_of(source)]
+            true = [name_topic(fact.text, source.topic) for fact in world.topic_facts(source)]
             for claim in attacked.claims:
-                if not any(world.is_own(source, world.facts[n][1]) for n in rests_on(claim)):
-                    yield from (Asked(text, claim.text, must=False) for text in true)
+                if not any(
+                    world.is_topic_page(source, world.facts[n][1]) for n in basis_ids(claim)
+                ):
+                    yield from (Entailment(text, claim.text, must=False) for text in true)
 
 
 # Small steps
 
 
-class Corrects(Promise):
+class Corrects(Invariant):
     """What was true stays, and at least one false claim is true: a metric should rise.
 
     Args:
@@ -363,23 +371,23 @@ class Corrects(Promise):
                     yield Fault("another claim changed", claim.text)
             elif (claim.label, new.label) != ("NS", "S") or new.text == claim.text:
                 yield Fault("what was corrected was not false, or is not true", claim.text)
-            elif not self._true(source, made[claim.id]["by"], new.text, rests_on(new), world):
+            elif not self._true(source, made[claim.id]["by"], new.text, basis_ids(new), world):
                 yield Fault("what is corrected is not known to be true", new.text)
         changed = [one["old"] for one in made.values()]
         if any(old in attacked.text for old in changed):
             yield Fault("what was false is still said", listed(changed))
-        yield from untold(source, attacked)
+        yield from missing_claims(source, attacked)
 
-    def asked(self, source: Source, attacked: Attacked, world: World) -> Iterator[Asked]:
+    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
         known = {claim.id: claim.text for claim in source.claims}
         for claim in attacked.claims:
             if claim.text != known.get(claim.id, claim.text):
-                yield Asked(known[claim.id], claim.text, must=False)
+                yield Entailment(known[claim.id], claim.text, must=False)
 
     def _true(self, source: Source, by: str, text: str, bases: list[str], world: World) -> bool:
         if by in world.facts:
             fact, page = world.facts[by]
-            own = {world.own(source).key, source.person or source.topic}
+            own = {world.topic_page(source).key, source.person or source.topic}
             true = page.key in own and fact.document != source.id and by in bases
             return true and not self.new_words(text, [fact.text], source.topic)
         person = source.person
@@ -401,7 +409,7 @@ def may_be_true_of_both(text: str, true: str, name: str) -> bool:
     return (telling or stems(text) - stems(name)) <= stems(true)
 
 
-def rests_on(claim: Claim) -> list[str]:
+def basis_ids(claim: Claim) -> list[str]:
     """The ids of what a claim rests on."""
     return (claim.model_extra or {}).get("rests_on") or []
 
@@ -453,7 +461,9 @@ def _aside_faults(source: Source, attacked: Attacked) -> Iterator[Fault]:
             yield Fault("an aside says something of the topic", aside)
 
 
-def untold(source: Source, attacked: Attacked, empty: Iterable[str] = ()) -> Iterator[Fault]:
+def missing_claims(
+    source: Source, attacked: Attacked, empty: Iterable[str] = ()
+) -> Iterator[Fault]:
     """Claims whose names and numbers, or most words, the text has not."""
     text = stems(attacked.text) | set(empty) | stems(source.topic)
     before = stems(source.document.text)
@@ -469,17 +479,17 @@ def untold(source: Source, attacked: Attacked, empty: Iterable[str] = ()) -> Ite
             lost = (own & before) - text
         else:
             lost = details - text if claim.source != claim.text else own - text
-        if lost and rests_on(claim) and not _lost_before(source, claim, lost):
+        if lost and basis_ids(claim) and not _lost_before(source, claim, lost):
             yield Fault("a claim is not in the text", claim.text)
 
 
 def _lost_before(source: Source, claim: Claim, lost: set[str]) -> bool:
     known = {one.id: one.text for one in source.claims}
-    bases = " ".join(known.get(name, "") for name in rests_on(claim))
+    bases = " ".join(known.get(name, "") for name in basis_ids(claim))
     return lost <= stems(bases) - stems(source.document.text)
 
 
-def details(text: str) -> set[str]:
+def names_and_numbers(text: str) -> set[str]:
     """The names and numbers of a text, but for its first word."""
     return set(_DETAIL.findall(text))
 

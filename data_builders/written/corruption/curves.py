@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from components.sentences import remove_citations, split_sentences
 from data_builders.written.claims.clauses import as_sentence
-from data_builders.written.claims.labelled import Source, labelled
+from data_builders.written.claims.labelled import Source, read_labelled
 from data_builders.written.corruption.corrupters import STILL_TRUE, Change
 from data_builders.written.corruption.merging import Merged, place_claims
 from records import Claim, Document, UserError
@@ -41,7 +41,7 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
     appended: Appended = {}
     for kind, paths in files.items():
         topics: dict[str, dict[str, Sentence]] = {}
-        for row in (row for path in paths for row in labelled(path, verdict)):
+        for row in (row for path in paths for row in read_labelled(path, verdict)):
             if row.kind in (None, kind) and responds(row):
                 sentences = topics.setdefault(row.topic, {})
                 for sentence in _sentences(row):

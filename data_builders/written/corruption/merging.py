@@ -11,7 +11,7 @@ import numpy as np
 from components.sentences import split_sentences
 from data_builders.journal import identity_of
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
-from data_builders.written.claims.clauses import as_sentence, denies, stems
+from data_builders.written.claims.clauses import as_sentence, has_negation, stems
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel, entails
@@ -185,12 +185,12 @@ def held(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
     for claim, original in zip(one.claims, one.originals, strict=True):
         words = stems(claim) - topic
         details = set().union(*map(stems, _DETAIL.findall(claim)), words - stems(original)) - topic
-        denied = denies(claim)
+        denied = has_negation(claim)
         found.append(
             any(
                 details <= own
                 and len(words & own) >= HELD * len(words)
-                and denied == denies(sentence)
+                and denied == has_negation(sentence)
                 for sentence, own in zip(sentences, told, strict=True)
             )
         )

@@ -26,7 +26,7 @@ from data_builders.kb.language.statements import (
 )
 from data_builders.kb.language.wording import lexicon
 from data_builders.written.claims.clauses import name_of
-from data_builders.written.claims.knowledge_base import ARTICLE, VALUED, KnownPeople, fitted
+from data_builders.written.claims.knowledge_base import ARTICLE, VALUED, KnownPeople, fit_article
 from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
 
 COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
@@ -173,7 +173,7 @@ class Values:
         country = find.kind == "P27" and old not in self._forms["P27", "adj"]
         if country and before.endswith(" the ") and _NO_NOUN.search(after):
             before = before.removesuffix("the ")  # of a country's own name
-        text = fitted(before, new) + new + after
+        text = fit_article(before, new) + new + after
         return Change(text=text, kind=find.kind, old=old, new=new)
 
     def still_true(self, claim: ToChange, changed: str) -> bool:
