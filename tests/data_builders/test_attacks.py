@@ -310,7 +310,7 @@ def test_a_relation_model_can_refute_what_the_words_let_pass():
     both = attacked(Merged())
     told = list(OtherEntityFacts(namesake=True, own=True).entailments(ANN, both, WORLD))
     assert {pair.hypothesis for pair in told} == {c.text for c in both.claims if c.label == "NS"}
-    true = {name_topic(fact.text, ANN.topic) for fact in WORLD.true_of(ANN)}
+    true = {name_topic(fact.text, ANN.topic) for fact in WORLD.topic_facts(ANN)}
     assert ({pair.premise for pair in told}, {pair.must for pair in told}) == (true, {False})
     assert not list(OtherEntityFacts(namesake=False).entailments(ANN, both, WORLD))
 
