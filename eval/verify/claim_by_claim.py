@@ -1,8 +1,8 @@
-"""The frame of verifiers: each claim's evidence, what fails for want of it, and the verdicts.
+"""Base classes of verifiers with one verdict per claim.
 
-A verifier of one verdict a claim says how it judges claims with their passages
-(:class:`ClaimByClaim`), pairs of a passage and a claim (:class:`ByPassage`), or how it asks one
-prompt a claim (:class:`eval.verify.prompted.ByPrompt`); everything else is here.
+A subclass implements how it judges claims with their passages (:class:`ClaimByClaim`), (passage,
+claim) pairs (:class:`ByPassage`), or one prompt per claim
+(:class:`eval.verify.prompted.ByPrompt`).
 """
 
 from abc import ABC, abstractmethod
@@ -19,11 +19,11 @@ NOTHING_FOUND = "no passage was found"
 
 
 class ClaimToJudge(NamedTuple):
-    """A claim that is to be judged.
+    """A claim with its document and evidence.
 
     Attributes:
-        row: the same for claims that may stand in one prompt: their document's place in the batch.
-        passages: what it is judged by, best first; empty where the verifier reads none.
+        row: index of the document in the batch; claims with the same row may share a prompt.
+        passages: the claim's evidence, best first; empty if the verifier reads no passages.
     """
 
     row: int
@@ -33,17 +33,17 @@ class ClaimToJudge(NamedTuple):
 
     @property
     def evidence(self) -> list[str] | None:
-        """The ids of the passages, ``None`` where there are none."""
+        """Ids of the passages; ``None`` if there are none."""
         return [passage.id for passage in self.passages] or None
 
 
 class ClaimByClaim(ABC):
-    """A verifier of one verdict a claim.
+    """A verifier with one verdict per claim.
 
     Attributes:
-        assessor: who judges, as the verdicts say it.
-        name: which of the assessor's verdicts.
-        reads_passages: whether claims are judged by the passages that the pipeline found.
+        assessor: the verdicts' ``assessor``.
+        name: the verdicts' ``name``, which tells several verdicts of an assessor apart.
+        reads_passages: whether claims are judged by the pipeline's passages.
     """
 
     judges_sets = False
@@ -52,8 +52,8 @@ class ClaimByClaim(ABC):
     reads_passages = True
 
     @abstractmethod
-    def judge(self, asked: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
-        """One verdict for each claim, in their order."""
+    def judge(self, items: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
+        """Return one verdict per claim, in order."""
 
     def __call__(
         self,
@@ -61,92 +61,96 @@ class ClaimByClaim(ABC):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """One verdict a claim.
+        """Judge a batch of documents.
 
-        A claim without a passage is ``failed`` where passages are read; the ``reason`` says why.
+        If the verifier reads passages, a claim without passages is ``failed`` with a ``reason``.
         """
-        asked: list[ClaimToJudge] = []
+        items: list[ClaimToJudge] = []
         failed: list[list[Verdict | None]] = []
-        for row, (document, own, texts) in enumerate(zip(documents, claims, passages, strict=True)):
-            known = {passage.id: passage for passage in texts}
-            found = [select_passages(claim, known) if self.reads_passages else [] for claim in own]
-            pairs = list(zip(own, found, strict=True))
-            asked += [ClaimToJudge(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
+        for row, (document, listed, texts) in enumerate(
+            zip(documents, claims, passages, strict=True)
+        ):
+            by_id = {passage.id: passage for passage in texts}
+            evidence = [
+                select_passages(claim, by_id) if self.reads_passages else [] for claim in listed
+            ]
+            pairs = list(zip(listed, evidence, strict=True))
+            items += [ClaimToJudge(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
             failed.append([self.failed(c, f) if isinstance(f, str) else None for c, f in pairs])
-        judged = iter(self._judged(asked) if asked else ())
-        return [[verdict or next(judged) for verdict in own] for own in failed]
+        verdicts = iter(self._judged(items) if items else ())
+        return [[verdict or next(verdicts) for verdict in listed] for listed in failed]
 
-    def _judged(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        who = f"{class_path_of(self)}.judge"
-        found = require_one_each(who, self.judge(asked), asked, "claim")
-        for one, verdict in zip(asked, found, strict=True):
-            if not isinstance(verdict, Verdict) or verdict.claim != one.claim.id:
+    def _judged(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
+        method = f"{class_path_of(self)}.judge"
+        verdicts = require_one_each(method, self.judge(items), items, "claim")
+        for item, verdict in zip(items, verdicts, strict=True):
+            if not isinstance(verdict, Verdict) or verdict.claim != item.claim.id:
                 raise UserError(
-                    f"{who}: document {one.document.id!r}: gave {verdict!r:.60} for the claim "
-                    f"{one.claim.id!r}; give one verdict a claim, in their order"
+                    f"{method}: document {item.document.id!r}: expected a verdict on claim "
+                    f"{item.claim.id!r}, got {verdict!r:.60}; return a verdict per claim, in order"
                 )
-        return found
+        return verdicts
 
-    def verdict(self, claim: Claim, label: VerdictLabel, **known: Any) -> Verdict:
-        """This verifier's verdict on a claim, with what else is known."""
+    def verdict(self, claim: Claim, label: VerdictLabel, **fields: Any) -> Verdict:
+        """Return this verifier's verdict on a claim, with further fields."""
         names = {"claim": claim.id, "assessor": self.assessor, "name": self.name}
-        return Verdict(**names, label=label, **known)
+        return Verdict(**names, label=label, **fields)
 
-    def failed(self, claim: Claim, reason: str, **known: Any) -> Verdict:
-        """The verdict on a claim that could not be judged."""
-        return self.verdict(claim, "failed", reason=reason, **known)
+    def failed(self, claim: Claim, reason: str, **fields: Any) -> Verdict:
+        """Return the verdict on a claim that could not be judged."""
+        return self.verdict(claim, "failed", reason=reason, **fields)
 
 
 class ByPassage(ClaimByClaim):
-    """A verifier that judges a claim by each of its passages alone, all pairs of a batch at once.
+    """A verifier that scores (passage, claim) pairs, all pairs of a batch in one call.
 
     Attributes:
-        title_in_premise: whether a passage's title is put before its text.
+        title_in_premise: whether a passage's title is prepended to its text.
     """
 
     title_in_premise: bool
 
     @abstractmethod
     def answers(self, pairs: Sequence[Pair]) -> Iterable[Any]:
-        """What the model says of each (passage, claim)."""
+        """Return the model's answer to each (passage, claim) pair."""
 
     @abstractmethod
     def decide(self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Any]) -> Verdict:
-        """The verdict on a claim by the answers to its passages, one each."""
+        """Return the verdict on a claim from one answer per passage."""
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
+    def judge(self, items: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
         pairs = [
-            (premise(passage, self.title_in_premise), one.claim.text)
-            for one in asked
-            for passage in one.passages
+            (premise(passage, self.title_in_premise), item.claim.text)
+            for item in items
+            for passage in item.passages
         ]
-        who = f"{class_path_of(self)}.answers"
-        answers = iter(require_one_each(who, self.answers(pairs), pairs, "pair"))
+        method = f"{class_path_of(self)}.answers"
+        answers = iter(require_one_each(method, self.answers(pairs), pairs, "pair"))
         return [
-            self.decide(one.claim, one.passages, [next(answers) for _ in one.passages])
-            for one in asked
+            self.decide(item.claim, item.passages, [next(answers) for _ in item.passages])
+            for item in items
         ]
 
 
-def select_passages(claim: Claim, known: Mapping[str, Passage]) -> list[Passage] | str:
-    """The passages of a claim, best first, or a text that says why it has none.
+def select_passages(claim: Claim, by_id: Mapping[str, Passage]) -> list[Passage] | str:
+    """Return the passages of a claim, best first, or the reason why it has none.
 
     Args:
-        claim: after retrieval.
-        known: its document's passages by their ids.
+        claim: a claim after retrieval.
+        by_id: the passages of its document by id.
     """
     if claim.contexts is None:
         return RETRIEVAL_FAILED
     names = dict.fromkeys(claim.contexts)
-    return [known[name] for name in names if name in known] or NOTHING_FOUND
+    return [by_id[name] for name in names if name in by_id] or NOTHING_FOUND
 
 
-def distinct_passages(asked: Iterable[ClaimToJudge]) -> list[Passage]:
-    """The passages of some claims of a document, each once, in the claims' order."""
-    return list({passage.id: passage for one in asked for passage in one.passages}.values())
+def distinct_passages(items: Iterable[ClaimToJudge]) -> list[Passage]:
+    """Return the passages of a document's claims without duplicates, in the claims' order."""
+    return list({passage.id: passage for item in items for passage in item.passages}.values())
 
 
 def premise(passage: Passage, title_in_premise: bool) -> str:
-    """What a checker reads of a passage: its text, with its title before it or without."""
+    """Return a passage's text, optionally with its title prepended."""
     titled = title_in_premise and passage.title
     return f"{passage.title}. {passage.text}" if titled else passage.text

@@ -1,7 +1,7 @@
 """FActScore's prompted assessors: No-context LM, Retrieve→LM, and Retrieve→LM + NP.
 
-Min et al. 2023 (2305.14251, section 4.1). The fourth, Nonparametric Probability alone, is
-``eval.verify.nonparametric.NP``.
+Min et al. 2023 (2305.14251, section 4.1). ``eval.verify.nonparametric.NP`` is the fourth assessor,
+Nonparametric Probability alone.
 """
 
 import string
@@ -22,35 +22,32 @@ from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 _PROMPTS = Path(__file__).parent / "prompts"
-# What a line of an answer about several claims may say.
+# Answers for a claim in a prompt with several claims.
 _LABELS: dict[str, VerdictLabel] = {"true": "supported", "false": "not_supported"}
 
 
 class FActScore(ByPrompt):
-    """Ask a language model whether a claim is true, as a rule given its passages.
+    """Ask a language model whether a claim is true, by default given its passages.
 
     Verdicts are named after the paper's variants: ``no_context``; ``retrieval``; with
-    ``nonparametric`` also ``retrieval+np``, which supports a claim where both do. As in the
-    released code NP judges only what the model calls true. The passages stand in the prompt with
-    the best one last, and the text of the answer decides
-    (:func:`eval.prompting.labels_in_answers.true_or_false` tells how). There it departs from the
-    released code: an answer with neither True nor False is ``failed``, and so is a claim without
-    passages.
-    The paper's LLaMA compares the logits of "True" and "False" instead, which no
-    :class:`~eval.models.chat.Writer` gives, so ``p`` is not set.
+    ``nonparametric`` also ``retrieval+np``, which supports a claim if both do. As in the released
+    code, NP judges only claims that the language model supports. The prompt shows the best passage
+    last, and the answer's text decides (:func:`eval.prompting.labels_in_answers.true_or_false`).
+    Unlike in the released code, a claim is ``failed`` if its answer has neither True nor False, or
+    if it has no passages. The paper's LLaMA compares the logits of "True" and "False", which no
+    :class:`~eval.models.chat.Writer` returns, so ``p`` is not set.
 
     Args:
         writer: the language model.
-        retrieval: give it the claim's passages; otherwise it judges by what it knows.
-        nonparametric: the masked model of the ensemble.
-        temperature: 0 takes the likeliest answer; 0.7 in the released code for ChatGPT.
-        max_new_tokens: tokens of an answer.
-        seed: of answers drawn with a temperature.
-        wording: of FActScore's code, which names the topic, or of FactReasoner's Table 31
-            (2502.18573), which does not; the latter with ``retrieval`` alone.
-        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
-            our own prompt, whose answer is labels alone, and by all their passages
-            (:class:`eval.verify.several_claims.SeveralClaims`).
+        retrieval: show the claim's passages; otherwise the model judges by its knowledge.
+        nonparametric: the masked language model of the ensemble.
+        temperature: sampling temperature; 0 is greedy, the released code uses 0.7 for ChatGPT.
+        max_new_tokens: maximum length of an answer, in tokens.
+        seed: sampling seed.
+        wording: prompt of FActScore's code, which has the topic, or of FactReasoner's Table 31
+            (2502.18573), which has not and requires ``retrieval``.
+        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
+            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     assessor = "factscore"
@@ -67,7 +64,7 @@ class FActScore(ByPrompt):
         claims_per_call: PositiveInt = 1,
     ):
         if wording == "factreasoner" and not retrieval:
-            raise UserError("wording: Table 31 has contexts; set retrieval to true")
+            raise UserError("wording: factreasoner needs passages; set retrieval to true")
         if nonparametric is not None and not retrieval:
             raise UserError("nonparametric: needs the claims' passages; set retrieval to true")
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
@@ -89,27 +86,27 @@ class FActScore(ByPrompt):
         if self.nonparametric is None:
             return verdicts
         supported = [
-            [claim for claim, v in zip(own, said, strict=True) if v.label == "supported"]
-            for own, said in zip(claims, verdicts, strict=True)
+            [claim for claim, v in zip(row, labelled, strict=True) if v.label == "supported"]
+            for row, labelled in zip(claims, verdicts, strict=True)
         ]
-        judged = self.nonparametric(documents, supported, passages)
-        return [_with_np(own, np) for own, np in zip(verdicts, judged, strict=True)]
+        by_np_all = self.nonparametric(documents, supported, passages)
+        return [_with_np(row, by_np) for row, by_np in zip(verdicts, by_np_all, strict=True)]
 
-    def messages(self, one: ClaimToJudge) -> list[Message]:
-        shown = [{"title": p.title, "text": p.text.strip()} for p in reversed(one.passages)]
-        if shown and shown[-1]["text"][-1:] not in string.punctuation:
-            shown[-1]["text"] += "."
-        topic, claim = one.document.topic, one.claim.text.strip()
-        return self.prompt.messages(topic=topic, passages=shown, claim=claim)
+    def messages(self, item: ClaimToJudge) -> list[Message]:
+        texts = [{"title": p.title, "text": p.text.strip()} for p in reversed(item.passages)]
+        if texts and texts[-1]["text"][-1:] not in string.punctuation:
+            texts[-1]["text"] += "."
+        topic, claim = item.document.topic, item.claim.text.strip()
+        return self.prompt.messages(topic=topic, passages=texts, claim=claim)
 
-    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
-        said = true_or_false(text)
-        return None if said is None else "supported" if said else "not_supported"
+    def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:
+        answer = true_or_false(text)
+        return None if answer is None else "supported" if answer else "not_supported"
 
 
-def _with_np(own: Sequence[Verdict], np: Sequence[Verdict]) -> list[Verdict]:
-    said = {one.claim: {"label": one.label, "reason": one.reason} for one in np}
+def _with_np(verdicts: Sequence[Verdict], np_verdicts: Sequence[Verdict]) -> list[Verdict]:
+    np_labels = {v.claim: {"label": v.label, "reason": v.reason} for v in np_verdicts}
     ensemble = [
-        one.model_copy(update={"name": "retrieval+np"} | said.get(one.claim, {})) for one in own
+        v.model_copy(update={"name": "retrieval+np"} | np_labels.get(v.claim, {})) for v in verdicts
     ]
-    return [verdict for pair in zip(own, ensemble, strict=True) for verdict in pair]
+    return [v for pair in zip(verdicts, ensemble, strict=True) for v in pair]

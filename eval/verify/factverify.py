@@ -1,9 +1,8 @@
 """FactVerify: the rating step of VERIFY (Bayat et al. 2025, FactBench, 2410.22257) as an assessor.
 
-FactReasoner (2502.18573) compares with it under this name: all passages of a claim stand in one
-prompt, the model reasons step by step and ends with one of three labels. The names follow
-the papers; in FactReasoner's released code the prompts of ``factverify.py`` and ``veriscore.py``
-have changed places.
+A baseline of FactReasoner (2502.18573): one prompt shows all passages of a claim, and the model
+reasons step by step and ends with one of three labels. The names follow the papers; FactReasoner's
+released code has swapped the prompts of ``factverify.py`` and ``veriscore.py``.
 """
 
 from pathlib import Path
@@ -30,20 +29,19 @@ _THIRD = {"factbench": "Unverifiable", "factreasoner": "Undecided"}
 class FactVerify(FromPassages):
     """Judge each claim by all of its passages: supported, contradicted, or undecided.
 
-    VERIFY calls the third label unverifiable, and gives it also where nothing was found;
-    FactReasoner's code gives it to every answer that it cannot read. Here both are ``failed``.
+    VERIFY calls the third label unverifiable and also assigns it to claims without passages;
+    FactReasoner's code assigns it to every unparsable answer. Here both are ``failed``.
 
     Args:
         writer: the language model.
-        temperature: of the sampling; 0.1 and 512 tokens are VERIFY's.
-        max_new_tokens: of an answer with its reasoning.
-        retries: how often an answer that cannot be read is asked for again; 10 in VERIFY.
-        seed: of the sampling.
-        wording: of VERIFY (``factbench``), or of FactReasoner's Table 32 (``factreasoner``), which
-            calls the third label undecided.
-        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
-            our own prompt, whose answer is labels alone, and by all their passages
-            (:class:`eval.verify.several_claims.SeveralClaims`).
+        temperature: sampling temperature; VERIFY uses 0.1 and 512 tokens.
+        max_new_tokens: maximum length of an answer with its reasoning, in tokens.
+        retries: retries for an answer that cannot be parsed; 10 in VERIFY.
+        seed: sampling seed.
+        wording: prompt of VERIFY (``factbench``), or of FactReasoner's Table 32
+            (``factreasoner``), which calls the third label undecided.
+        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
+            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     assessor = "factverify"

@@ -1,4 +1,4 @@
-"""Verdicts that are known beforehand: human labels, or sentences a knowledge base made."""
+"""Verdicts from labels: human annotations, or the ground truth of generated sentences."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,11 @@ _VERDICT = {"S": "supported", "NS": "not_supported", "IR": "irrelevant"}
 
 
 class Labels(ClaimByClaim):
-    """Turn each claim's own label (S, NS, IR) into a verdict; no label is ``failed``.
+    """Turn each claim's ``label`` (S, NS, IR) into a verdict; without a label it is ``failed``.
 
     Args:
-        otherwise: judges the claims of documents without a single label, by passages if it reads
-            any, such as texts that nobody has labelled beside those that people have. Its verdicts
-            count as this one's; their ``reason`` or ``answer`` is kept.
+        otherwise: verifier for documents without any labelled claim. Its verdicts are returned
+            under this assessor's name, with their ``reason`` and ``answer``.
     """
 
     assessor = "labels"
@@ -23,7 +22,7 @@ class Labels(ClaimByClaim):
 
     def __init__(self, otherwise: Verifier | None = None):
         if otherwise is not None and otherwise.judges_sets:
-            raise UserError("otherwise: give a verifier that judges claim by claim")
+            raise UserError("otherwise: expected a verifier that judges claim by claim")
         self.otherwise = otherwise
 
     def __call__(
@@ -32,24 +31,26 @@ class Labels(ClaimByClaim):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        found = super().__call__(documents, claims, passages)
-        rows = [row for row, own in enumerate(claims) if own and not any(c.label for c in own)]
+        verdicts = super().__call__(documents, claims, passages)
+        rows = [
+            row for row, listed in enumerate(claims) if listed and not any(c.label for c in listed)
+        ]
         if self.otherwise is None or not rows:
-            return found
-        others = self.otherwise(
+            return verdicts
+        replacements = self.otherwise(
             *([part[row] for row in rows] for part in (documents, claims, passages))
         )
-        for row, verdicts in zip(rows, others, strict=True):
-            if len(verdicts) != len(claims[row]):
-                raise UserError("otherwise: give a verifier of one verdict a claim")
-            told = {"assessor": self.assessor, "name": self.name}
-            found[row] = [verdict.model_copy(update=told) for verdict in verdicts]
-        return found
+        for row, row_verdicts in zip(rows, replacements, strict=True):
+            if len(row_verdicts) != len(claims[row]):
+                raise UserError("otherwise: expected a verifier with one verdict per claim")
+            assessor = {"assessor": self.assessor, "name": self.name}
+            verdicts[row] = [verdict.model_copy(update=assessor) for verdict in row_verdicts]
+        return verdicts
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
+    def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
         return [
             self.verdict(claim, _VERDICT[claim.label])
             if claim.label
             else self.failed(claim, "no label given")
-            for _, _, claim, _ in asked
+            for _, _, claim, _ in items
         ]

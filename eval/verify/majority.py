@@ -1,4 +1,4 @@
-"""The vote of a claim's passages: how many entail it, how many contradict it."""
+"""Majority vote of a claim's passages: how many entail it, and how many contradict it."""
 
 import math
 from collections.abc import Sequence
@@ -13,30 +13,28 @@ from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
-# What a row of probabilities calls a pair.
 _ENTAILMENT, _CONTRADICTION = 0, 2
-# Priors of 0 and 1 would outvote all others together.
-_LEAST = 1e-6
+# Clips priors, since 0 and 1 would outvote all other passages.
+_MIN_PRIOR = 1e-6
 
 
 @dataclass(eq=False)
 class Majority(ByPassage):
-    """Judge each claim by the majority of its own passages' relations to it.
+    """Judge each claim by the majority of its passages' relations to it.
 
-    What FactReasoner is compared with: the same relations without a graphical model. A passage
-    votes by the likeliest relation; a neutral one does not vote, nor one where two are equally
-    likely. ``p`` is the share of the votes that are for the claim, 0.5 where nobody votes; above
-    0.5 the claim is supported, below contradicted, at 0.5 undecided.
+    A baseline for FactReasoner: the same relations without a graphical model. A passage votes by
+    its likeliest relation. Neutral relations and ties do not vote. ``p`` is the share of votes for
+    the claim, or 0.5 without votes. The claim is supported above 0.5, contradicted below 0.5, and
+    undecided at 0.5.
 
-    With ``by_prior`` a vote weighs as much as its passage is reliable: the verdicts, named
-    ``by_prior``, have the log-odds Σ ± ln(prior / (1 - prior)), what a claim has by Bayes' rule if
-    passages err independently and a vote against it says the opposite. Without it an assessor that
-    knows the priors is compared with one that does not.
+    With ``by_prior`` votes are weighted by reliability. The verdicts are named ``by_prior``, and
+    their log-odds are Σ ± ln(prior / (1 - prior)): Bayes' rule, if passages err independently and a
+    vote against the claim asserts the opposite. Like FactReasoner, this baseline uses the priors.
 
     Args:
         entailment: the relation model.
-        title_in_premise: put a passage's title before its text.
-        by_prior: weigh the votes by the passages' ``prior``, which each must have.
+        title_in_premise: prepend the passage's title to its text.
+        by_prior: weight votes by the passages' ``prior``, which every passage must have.
     """
 
     assessor = "majority"
@@ -54,27 +52,28 @@ class Majority(ByPassage):
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]
     ) -> Verdict:
-        """The vote; ``failed`` without any answer of the model (rows of NaN)."""
         votes = [None if np.isnan(row).any() else int(called(row)) for row in answers]
         if all(vote is None for vote in votes):
             return self.failed(claim, "no relation to a passage could be judged")
-        given = [p for p, vote in zip(passages, votes, strict=True) if vote == _ENTAILMENT]
-        against = [p for p, vote in zip(passages, votes, strict=True) if vote == _CONTRADICTION]
+        supporting = [p for p, vote in zip(passages, votes, strict=True) if vote == _ENTAILMENT]
+        opposing = [p for p, vote in zip(passages, votes, strict=True) if vote == _CONTRADICTION]
         if self.by_prior:
-            odds = math.fsum(map(_log_odds, given)) - math.fsum(map(_log_odds, against))
+            odds = math.fsum(map(_log_odds, supporting)) - math.fsum(map(_log_odds, opposing))
             p = float(scipy.special.expit(odds))
         else:
-            p = len(given) / len(given + against) if given or against else 0.5
+            p = len(supporting) / len(supporting + opposing) if supporting or opposing else 0.5
         label: VerdictLabel = "undecided"
         if p != 0.5:
             label = "supported" if p > 0.5 else "contradicted"
-        voting = {one.id for one in given + against}
-        evidence = [one.id for one in passages if one.id in voting]
+        voting = {passage.id for passage in supporting + opposing}
+        evidence = [passage.id for passage in passages if passage.id in voting]
         return self.verdict(claim, label, p=p, evidence=evidence)
 
 
 def _log_odds(passage: Passage) -> float:
     if passage.prior is None:
-        raise UserError(f"by_prior: passage {passage.id!r} has no prior; give it one, or count")
-    p = min(max(passage.prior, _LEAST), 1 - _LEAST)
+        raise UserError(
+            f"by_prior: passage {passage.id!r} has no prior; add it or disable by_prior"
+        )
+    p = min(max(passage.prior, _MIN_PRIOR), 1 - _MIN_PRIOR)
     return math.log(p / (1 - p))

@@ -1,7 +1,7 @@
-"""MiniCheck: a claim is supported when a small fact-checking model finds it in some passage.
+"""MiniCheck: a claim is supported if a small fact-checking model finds it in some passage.
 
-Tang et al. 2024 (2404.10774). The published models of up to a billion weights run through
-:class:`~eval.models.checker.Checker`; Bespoke-MiniCheck-7B, a language model, through any
+Tang et al. 2024 (2404.10774). The published models with up to a billion parameters run with
+:class:`~eval.models.checker.Checker`; Bespoke-MiniCheck-7B runs with any
 :class:`~eval.models.chat.Writer`.
 """
 
@@ -23,12 +23,12 @@ _PROMPT = Path(__file__).parent / "prompts" / "minicheck.jinja"
 
 @dataclass(eq=False)
 class MiniCheck(ByPassage):
-    """Judge each claim against each of its passages; the passage that supports it best decides.
+    """Judge each claim by the passage with the highest support probability.
 
     Args:
         checker: the model.
         threshold: probability above which a claim is supported (released code: 0.5).
-        title_in_premise: put the passage's title before its text.
+        title_in_premise: prepend the passage's title to its text.
     """
 
     assessor = "minicheck"
@@ -38,13 +38,11 @@ class MiniCheck(ByPassage):
     title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> list[float]:
-        """The probabilities that the passages support the claims."""
         return self.checker.relations(pairs)[:, 0].tolist()
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[float]
     ) -> Verdict:
-        """By the passage with the largest probability."""
         best = max(range(len(answers)), key=answers.__getitem__)
         label = "supported" if answers[best] > self.threshold else "not_supported"
         return self.verdict(claim, label, p=answers[best], evidence=[passages[best].id])
@@ -53,16 +51,16 @@ class MiniCheck(ByPassage):
 class PromptedMiniCheck(ByPassage):
     """Ask a language model, for each passage of a claim, whether the two are consistent.
 
-    For Bespoke-MiniCheck-7B (``bespokelabs/Bespoke-MiniCheck-7B`` behind vLLM), or any other. A
-    claim is supported where one passage gets a Yes, and ``failed`` where none does and some answer
-    is neither Yes nor No. The released code takes the probability of the first token; an answer's
-    text is what every writer gives, so ``p`` is not set. A passage is one document: the model
-    reads 32,000 tokens, so none is cut.
+    For Bespoke-MiniCheck-7B (``bespokelabs/Bespoke-MiniCheck-7B`` served by vLLM) or any other
+    language model. A claim is supported if the answer for some passage is Yes. It is ``failed`` if
+    none is Yes and some answer is neither Yes nor No. The released code uses the probability of the
+    first token; here the answer's text decides and ``p`` is not set. Passages are not cut, since
+    the model reads 32,000 tokens.
 
     Args:
         writer: the language model.
-        max_new_tokens: tokens of an answer; its first word counts.
-        title_in_premise: put the passage's title before its text.
+        max_new_tokens: maximum length of an answer, in tokens; its first word counts.
+        title_in_premise: prepend the passage's title to its text.
     """
 
     assessor = "prompted_minicheck"
@@ -79,8 +77,10 @@ class PromptedMiniCheck(ByPassage):
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Reading[bool]]
     ) -> Verdict:
-        yes = [passage.id for passage, own in zip(passages, answers, strict=True) if own.value]
-        unread = next((own for own in answers if own.failed), None)
+        yes = [
+            passage.id for passage, answer in zip(passages, answers, strict=True) if answer.value
+        ]
+        unread = next((answer for answer in answers if answer.failed), None)
         if unread is not None and not yes:
             return self.failed(claim, unread.failed, response=unread.text)
         return self.verdict(claim, "supported" if yes else "not_supported", evidence=yes)

@@ -1,9 +1,8 @@
 """FActScore's Nonparametric Probability: how likely a masked model finds a claim in passages.
 
-FActScore (2305.14251, section 4.1) masks each token of a fact and asks a nonparametric masked
-language model (NPM, Min et al. 2023, 2212.01349) for its probability. Such a model has no output
-layer: it fills a mask with a token of a corpus, here the claim's passages, whose vector is near
-the mask's.
+FActScore (2305.14251, section 4.1) masks each token of a fact and computes its probability with a
+nonparametric masked language model (NPM, Min et al. 2023, 2212.01349). NPM has no output layer. It
+fills a mask with corpus tokens, here of the claim's passages, whose vectors are near the mask's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ from eval.models.hub import check_length, load_whole, named
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from records import Claim, Passage, UserError, Verdict
 
-# Claims whose passages are in memory together; 64 x 3 passages of 256 tokens take 200 MB.
+# Claims per memory chunk; 64 x 3 passages of 256 tokens take 200 MB.
 CLAIMS = 64
 
 _LEAD = "Fact: "
@@ -33,34 +32,35 @@ _STOPWORDS = frozenset(STOPWORDS_EN_PLUS)
 
 
 class _Masked(NamedTuple):
-    """A claim's tokens with those of special meaning, and where a mask may stand."""
+    """A claim's token ids with special tokens, and the positions that may be masked."""
 
     ids: list[int]
-    places: list[int]
+    positions: list[int]
 
 
 class NP(ClaimByClaim, Engine):
     """Judge each claim by the mean probability of its tokens; also a part of ``FActScore``.
 
-    For the token x at a masked place of "Fact: claim", with vector q of the mask, and the tokens
-    y₁ … yₙ of the passages, with vectors p₁ … pₙ (last hidden states, d wide)::
+    For the token x at a masked position of "Fact: claim", with vector q of the mask, and the tokens
+    y₁ … yₙ of the passages, with vectors p₁ … pₙ (last hidden states of dimension d)::
 
         P(x) = Σ_{i: yᵢ = x} exp(q·pᵢ / √d) / Σᵢ exp(q·pᵢ / √d)
 
-    and a claim is supported where the mean of P over its tokens is above ``threshold``. Stop words
-    and punctuation are not masked. All this is the released code's (``factscore/npm.py``). Here it
-    departs from that: the passages are the first ``k`` of the claim's own, where the released code
-    searches the page anew by BM25; a mask is put among the token ids, not into a text that is
-    tokenized again; stop words are NLTK's, in small letters, where it has a list of RoBERTa's ids;
-    a claim of nothing but stop words, or one that is too long, is ``failed``.
+    A claim is supported if the mean of P over its tokens is above ``threshold``. Stop words and
+    punctuation are not masked. This follows the released code (``factscore/npm.py``), except:
+
+    - The passages are the claim's first ``k``; the released code searches the page again by BM25.
+    - The mask replaces a token id; the released code masks the text and tokenizes it again.
+    - Stop words are NLTK's, lower-case; the released code has a list of RoBERTa token ids.
+    - A claim without content words, or one that is too long, is ``failed``.
 
     Args:
         model: a masked language model: a hub id, a folder or ``package:…``; safetensors only.
         threshold: mean probability above which a claim is supported.
-        k: passages a claim.
-        max_length: input length in tokens; longer passages are read in parts.
-        batch_size: rows a batch.
-        cache: SQLite file that keeps the probabilities; ``None`` keeps none.
+        k: passages per claim.
+        max_length: input length in tokens; longer passages are encoded in parts.
+        batch_size: rows per batch.
+        cache: SQLite file that caches the probabilities; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 
@@ -85,13 +85,13 @@ class NP(ClaimByClaim, Engine):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The model and whatever else decides the probabilities."""
+        """Cache key fields that determine the probabilities."""
         return {"engine": "np", "model": named(self.model), "max_length": self.max_length}
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        """One verdict a claim; ``p`` is the mean probability of its tokens."""
-        found = self.probabilities([(one.claim.text, one.passages) for one in asked])
-        return [self._verdict(one.claim, p) for one, p in zip(asked, found, strict=True)]
+    def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
+        """Judge claims; ``p`` is the mean probability of a claim's tokens."""
+        probabilities = self.probabilities([(item.claim.text, item.passages) for item in items])
+        return [self._verdict(item.claim, p) for item, p in zip(items, probabilities, strict=True)]
 
     def _verdict(self, claim: Claim, p: float | str) -> Verdict:
         if isinstance(p, str):
@@ -99,120 +99,122 @@ class NP(ClaimByClaim, Engine):
         return self.verdict(claim, "supported" if p > self.threshold else "not_supported", p=p)
 
     def probabilities(self, pairs: Sequence[tuple[str, Sequence[Passage]]]) -> list[float | str]:
-        """Mean probability of each claim's tokens; a text that says why there is none.
+        """Return the mean probability of each claim's tokens, or the reason why there is none.
 
         Args:
-            pairs: a claim and its passages, best first.
+            pairs: claims with their passages, best first.
         """
         reasons = [self._unfit(claim) for claim, _ in pairs]
         inputs = [
-            (claim, *(passage.text for passage in own[: self.k]))
-            for (claim, own), reason in zip(pairs, reasons, strict=True)
+            (claim, *(passage.text for passage in passages[: self.k]))
+            for (claim, passages), reason in zip(pairs, reasons, strict=True)
             if reason is None
         ]
-        found = iter(self._judge(inputs))  # each of shape (masked tokens,)
-        return [float(next(found).mean()) if why is None else why for why in reasons]
+        probabilities = iter(self._judge(inputs))  # each of shape (masked tokens,)
+        return [
+            float(next(probabilities).mean()) if reason is None else reason for reason in reasons
+        ]
 
     def _unfit(self, claim: str) -> str | None:
         masked = self._masked(claim)
         if len(masked.ids) > self.max_length:
             return "claim too long for the model"
-        return None if masked.places else "no word that could be masked"
+        return None if masked.positions else "no word that could be masked"
 
     def _masked(self, claim: str) -> _Masked:
         text = f"{_LEAD}{' '.join(claim.split())}"
         encoded = self._tokenizer(
             text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
         )
-        places = [
-            place
-            for place, (span, special) in enumerate(
+        positions = [
+            position
+            for position, (span, special) in enumerate(
                 zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True)
             )
             if not special and _may_be_masked(text, *span)
         ]
-        return _Masked(encoded["input_ids"], places)
+        return _Masked(encoded["input_ids"], positions)
 
     def _forward(
         self, inputs: Sequence[tuple[str, ...]]
     ) -> Iterator[dict[tuple[str, ...], np.ndarray]]:
-        """Per claim, with its passages, the probability of each token, shape (masked tokens,)."""
+        """Map (claim, *passages) to token probabilities, shape (masked tokens,)."""
         states: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for start in range(0, len(inputs), CLAIMS):
             part = inputs[start : start + CLAIMS]
-            texts = list(dict.fromkeys(text for _, *own in part for text in own))
-            # Neighbours share passages, so what the last claims had may serve again.
+            texts = list(dict.fromkeys(text for _, *passages in part for text in passages))
+            # Consecutive claims share passages, so reuse states of the previous chunk.
             states = {text: states[text] for text in texts if text in states}
             states |= self._passages([text for text in texts if text not in states])
             masks = self._masks([claim for claim, *_ in part])
             yield {
-                whole: _probabilities(queries, targets, [states[text] for text in whole[1:]])
-                for whole, (queries, targets) in zip(part, masks, strict=True)
+                key: _probabilities(queries, targets, [states[text] for text in key[1:]])
+                for key, (queries, targets) in zip(part, masks, strict=True)
             }
 
     def _masks(self, claims: Sequence[str]) -> list[tuple[np.ndarray, list[int]]]:
-        """Per claim the masks' vectors, shape (masks, width), and the tokens that they hide."""
+        """Per claim the masks' vectors, shape (masks, width), and the masked token ids."""
         masked = [self._masked(claim) for claim in claims]
         mask = self._tokenizer.mask_token_id
         rows = [
-            [*own.ids[:place], mask, *own.ids[place + 1 :]]
-            for own in masked
-            for place in own.places
+            [*claim.ids[:position], mask, *claim.ids[position + 1 :]]
+            for claim in masked
+            for position in claim.positions
         ]
         vectors = iter(self._encode_ids(rows))
         return [
             (
-                np.stack([next(vectors)[place] for place in own.places]),
-                [own.ids[place] for place in own.places],
+                np.stack([next(vectors)[position] for position in claim.positions]),
+                [claim.ids[position] for position in claim.positions],
             )
-            for own in masked
+            for claim in masked
         ]
 
     def _passages(self, texts: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Per text its token ids, shape (tokens,), and vectors, shape (tokens, width).
+        """Map texts to token ids, shape (tokens,), and vectors, shape (tokens, width).
 
-        As in the released code the model reads them without the tokens that mark a text's ends.
+        As in the released code, the model reads them without start and end tokens.
         """
         if not texts:
             return {}
         encoded = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)
-        parts = [
+        text_chunks = [
             [ids[start : start + self.max_length] for start in range(0, len(ids), self.max_length)]
             for ids in encoded["input_ids"]
         ]
-        vectors = iter(self._encode_ids([ids for own in parts for ids in own]))
+        vectors = iter(self._encode_ids([ids for chunks in text_chunks for ids in chunks]))
         special = self._tokenizer.all_special_ids
-        found = {}
-        for text, own in zip(texts, parts, strict=True):
-            tokens = np.asarray([token for ids in own for token in ids], dtype=int)
-            states = [next(vectors) for _ in own]
+        encoded_texts = {}
+        for text, chunks in zip(texts, text_chunks, strict=True):
+            tokens = np.asarray([token for ids in chunks for token in ids], dtype=int)
+            states = [next(vectors) for _ in chunks]
             keep = ~np.isin(tokens, special)
-            found[text] = tokens[keep], np.concatenate(states or [np.empty((0, 1))])[keep]
-        return found
+            encoded_texts[text] = tokens[keep], np.concatenate(states or [np.empty((0, 1))])[keep]
+        return encoded_texts
 
     @torch.inference_mode()
     def _encode_ids(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Last hidden states, each of shape (tokens, width)."""
         states: list[np.ndarray] = [np.empty(0)] * len(rows)
         for batch in batches_by_length([len(row) for row in rows], self.batch_size):
-            chosen = [rows[place] for place in batch]
+            chosen = [rows[index] for index in batch]
             ids = pad(chosen, self._tokenizer.pad_token_id).to(self.device)
             mask = pad([[1] * len(row) for row in chosen], 0).to(self.device)
             output = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
-            for place, row, vectors in zip(batch, chosen, output.cpu().numpy(), strict=True):
-                states[place] = vectors[: len(row)].copy()
+            for index, row, vectors in zip(batch, chosen, output.cpu().numpy(), strict=True):
+                states[index] = vectors[: len(row)].copy()
         return states
 
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = load_tokenizer(self.model)
         if tokenizer.mask_token_id is None:
-            raise UserError(f"{self.model}: has no mask token; give a masked language model")
+            raise UserError(f"{self.model}: has no mask token; use a masked language model")
         return tokenizer
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        # A pooler, which language models are saved without, reads no single token.
+        # Language models are saved without a pooler, which is not needed here.
         loaded = load_whole(AutoModel, self.model, self.device, optional="pooler")
         check_length(self.model, self.max_length, loaded.config)
         return loaded
@@ -222,25 +224,25 @@ def _may_be_masked(text: str, start: int, end: int) -> bool:
     piece = text[start:end]
     if end < len(_LEAD) or not any(char.isalnum() for char in piece):
         return False
-    inside = piece[0].isalnum() and text[start - 1 : start].isalnum()
-    goes_on = piece[-1].isalnum() and text[end : end + 1].isalnum()
-    return inside or goes_on or piece.strip() not in _STOPWORDS
+    starts_inside = piece[0].isalnum() and text[start - 1 : start].isalnum()
+    ends_inside = piece[-1].isalnum() and text[end : end + 1].isalnum()
+    return starts_inside or ends_inside or piece.strip() not in _STOPWORDS
 
 
 def _probabilities(
     queries: np.ndarray, targets: Sequence[int], passages: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> np.ndarray:
-    """P of each target among the passages' tokens.
+    """Return P of each target among the passages' tokens, shape (masks,).
 
     Args:
         queries: vectors of the masks, shape (masks, width).
-        targets: the tokens that they hide.
-        passages: token ids, shape (tokens,), and vectors, shape (tokens, width), of each.
+        targets: masked token ids.
+        passages: token ids, shape (tokens,), and vectors, shape (tokens, width), per passage.
     """
     tokens = np.concatenate([ids for ids, _ in passages])  # (n,)
     if not len(tokens):
         return np.zeros(len(targets))
-    vectors = np.concatenate([own for ids, own in passages if len(ids)]).astype(np.float64)
+    vectors = np.concatenate([states for ids, states in passages if len(ids)]).astype(np.float64)
     scores = queries.astype(np.float64) @ vectors.T / np.sqrt(vectors.shape[1])  # (masks, n)
     same = np.asarray(targets)[:, None] == tokens[None, :]
     return (softmax(scores, axis=1) * same).sum(axis=1)

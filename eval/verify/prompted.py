@@ -1,4 +1,4 @@
-"""Verifiers that ask a language model about each claim: one prompt a claim, or for several."""
+"""Verifiers that prompt a language model: one prompt per claim, or per group of claims."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ from records.types import VerdictLabel
 
 
 class ByPrompt(ClaimByClaim):
-    """A verifier of one prompt a claim; the verdict has the model's answer in ``response``.
+    """A verifier with one prompt per claim; the verdict's ``response`` is the model's answer.
 
-    A claim whose answer cannot be read is ``failed``.
+    A claim is ``failed`` if its answer cannot be parsed.
 
     Args:
-        asker: asks the model.
-        claims_per_call: with more than 1 so many are asked about first; what no answer judges is
-            asked alone (:class:`eval.verify.several_claims.SeveralClaims`).
-        answers: what the model may answer, in small letters, and what it stands for.
+        asker: queries the model.
+        claims_per_call: claims per prompt. With more than 1, claims that the shared answer does not
+            label get a prompt each (:class:`eval.verify.several_claims.SeveralClaims`).
+        answers: lower-case answer to verdict label.
         labels: the answers as the prompt for several claims shows them.
-        switches: fields of that prompt that are on.
+        switches: boolean fields of that prompt that are true.
     """
 
     prompt: Prompt
@@ -43,40 +43,40 @@ class ByPrompt(ClaimByClaim):
         self.several = SeveralClaims(claims_per_call, asker, answers, labels, switches)
 
     @abstractmethod
-    def messages(self, one: ClaimToJudge) -> list[Message]:
-        """The prompt about a claim."""
+    def messages(self, item: ClaimToJudge) -> list[Message]:
+        """Return the prompt for a claim."""
 
     @abstractmethod
-    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
-        """The label that an answer about a claim gives, ``None`` where it gives none."""
+    def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:
+        """Parse the label from an answer; ``None`` if it has none."""
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        known = self.several.judged(asked)
-        alone = [place for place in range(len(asked)) if place not in known]
-        prompts = [self.messages(asked[place]) for place in alone]
-        readings = self.asker.ask(prompts, [partial(self.read, one=asked[p]) for p in alone])
-        for place, said in zip(alone, readings, strict=True):
-            known[place] = {
-                "label": said.value or "failed",
-                "evidence": asked[place].evidence,
-                "reason": said.failed,
-                "response": said.text,
+    def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
+        verdicts = self.several.judge(items)
+        alone = [index for index in range(len(items)) if index not in verdicts]
+        prompts = [self.messages(items[index]) for index in alone]
+        readings = self.asker.ask(prompts, [partial(self.read, item=items[p]) for p in alone])
+        for index, reading in zip(alone, readings, strict=True):
+            verdicts[index] = {
+                "label": reading.value or "failed",
+                "evidence": items[index].evidence,
+                "reason": reading.failed,
+                "response": reading.text,
             }
-        return [self.verdict(one.claim, **known[place]) for place, one in enumerate(asked)]
+        return [self.verdict(item.claim, **verdicts[index]) for index, item in enumerate(items)]
 
 
 class FromPassages(ByPrompt):
-    """Judge each claim by a prompt with all of its passages, whose answer ends in a label.
+    """Judge each claim with one prompt that shows all its passages; the answer ends in a label.
 
     Attributes:
-        prompt: with the fields ``claim`` and ``passages``, and those of ``fields``.
+        prompt: has the fields ``claim``, ``passages`` and those in ``fields``.
         fields: further fields of the prompt.
     """
 
     fields: Mapping[str, object] = {}
 
-    def messages(self, one: ClaimToJudge) -> list[Message]:
-        return self.prompt.messages(claim=one.claim.text, passages=one.passages, **self.fields)
+    def messages(self, item: ClaimToJudge) -> list[Message]:
+        return self.prompt.messages(claim=item.claim.text, passages=item.passages, **self.fields)
 
-    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
-        return read_label(text, self.answers, one.claim.text)
+    def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:
+        return read_label(text, self.answers, item.claim.text)

@@ -1,4 +1,4 @@
-"""Verdicts that the documents bring: what another program's assessor said of their claims."""
+"""Verdicts stored with the claims, from another program's assessor."""
 
 from collections.abc import Sequence
 
@@ -9,28 +9,27 @@ from records import UserError, Verdict
 
 
 class Recorded(ClaimByClaim):
-    """Take each claim's ``recorded`` verdict; a claim without one is ``failed``.
+    """Use each claim's ``recorded`` verdict; a claim without one is ``failed``.
 
-    FactReasoner's output files, and its baselines', are read with them (``predictions`` and
-    ``marginals``), so that their tables follow from what was released, without a model.
-
-    The field is ``{label, p}``: a label of our verdicts and, where there is one, a probability.
+    The field is ``{label, p}``: a verdict label and, optionally, a probability. The readers of
+    FactReasoner's output files fill it from ``predictions`` and ``marginals``, so the published
+    tables can be computed without a model.
     """
 
     assessor = "recorded"
     reads_passages = False
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        return [self._recorded(one) for one in asked]
+    def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
+        return [self._recorded(item) for item in items]
 
-    def _recorded(self, one: ClaimToJudge) -> Verdict:
-        found = (one.claim.model_extra or {}).get("recorded")
-        if not found:
-            return self.failed(one.claim, "no verdict was recorded")
+    def _recorded(self, item: ClaimToJudge) -> Verdict:
+        recorded = (item.claim.model_extra or {}).get("recorded")
+        if not recorded:
+            return self.failed(item.claim, "no verdict was recorded")
         try:
-            return self.verdict(one.claim, **found)
+            return self.verdict(item.claim, **recorded)
         except (TypeError, ValidationError):
             raise UserError(
-                f"document {one.document.id}: claim {one.claim.id}: recorded: {found!r} is no "
-                "verdict; give {label, p}, a label of our verdicts and a probability or no p"
+                f"document {item.document.id}: claim {item.claim.id}: field 'recorded': expected "
+                f"{{label, p}} with a verdict label and an optional probability, got {recorded!r}"
             ) from None

@@ -1,11 +1,11 @@
 """SAFE, the search-augmented factuality evaluator (Wei et al. 2024, 2403.18802, section 3).
 
-Three prompts a claim: is it relevant, what to search for next (several times), and is it supported
-by what was found. Decomposing is the decomposer's part, and making claims stand alone the
-reviser's. Where we depart from the released code (long-form-factuality, eval/safe): its answers
-that cannot be read count as relevant, and its claims that were never searched for, or for which
-nothing was found, are rated all the same; here all three are ``failed``. It reads the first square
-brackets of an answer, we read the last label.
+A claim has three kinds of prompts: whether it is relevant, which query to search next (several
+times), and whether the search results support it. Decomposition and revision are separate stages.
+
+Departures from the released code (long-form-factuality, eval/safe): a claim is ``failed`` if its
+relevance answer cannot be parsed (released: relevant), if no query was searched, or if all searches
+were empty (released: rated). The last label of an answer counts (released: the first brackets).
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ _RATING: dict[str, VerdictLabel] = {
 
 @dataclass
 class _Case:
-    """A claim on its way.
+    """The state of a claim.
 
     Attributes:
-        queries: in the order they were asked, repetitions included.
-        stopped: no further query is asked for; with the reason, where an answer was unreadable.
-        label: once it is settled.
-        extras: what the verdict tells besides.
+        queries: in the order of the search, with repetitions.
+        stopped: why no further query is generated; ``None`` while it is searching.
+        label: ``None`` until it is settled.
+        extras: further fields of the verdict.
     """
 
     document: Document
@@ -57,22 +57,22 @@ class _Case:
 
 
 class Safe(ClaimByClaim):
-    """Judge each claim by searches of the model's own asking: supported, not_supported, irrelevant.
+    """Judge each claim by model-generated searches: supported, not_supported, irrelevant.
 
-    The next query is asked for with everything that the claim's former searches found. A query that
-    comes again is not searched again, and what it found stands in the prompt once.
+    The prompt for the next query shows the results of the claim's previous searches. A repeated
+    query is not searched again, and its results are shown once.
 
     Args:
         writer: the language model; GPT-3.5-turbo in the paper.
         searcher: finds passages for a query; Google in the paper.
-        max_searches: queries a claim; 5 in the paper.
-        k: passages a query; 3 in the paper.
-        title_in_knowledge: put a passage's title before its text; the paper's snippets stand alone,
-            passages of an encyclopedia may name their subject in the title only.
-        temperature: of the sampling; 0.1 and 512 tokens are the released code's.
-        max_new_tokens: of an answer with its reasoning.
-        retries: how often an answer that cannot be read is asked for again.
-        seed: of the sampling.
+        max_searches: queries per claim; 5 in the paper.
+        k: passages per query; 3 in the paper.
+        title_in_knowledge: prepend a passage's title to its text. Off in the paper; use it for
+            encyclopedia passages, which may name their subject in the title only.
+        temperature: sampling temperature; the released code uses 0.1 and 512 tokens.
+        max_new_tokens: maximum length of an answer with its reasoning, in tokens.
+        retries: retries for an answer that cannot be parsed.
+        seed: sampling seed.
     """
 
     assessor = "safe"
@@ -101,22 +101,22 @@ class Safe(ClaimByClaim):
 
     @property
     def most_calls(self) -> int:
-        """Most answers that a claim takes, without retries."""
+        """Maximum number of model calls per claim, without retries."""
         return self.max_searches + 2
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        """One verdict a claim; the pipeline's passages are not looked at.
+    def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
+        """Judge claims without the pipeline's passages.
 
-        A verdict's ``evidence`` names the passages found, ``steps`` says what was asked and found
-        (``query``, ``result``, ``passages``), and ``relevance_response`` and ``response`` are the
+        A verdict's ``evidence`` has the ids of the search results, ``steps`` the searches
+        (``query``, ``result``, ``passages``), and ``relevance_response`` and ``response`` the
         model's answers.
         """
-        cases = [_Case(one.document, one.claim) for one in asked]
+        cases = [_Case(item.document, item.claim) for item in items]
         self._judge_relevance(cases)
         cases_open = [case for case in cases if case.label is None]
-        found = self._search(cases_open)
-        self._rate(cases_open, found)
-        return [self._verdict(case, found) for case in cases]
+        results = self._search(cases_open)
+        self._rate(cases_open, results)
+        return [self._verdict(case, results) for case in cases]
 
     def _judge_relevance(self, cases: Sequence[_Case]) -> None:
         prompts = [
@@ -135,12 +135,12 @@ class Safe(ClaimByClaim):
                 case.settle("irrelevant", None)
 
     def _search(self, cases: Sequence[_Case]) -> dict[str, list[Passage] | None]:
-        found: dict[str, list[Passage] | None] = {}
+        results: dict[str, list[Passage] | None] = {}
         for step in range(1, self.max_searches + 1):
             searching = [case for case in cases if case.stopped is None]
             prompts = [
                 self.query_prompt.messages(
-                    claim=case.claim.text, knowledge=self._knowledge(case, found)
+                    claim=case.claim.text, knowledge=self._knowledge(case, results)
                 )
                 for case in searching
             ]
@@ -150,27 +150,27 @@ class Safe(ClaimByClaim):
                     case.stopped = reading.failed
                 else:
                     case.queries.append(reading.value)
-            asked = {case.queries[-1] for case in searching if case.stopped is None}
-            new = sorted(asked - found.keys())
+            queries = {case.queries[-1] for case in searching if case.stopped is None}
+            new = sorted(queries - results.keys())
             if new:
-                found.update(zip(new, self.searcher.search(new, self.k), strict=True))
-        return found
+                results.update(zip(new, self.searcher.search(new, self.k), strict=True))
+        return results
 
-    def _rate(self, cases: Sequence[_Case], found: dict[str, list[Passage] | None]) -> None:
+    def _rate(self, cases: Sequence[_Case], results: dict[str, list[Passage] | None]) -> None:
         rated = []
         for case in cases:
-            results = [found[query] for query in case.queries]
-            if not results:
+            case_results = [results[query] for query in case.queries]
+            if not case_results:
                 case.settle(None, f"query: {case.stopped}")
-            elif all(result is None for result in results):
+            elif all(result is None for result in case_results):
                 case.settle(None, "search failed")
-            elif not any(results):
+            elif not any(case_results):
                 case.settle(None, NOTHING_FOUND)
             else:
                 rated.append(case)
         prompts = [
             self.rating_prompt.messages(
-                claim=case.claim.text, knowledge=self._knowledge(case, found)
+                claim=case.claim.text, knowledge=self._knowledge(case, results)
             )
             for case in rated
         ]
@@ -180,18 +180,18 @@ class Safe(ClaimByClaim):
             case.extras["response"] = reading.text
             case.settle(reading.value, reading.failed and f"rating: {reading.failed}")
 
-    def _knowledge(self, case: _Case, found: dict[str, list[Passage] | None]) -> list[str]:
-        results = [found[query] for query in dict.fromkeys(case.queries)]
-        return [self._line(result) for result in results if result]
+    def _knowledge(self, case: _Case, results: dict[str, list[Passage] | None]) -> list[str]:
+        case_results = [results[query] for query in dict.fromkeys(case.queries)]
+        return [self._line(result) for result in case_results if result]
 
     def _line(self, passages: Sequence[Passage]) -> str:
         titles = [f"{p.title}: " if self.title_in_knowledge and p.title else "" for p in passages]
         return " ".join(title + p.text for title, p in zip(titles, passages, strict=True))
 
-    def _verdict(self, case: _Case, found: dict[str, list[Passage] | None]) -> Verdict:
+    def _verdict(self, case: _Case, results: dict[str, list[Passage] | None]) -> Verdict:
         steps = []
         for query in case.queries:
-            result = found[query]
+            result = results[query]
             steps.append(
                 {
                     "query": query,

@@ -1,4 +1,4 @@
-"""What a selector keeps, as verdicts: to judge selectors by what people call worth checking."""
+"""A selector as a verifier, to evaluate it against check-worthiness labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,10 @@ from records import Claim, Document, Passage, Verdict
 
 @dataclass(eq=False)
 class Selected:
-    """Call the claims that a selector keeps supported, and the others not supported.
+    """Label the claims that a selector keeps as supported, and the others as not supported.
 
-    Not a judge of truth: ``experiment agreement`` holds it against the labels of
-    ``levels: [checkworthiness]``. A selection that failed is ``failed``. ``p`` is not given; the
-    ``reason`` is the selector's.
+    For ``experiment agreement`` with ``levels: [checkworthiness]``; it does not judge truth. Failed
+    selections are ``failed``. ``p`` is not set; ``reason`` is the selector's.
 
     Args:
         select: the selector, e.g. eval.select.core.Core or eval.select.relevance.Relevant.
@@ -33,13 +32,13 @@ class Selected:
         return [
             [
                 Verdict(
-                    claim=one.claim,
+                    claim=selection.claim,
                     assessor="selected",
                     name="default",
-                    label="failed" if one.reason == "failed" else labels[one.selected],
-                    reason=one.reason,
+                    label="failed" if selection.reason == "failed" else labels[selection.selected],
+                    reason=selection.reason,
                 )
-                for one in own
+                for selection in selections
             ]
-            for own in selected(self.select, documents, claims)
+            for selections in selected(self.select, documents, claims)
         ]

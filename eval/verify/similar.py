@@ -1,4 +1,4 @@
-"""The likeness of a claim and its passages: a baseline, and a judge of what retrieval brings."""
+"""Embedding similarity of a claim and its passages, as a baseline verifier."""
 
 from collections.abc import Sequence
 
@@ -12,17 +12,17 @@ from records import Claim, Passage, Verdict
 
 
 class Similar(ByPassage):
-    """Judge each claim by the largest cosine of its vector with those of its passages.
+    """Judge each claim by the highest cosine similarity to one of its passages.
 
-    It finds what is about the same, true or not: beside verifiers a control as word overlap is one,
-    and with ``experiment agreement``'s ``levels: [relevance]`` the judge of a dense retriever.
-    ``p`` is the cosine, from 0 to 1; no probability in any other sense.
+    Similarity measures topic, not truth. Use it as a control for verifiers, or to evaluate a dense
+    retriever with ``experiment agreement`` and ``levels: [relevance]``. ``p`` is the cosine,
+    clipped to [0, 1]; it is not a probability.
 
     Args:
         model: a sentence-transformers model: a hub id, a folder or ``package:…``.
-        threshold: a claim is supported from this cosine on.
-        title_in_premise: put a passage's title before its text.
-        batch_size: texts that are encoded together.
+        threshold: minimum cosine for the label ``supported``.
+        title_in_premise: prepend a passage's title to its text.
+        batch_size: texts per batch of the encoder.
     """
 
     assessor = "similar"
@@ -40,15 +40,15 @@ class Similar(ByPassage):
 
     @property
     def identity(self) -> dict[str, str]:
-        """What decides the vectors."""
+        """Cache key fields that determine the vectors."""
         return {"encoder_sha256": self.encoder.fingerprint}
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Cosines of shape (n,), no smaller than 0; each text is encoded once."""
+        """Return cosines in [0, 1], shape (n,); each text is encoded once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        place = {text: number for number, text in enumerate(texts)}
+        indices = {text: index for index, text in enumerate(texts)}
         vectors = unit_vectors(self.encoder, texts)
-        left, right = (vectors[[place[pair[side]] for pair in pairs]] for side in (0, 1))
+        left, right = (vectors[[indices[pair[side]] for pair in pairs]] for side in (0, 1))
         return np.clip((left * right).sum(axis=1), 0, 1)
 
     def decide(

@@ -1,7 +1,6 @@
-"""How much of a sentence is supported: the share of its words that its passages' LSS keep.
+"""The longest supported subsequence (LSS, 2308.12157) as an assessor.
 
-The longest supported subsequence (2308.12157) as an assessor: a graded alternative to one verdict
-a sentence, and without subclaims where ``decompose`` cuts into sentences.
+It grades a claim by the share of its words that the LSS keep, without decomposing it further.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from eval.models.lss import LssModel, Subsequence, subsequences_of
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
-# Function words are nearly always kept; a denial is no function word.
+# Function words are nearly always kept. Negations count as content words.
 _DENIALS = {"no", "not", "nor"}
 _FUNCTION = frozenset(STOPWORDS_EN_PLUS) - _DENIALS
 
@@ -25,18 +24,16 @@ _FUNCTION = frozenset(STOPWORDS_EN_PLUS) - _DENIALS
 class SupportedShare(ByPassage):
     """Judge each claim by the share of its words that its passages support.
 
-    The share is of content words: function words but "not" are left out, and marks.
-    A word is supported where the LSS of the claim and some passage keeps it: different parts of a
-    claim may be supported by different passages, as by different windows of one. ``p`` of the
-    verdict is the share, a grade and no probability: its mean is ``graded_precision`` in
-    ``results.json``, and what is made of probabilities there (E-measure, Brier score) says nothing
-    of it. ``kept`` says of each word whether it is supported. The claim is supported as a whole
-    from ``threshold`` on.
+    The share is over content words, including negations. A word is supported if the LSS of the
+    claim and some passage keeps it, so different passages may support different parts of a claim.
+    The verdict's ``p`` is the share. It is a grade, not a probability: its mean is
+    ``graded_precision`` in ``results.json``, and the E-measure and Brier score there are not
+    meaningful. ``kept`` lists for each word whether it is supported.
 
     Args:
-        lss: finds the subsequences, e.g. eval.models.encoder.LssTagger.
-        threshold: share at which the label is supported.
-        title_in_premise: put the passage's title before its text.
+        lss: model that finds the subsequences, e.g. eval.models.encoder.LssTagger.
+        threshold: minimum share for the label ``supported``.
+        title_in_premise: prepend the passage's title to its text.
     """
 
     assessor = "supported_share"
@@ -52,8 +49,8 @@ class SupportedShare(ByPassage):
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Subsequence | None]
     ) -> Verdict:
         words = split_words(claim.text)
-        known = zip(passages, answers, strict=True)
-        kept = {passage.id: _keep(answer, words) for passage, answer in known}
+        pairs = zip(passages, answers, strict=True)
+        kept = {passage.id: _keep(answer, words) for passage, answer in pairs}
         counted = _counted(words)
         if not any(counted):
             return self.failed(claim, "the claim has no word")
@@ -84,10 +81,10 @@ def _keep(answer: Subsequence | None, words: list[Word]) -> list[bool] | None:
 
 def _needed(kept: dict[str, list[bool]]) -> list[str]:
     covered: set[int] = set()
-    found = []
+    ids = []
     for name, keep in sorted(kept.items(), key=lambda entry: -sum(entry[1])):
-        own = {place for place, yes in enumerate(keep) if yes}
-        if own - covered:
-            found.append(name)
-            covered |= own
-    return found
+        words = {index for index, yes in enumerate(keep) if yes}
+        if words - covered:
+            ids.append(name)
+            covered |= words
+    return ids

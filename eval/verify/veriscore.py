@@ -31,24 +31,23 @@ _THREE: dict[str, VerdictLabel] = {
 class VeriScore(FromPassages):
     """Judge each claim by the search results for it.
 
-    The search results are the claim's passages: a retriever asks with the claim itself, and its
-    ``k`` says how many results the prompt shows (up to ten in the paper; the released
-    code's command shows ten, its class five). The model marks its decision with ``###``. The prompt
-    is few-shot as the paper's; its demonstrations are our own. Where nothing was found the claim is
-    ``failed``; the released code asks the model all the same.
+    The search results are the claim's passages. The retriever queries with the claim, and its ``k``
+    is the number of results in the prompt (up to ten in the paper; ten in the released command,
+    five in the released class). The model marks its decision with ``###``. The prompt is few-shot
+    as in the paper, with our own demonstrations. A claim without passages is ``failed``; the
+    released code queries the model in this case, too.
 
     Args:
         writer: the language model.
         labels: 3 for supported, contradicted, inconclusive (here undecided); 2 for supported and
             unsupported (here not_supported).
-        temperature: of the sampling.
-        max_new_tokens: of a decision.
-        seed: of the sampling.
-        third: what the third of three labels is called in the prompt: ``Undecided`` in
-            FactReasoner's Table 33 (2502.18573).
-        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
-            our own prompt, whose answer is labels alone, and by all their passages
-            (:class:`eval.verify.several_claims.SeveralClaims`).
+        temperature: sampling temperature.
+        max_new_tokens: maximum length of an answer, in tokens.
+        seed: sampling seed.
+        third: name of the third label in the prompt; ``Undecided`` in FactReasoner's Table 33
+            (2502.18573).
+        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
+            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     assessor = "veriscore"
@@ -66,11 +65,11 @@ class VeriScore(FromPassages):
         self.labels = labels
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         answers = _THREE if labels == 3 else _TWO
-        shown = ["Supported", *(["Contradicted", third] if labels == 3 else ["Unsupported"])]
-        super().__init__(asker, claims_per_call, answers, shown, ["with_links"])
+        rest = ["Contradicted", third] if labels == 3 else ["Unsupported"]
+        super().__init__(asker, claims_per_call, answers, ["Supported", *rest], ["with_links"])
         self.prompt = Prompt(_PROMPT)
         self.fields = {"labels": labels, "third": third}
 
-    def read(self, text: str, one: ClaimToJudge) -> VerdictLabel | None:
-        read = partial(super().read, one=one)
+    def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:
+        read = partial(super().read, item=item)
         return read(before_next(text, "Claim:", read))

@@ -1,8 +1,7 @@
-"""One prompt for a whole response: all of its claims are judged at once, with all the evidence.
+"""One prompt per response: all claims are judged together, with all evidence.
 
-Ours, of no paper: instead of a relation for every pair of claim and passage, a large model sees
-everything and labels the claims. (What 2502.18573 asks DeepSeek-v3 is one statement at a time:
-``eval.verify.with_knowledge.WithKnowledge``.)
+Our own method. FactReasoner's DeepSeek-v3 baseline (2502.18573) judges one statement per prompt:
+``eval.verify.with_knowledge.WithKnowledge``.
 """
 
 from collections.abc import Sequence
@@ -28,22 +27,20 @@ _LABELS: dict[str, VerdictLabel] = {
 
 
 class WholeResponse(ClaimByClaim):
-    """Judge all claims of a document by one prompt: supported, contradicted, or undecided.
+    """Judge all claims of a document with one prompt: supported, contradicted, or undecided.
 
-    A prompt holds the response, its claims by number, and every passage of these claims once. Each
-    verdict has the label that the answer gives to the claim's number; the factual precision is then
-    that of all assessors. Because the claims stand together it judges sets: Core's selection is
-    asked about anew. An answer must give every number one label. Where it does not, or the prompt
-    is too long, all claims of the document are ``failed``; a claim for which no passage was found
-    is ``failed`` and does not stand in the prompt.
+    The prompt has the response, its numbered claims, and their distinct passages. The answer must
+    label every number. If it does not, or if the prompt is too long, all claims of the document are
+    ``failed``. A claim without passages is ``failed`` and is not in the prompt. The verifier judges
+    sets: it queries the model again for the claims that Core selects.
 
     Args:
-        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``).
-        evidence: show the claims' passages; otherwise the model judges by what it knows.
-        temperature: of the sampling.
-        max_new_tokens: of an answer; a claim takes about eight.
-        retries: how often an answer that cannot be read is asked for again.
-        seed: of the sampling.
+        writer: the language model, with ``when_cut: fail``.
+        evidence: show the claims' passages; otherwise the model judges by its knowledge.
+        temperature: sampling temperature.
+        max_new_tokens: maximum length of an answer, in tokens; a claim takes about eight.
+        retries: retries for an answer that cannot be parsed.
+        seed: sampling seed.
     """
 
     judges_sets = True
@@ -62,51 +59,54 @@ class WholeResponse(ClaimByClaim):
         self.reads_passages = evidence
         self.prompt = Prompt(_PROMPT)
 
-    def judge(self, asked: Sequence[ClaimToJudge]) -> list[Verdict]:
-        """One prompt a document; ``response`` is the line of the answer that labels a claim.
+    def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
+        """Judge claims with one prompt per document.
 
-        Of an answer that cannot be read ``response`` is the whole.
+        A verdict's ``response`` is the answer line that labels the claim, or the whole answer if
+        it cannot be parsed.
         """
-        texts = [list(own) for _, own in groupby(asked, key=lambda one: one.row)]
+        groups = [list(group) for _, group in groupby(items, key=lambda item: item.row)]
         prompts = [
             self.prompt.messages(
-                topic=own[0].document.topic,
-                response=own[0].document.text,
-                claims=[" ".join(one.claim.text.split()) for one in own],
-                passages=distinct_passages(own),
+                topic=group[0].document.topic,
+                response=group[0].document.text,
+                claims=[" ".join(item.claim.text.split()) for item in group],
+                passages=distinct_passages(group),
             )
-            for own in texts
+            for group in groups
         ]
-        reads = [partial(read_complete_labels, count=len(own)) for own in texts]
+        reads = [partial(read_complete_labels, count=len(group)) for group in groups]
         verdicts = []
-        for own, said in zip(texts, self.asker.ask(prompts, reads), strict=True):
-            if said.failed:
-                verdicts += [self.failed(o.claim, said.failed, response=said.text) for o in own]
+        for group, reading in zip(groups, self.asker.ask(prompts, reads), strict=True):
+            if reading.failed:
+                verdicts += [
+                    self.failed(item.claim, reading.failed, response=reading.text) for item in group
+                ]
                 continue
-            evidence = [passage.id for passage in distinct_passages(own)] or None
+            evidence = [passage.id for passage in distinct_passages(group)] or None
             verdicts += [
-                self.verdict(one.claim, label, evidence=evidence, response=line)
-                for one, (label, line) in zip(own, said.value, strict=True)
+                self.verdict(item.claim, label, evidence=evidence, response=line)
+                for item, (label, line) in zip(group, reading.value, strict=True)
             ]
         return verdicts
 
 
 def read_complete_labels(text: str, count: int) -> list[tuple[VerdictLabel, str]] | None:
-    """The label of each claim and the line that gives it; ``None`` where one has none.
+    """Parse each claim's label and its answer line; ``None`` unless all numbers have a label.
 
-    The last line that labels a number decides; :func:`read_label` says how a label stands in it. An
-    answer with a label for a number that no claim has is another list.
+    The last line that labels a number decides (:func:`read_label`). An answer with a number outside
+    1 to ``count`` is rejected.
 
     Args:
-        text: of the answer.
-        count: the claims are numbered from 1 to it.
+        text: the answer.
+        count: the number of claims in the prompt.
     """
-    found = {number: (label, line) for number, label, line in read_by_number(text, _label)}
-    if found.keys() != set(range(1, count + 1)):
+    labels = {number: (label, line) for number, label, line in read_by_number(text, _label)}
+    if labels.keys() != set(range(1, count + 1)):
         return None
-    return [found[number] for number in range(1, count + 1)]
+    return [labels[number] for number in range(1, count + 1)]
 
 
 def _label(item: str) -> VerdictLabel | None:
-    # The end of a JSON list is none of a mark.
+    # Strip the end of a JSON list.
     return read_label(item if "[" in item else item.rstrip(" ,]}"), _LABELS)

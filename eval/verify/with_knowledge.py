@@ -1,7 +1,4 @@
-"""One statement at a time, by its evidence and by what the model knows (2502.18573, Table 34).
-
-FactReasoner compares with it under the name of the model that it asks, DeepSeek-v3 (Tables 6, 7).
-"""
+"""FactReasoner's baseline DeepSeek-v3, named after its model (2502.18573, Tables 6, 7 and 34)."""
 
 from pathlib import Path
 
@@ -22,20 +19,19 @@ _LABELS: dict[str, VerdictLabel] = {
 
 
 class WithKnowledge(FromPassages):
-    """Judge each claim by all of its passages and by the model's own knowledge.
+    """Judge each claim by all of its passages and by the model's knowledge.
 
-    An answer without a label is ``failed``, and so is a claim without passages. The paper states
-    neither the temperature nor the length of an answer.
+    A claim is ``failed`` if its answer has no label, or if it has no passages. The paper states
+    neither the temperature nor the answer length.
 
     Args:
-        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``).
-        temperature: of the sampling.
-        max_new_tokens: of an answer with its reasoning.
-        retries: how often an answer that cannot be read is asked for again.
-        seed: of the sampling.
-        claims_per_call: how many claims of a document one prompt asks about; with more than 1 by
-            our own prompt, whose answer is labels alone, and by all their passages
-            (:class:`eval.verify.several_claims.SeveralClaims`).
+        writer: the language model, with ``when_cut: fail``.
+        temperature: sampling temperature.
+        max_new_tokens: maximum length of an answer with its reasoning, in tokens.
+        retries: retries for an answer that cannot be parsed.
+        seed: sampling seed.
+        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
+            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
     """
 
     assessor = "with_knowledge"
