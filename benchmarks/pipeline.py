@@ -46,7 +46,7 @@ import yaml
 from cli.command import run_command
 from eval.models.engine import Engine
 from eval.pipeline import Pipeline, Scored, read_pipeline
-from eval.run.held import held, writers
+from eval.run.parts import find_parts, find_writers
 from records import Document, UserError, read_records
 
 SMALL = Path(__file__).parents[1] / "configs/eval/small"
@@ -126,8 +126,8 @@ def versions(
 
 def run(pipeline: Pipeline, documents: Sequence[Document]) -> Run:
     """Score the documents, with models that are there."""
-    models = writers(pipeline)
-    engines = [part for part in held(pipeline) if isinstance(part, Engine)]
+    models = find_writers(pipeline)
+    engines = [part for part in find_parts(pipeline) if isinstance(part, Engine)]
     for model in models:
         model.answer([[{"role": "user", "content": "Hello"}]], temperature=0.0, max_new_tokens=1)
     if not models:

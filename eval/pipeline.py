@@ -67,12 +67,12 @@ class Pipeline:
             One :class:`Scored` a document, in order.
         """
         every = self.claims(documents)
-        claims = usable(every)
+        claims = usable_claims(every)
         selections: list[list[Selection]] = [[] for _ in documents]
         if self.select is not None:
-            selections = stages.selected(self.select, documents, claims)
-        claims, passages = stages.retrieved(self.retrieve, documents, claims)
-        every = updated(every, claims)
+            selections = stages.run_selector(self.select, documents, claims)
+        claims, passages = stages.run_retriever(self.retrieve, documents, claims)
+        every = update_claims(every, claims)
         verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
         return [
             Scored(
@@ -91,10 +91,12 @@ class Pipeline:
 
     def claims(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """Decompose and revise; what failed on the way is among them."""
-        every = stages.decomposed(self.decompose, documents)
+        every = stages.run_decomposer(self.decompose, documents)
         if self.revise is None:
             return every
-        return updated(every, stages.revised(self.revise, documents, usable(every)))
+        return update_claims(
+            every, stages.run_reviser(self.revise, documents, usable_claims(every))
+        )
 
     def _judge(
         self,
@@ -103,16 +105,18 @@ class Pipeline:
         selections: list[list[Selection]],
         passages: list[list[Passage]],
     ) -> tuple[list[list[Verdict]], list[list[Verdict]]]:
-        kept = kept_of(claims, selections)
+        kept = select_claims(claims, selections)
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         core_verdicts: list[list[Verdict]] = [[] for _ in documents]
         for verifier in self.verify:
-            for row, found in enumerate(stages.judged(verifier, documents, claims, passages)):
+            for row, found in enumerate(stages.run_verifier(verifier, documents, claims, passages)):
                 verdicts[row].extend(found)
             if self.select is not None and verifier.judges_sets:
-                for row, found in enumerate(stages.judged(verifier, documents, kept, passages)):
+                for row, found in enumerate(
+                    stages.run_verifier(verifier, documents, kept, passages)
+                ):
                     core_verdicts[row].extend(found)
-        check_names(verdicts)
+        check_verdict_names(verdicts)
         return verdicts, core_verdicts
 
     def _scores(
@@ -124,10 +128,10 @@ class Pipeline:
         core_verdicts: list[Verdict],
     ) -> list[DocumentScore]:
         scores = []
-        for group in by_name(verdicts):
+        for group in group_by_name(verdicts):
             scores.append(score_document(document, claims, group, None, self.gamma))
             if self.select is not None:
-                own = again(group, core_verdicts)
+                own = verdicts_on_selected(group, core_verdicts)
                 scores.append(score_selected(document, claims, own, selections, self.gamma))
         return scores
 
@@ -135,7 +139,7 @@ class Pipeline:
 # What the pipeline does between its stages, for whoever runs them with several selectors
 
 
-class Once:
+class ChunkCache:
     """Remembers what was computed for a chunk of documents: stages that are shared run once."""
 
     def __init__(self):
@@ -147,12 +151,12 @@ class Once:
         return self._found[key]
 
 
-def usable(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
+def usable_claims(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
     """The claims that have not failed."""
     return [[claim for claim in own if claim.failed is None] for own in claims]
 
 
-def updated(
+def update_claims(
     every: Sequence[Sequence[Claim]], changed: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
     """All claims, those that a stage gave back in their new form."""
@@ -163,7 +167,7 @@ def updated(
     return rows
 
 
-def kept_of(
+def select_claims(
     claims: Sequence[Sequence[Claim]], selections: Sequence[Sequence[Selection]]
 ) -> list[list[Claim]]:
     """The claims that were selected."""
@@ -173,7 +177,7 @@ def kept_of(
     ]
 
 
-def check_names(verdicts: Sequence[Sequence[Verdict]]) -> None:
+def check_verdict_names(verdicts: Sequence[Sequence[Verdict]]) -> None:
     """Of two verifiers of the same name a claim would count twice."""
     for own in verdicts:
         times = Counter((v.claim, v.assessor, v.name) for v in own)
@@ -185,7 +189,7 @@ def check_names(verdicts: Sequence[Sequence[Verdict]]) -> None:
             )
 
 
-def by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
+def group_by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
     """Verdicts grouped by assessor and name, in order; one empty group for a text without any."""
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -193,7 +197,7 @@ def by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
     return list(groups.values()) or [[]]
 
 
-def again(group: Sequence[Verdict], selected: Sequence[Verdict]) -> list[Verdict]:
+def verdicts_on_selected(group: Sequence[Verdict], selected: Sequence[Verdict]) -> list[Verdict]:
     """The verdicts that score the selected claims.
 
     Args:

@@ -32,7 +32,7 @@ class EntailmentModel(Protocol):
         """
 
 
-def called(probabilities: np.ndarray) -> np.ndarray:
+def call_relation(probabilities: np.ndarray) -> np.ndarray:
     """Which relation probabilities call a pair: the likeliest; where two are, it is left open.
 
     Args:
@@ -61,7 +61,7 @@ def entails(probabilities: np.ndarray, threshold: float | None = None) -> np.nda
     """
     if threshold is not None:
         return np.asarray(probabilities, dtype=float)[..., 0] >= threshold
-    return called(probabilities) == 0
+    return call_relation(probabilities) == 0
 
 
 class UnliModel(Protocol):
@@ -176,7 +176,7 @@ class Verifier(Protocol):
 # claims that nobody made, ends the run in a line that names it, and never becomes a score.
 
 
-def decomposed(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
+def run_decomposer(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
     """The claims of each document."""
     rows = _rows(stage, _output(stage, documents), documents, Claim)
     for document, claims in zip(documents, rows, strict=True):
@@ -184,14 +184,14 @@ def decomposed(stage: Decomposer, documents: Sequence[Document]) -> list[list[Cl
     return rows
 
 
-def revised(
+def run_reviser(
     stage: Reviser, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
     """The claims in their new form."""
     return _same_claims(stage, _output(stage, documents, claims), documents, claims)
 
 
-def selected(
+def run_selector(
     stage: Selector, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Selection]]:
     """The selections of each document."""
@@ -205,7 +205,7 @@ def selected(
     return rows
 
 
-def retrieved(
+def run_retriever(
     stage: Retriever, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
     """The claims with their contexts, and the passages of each document."""
@@ -223,7 +223,7 @@ def retrieved(
     return rows, passages
 
 
-def judged(
+def run_verifier(
     stage: Verifier,
     documents: Sequence[Document],
     claims: Sequence[Sequence[Claim]],
@@ -242,7 +242,7 @@ def judged(
     return rows
 
 
-def probabilities(
+def model_probabilities(
     ask: Callable[[Sequence[Pair]], object], pairs: Sequence[Pair], *classes: int
 ) -> np.ndarray:
     """What a model says of pairs, shape (n, *classes); rows of NaN where it has no answer.

@@ -22,7 +22,7 @@ from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from data_builders.journal import identity_of
 from eval.retrieve.trusted import By, source_of
-from eval.stages import EntailmentModel, called
+from eval.stages import EntailmentModel, call_relation
 from records import Document, SourcePrior, UserError, read_records
 
 # A record may weigh at most so much, and does after so many votes.
@@ -103,7 +103,7 @@ class SourcePriors(Builder):
         for (place, source), row in zip(owners, answers, strict=True):
             if np.isnan(row).any():
                 work.dropped["pair that the model failed to judge"] += 1
-            elif sign := 1 - int(called(row)):  # entailed 1, contradicted -1
+            elif sign := 1 - int(call_relation(row)):  # entailed 1, contradicted -1
                 votes[place].append(Vote(source, sign))
             else:
                 work.dropped["passage that takes no side"] += 1

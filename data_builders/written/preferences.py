@@ -105,7 +105,7 @@ class Preferences(Builder):
         # PyTorch comes with these, and `--help` has no need of it.
         from components.checkpoint import library_versions
         from eval.pipeline import read_pipeline
-        from eval.run.provenance import inputs
+        from eval.run.provenance import hash_inputs
 
         pipeline, shown = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
@@ -125,7 +125,7 @@ class Preferences(Builder):
         origin = {
             "generator": writer.identity | {"prompt_template": template, **sampling},
             "pipeline": shown,
-            "inputs": dict(inputs([shown, self.generator])),
+            "inputs": dict(hash_inputs([shown, self.generator])),
             "libraries": library_versions(),
         }
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
@@ -194,7 +194,7 @@ def _scored(
     digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
     config = {"pipeline": shown, "texts": digest}
     with Run("preferences", pipeline, config, work.kept("scoring")) as run:
-        found = run.documents("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
+        found = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
     return iter(found)
 
 

@@ -18,19 +18,19 @@ from clients.webpages import WebPages
 from eval.experiments.experiment import Plan
 from eval.models.chat import CHARACTERS_A_TOKEN, CachedWriter
 from eval.pipeline import Pipeline
-from eval.run.held import KeepsAnswers, held, writers
+from eval.run.parts import KeepsAnswers, find_parts, find_writers
 from eval.run.run import CHUNK
 from eval.run.terminal import model_name
 from eval.stages import AsksInSteps, Selection, Selector
 from records import Claim, Document, Passage, UserError
 
 # Human annotators found 3.9 facts in a sentence of FActScore's labelled biographies (n = 2,748).
-CLAIMS_A_SENTENCE = 4
+CLAIMS_PER_SENTENCE = 4
 # Of passages where the retriever does not say.
-PASSAGES_A_CLAIM = 5
-WORDS_A_PASSAGE = 100
+PASSAGES_PER_CLAIM = 5
+WORDS_PER_PASSAGE = 100
 # Of the beginning of a page: 4,000 characters of stand-ins, where FactReasoner cuts.
-WORDS_A_PAGE = 1000
+WORDS_PER_PAGE = 1000
 
 
 # Columns of the two tables, with their formats; without prices there is no cost.
@@ -40,7 +40,7 @@ _PAIRS = {"pairs": "10,", "in the cache": "13,"}
 _Rows = dict[tuple[str, int, str], list[float]]
 
 
-def dry_run(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUNK) -> str:
+def estimate_score(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUNK) -> str:
     """A table of the calls, tokens and pairs that scoring ``documents`` would take."""
     selectors = {} if pipeline.select is None else {"select": pipeline.select}
     count = _Count()
@@ -51,7 +51,7 @@ def dry_run(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUN
     return count.table(len(documents))
 
 
-def dry_run_of(plan: Plan) -> str:
+def estimate_plan(plan: Plan) -> str:
     """The same of several metrics and defences that share their stages."""
     count = _Count()
     for start in range(0, len(plan.documents), CHUNK):
@@ -115,8 +115,8 @@ class _Count:
 
         A stage without a model runs only if its output is ``needed``.
         """
-        parts = held(stage)
-        models = writers(parts) + [
+        parts = find_parts(stage)
+        models = find_writers(parts) + [
             part
             for part in parts
             if not isinstance(part, CachedWriter) and hasattr(part, "counting")
@@ -160,11 +160,11 @@ class _Count:
             parts.append(f"Not known before the run: {', '.join(self.unknown)}.")
         claims = [f"{count:,}" + f" ({name})" * bool(name) for name, count in self.claims.items()]
         parts.append(
-            f"{documents} documents, about {' and '.join(claims)} claims "
-            f"({CLAIMS_A_SENTENCE} a sentence where a model decomposes; `k` passages a claim, else "
-            f"{PASSAGES_A_CLAIM}, where a server or an encoder searches). Calls that a cache "
-            f"answers are left out; prompt tokens are characters / {CHARACTERS_A_TOKEN}, new "
-            "tokens the most there can be, and methods of several steps count with all steps."
+            f"{documents} documents, about {' and '.join(claims)} claims (assumed: "
+            f"{CLAIMS_PER_SENTENCE} claims per sentence where a model decomposes; `k`, or else "
+            f"{PASSAGES_PER_CLAIM}, passages per claim where a server or an encoder searches). "
+            f"Cached calls are not counted. Prompt tokens are characters / {CHARACTERS_A_TOKEN}; "
+            "new tokens and the calls of multi-step methods are upper bounds."
         )
         return "\n".join(parts)
 
@@ -216,7 +216,7 @@ def _stand_ins(
                 rows[-1].append(claim)
                 continue
             words = claim.text.split()
-            times = CLAIMS_A_SENTENCE if asked[claim.sentence] == 1 else 1
+            times = CLAIMS_PER_SENTENCE if asked[claim.sentence] == 1 else 1
             for number in range(done[claim.sentence], done[claim.sentence] + times):
                 text = f"{' '.join(words[number:] + words[:number])} {number}"
                 update = {"id": f"{claim.id}.{number}", "text": text, "failed": None}
@@ -240,7 +240,7 @@ def _unwritten(verifier: Any) -> Any:
 
 
 def _searches(retrieve: object) -> bool:
-    return any(isinstance(p, KeepsAnswers) or hasattr(p, "encode") for p in held(retrieve))
+    return any(isinstance(p, KeepsAnswers) or hasattr(p, "encode") for p in find_parts(retrieve))
 
 
 def _passages(
@@ -248,9 +248,9 @@ def _passages(
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
     if isinstance(output, tuple):
         return output
-    parts = held(output)
+    parts = find_parts(output)
     whole = any(isinstance(part, MediaWiki | WebPages) for part in parts)
-    k = next((part.k for part in parts if hasattr(part, "k")), PASSAGES_A_CLAIM)
+    k = next((part.k for part in parts if hasattr(part, "k")), PASSAGES_PER_CLAIM)
     rows, passages = [], []
     for document, row in zip(documents, claims, strict=True):
         titles = dict.fromkeys(passage.title for passage in document.passages or []) or ["Title"]
@@ -259,7 +259,9 @@ def _passages(
                 Passage(
                     id=f"p{place}.{n}",
                     title=title,
-                    text=" ".join([f"w{place}{n}"] * (WORDS_A_PAGE if whole else WORDS_A_PASSAGE)),
+                    text=" ".join(
+                        [f"w{place}{n}"] * (WORDS_PER_PAGE if whole else WORDS_PER_PASSAGE)
+                    ),
                 )
                 for place, title in enumerate(titles)
                 for n in range(k)

@@ -12,7 +12,7 @@ from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.experiments.experiment import Experiment
 from eval.run.on_ray import OnRay
-from eval.run.provenance import missing
+from eval.run.provenance import find_missing
 from eval.run.run import Run
 from records import UserError
 
@@ -116,7 +116,7 @@ def main(argv: list[str]) -> int:
 
 
 def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Namespace]) -> int:
-    lacking = missing(config)
+    lacking = find_missing(config)
     for line in lacking:
         print(f"missing     {line}")
     try:
@@ -130,9 +130,9 @@ def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Na
     state = "is finished: nothing is asked" if run.is_finished() else "is not begun or not finished"
     print(printable("\n".join([*plan.told, f"run         {output} {state}"])))
     if plan.pipelines and not run.is_finished():
-        from eval.commands.dry_run import dry_run_of  # the stages that it knows take time to import
+        from eval.commands.dry_run import estimate_plan  # slow import
 
-        print(f"\n{dry_run_of(plan)}")
+        print(f"\n{estimate_plan(plan)}")
     if lacking:
         raise UserError(f"{len(lacking)} missing, see above")
     return 0

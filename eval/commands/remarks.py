@@ -9,13 +9,13 @@ from components.words import WORD, to_nfc
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
 from eval.retrieve.links import unread
-from eval.run.held import held
+from eval.run.parts import find_parts
 from records import Document, Passage
 
-MOST_REASONS = 3
+MAX_REASONS = 3
 
 
-def misspelt(documents: Sequence[Document]) -> list[str]:
+def misspelt_fields(documents: Sequence[Document]) -> list[str]:
     """Fields that are none of a document's, but nearly one that it lacks; a line each."""
     found = []
     for name in sorted({name for document in documents for name in document.model_extra or {}}):
@@ -27,14 +27,14 @@ def misspelt(documents: Sequence[Document]) -> list[str]:
     return found
 
 
-def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
+def evidence_warnings(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
     """Whether documents were judged by other passages than a user would think; a line each.
 
     Of passages that the documents bring along and the retriever reads, as its attribute
     ``reads_own_passages`` says, nothing is said but that their pages could not be read.
     """
     found = unread(passage for one in scored for passage in one.passages)
-    parts = held(pipeline.retrieve)
+    parts = find_parts(pipeline.retrieve)
     if any(getattr(part, "reads_own_passages", False) for part in parts):
         return found
     bring = sum(_unused(one.document, one.passages) for one in scored)
@@ -55,7 +55,7 @@ def doubts(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
     return found
 
 
-def reasons(scored: Sequence[Scored]) -> list[str]:
+def failure_reasons(scored: Sequence[Scored]) -> list[str]:
     """The most frequent reasons why claims have no verdict, or sentences no claims; a line each."""
     times = Counter(
         (named(verdict.assessor, verdict.name), verdict.reason or "no reason given")
@@ -67,11 +67,11 @@ def reasons(scored: Sequence[Scored]) -> list[str]:
         ("decompose", claim.failed) for one in scored for claim in one.claims if claim.failed
     )
     lines = [f"failed {n:,} x {who}: {_short(why)}" for (who, why), n in times.most_common()]
-    left = sum(n for _, n in times.most_common()[MOST_REASONS:])
-    return lines[:MOST_REASONS] + ([f"failed {left:,} x for other reasons"] if left else [])
+    left = sum(n for _, n in times.most_common()[MAX_REASONS:])
+    return lines[:MAX_REASONS] + ([f"failed {left:,} x for other reasons"] if left else [])
 
 
-def unanswered(scored: Sequence[Scored]) -> list[str]:
+def abstention_note(scored: Sequence[Scored]) -> list[str]:
     """How many documents do not respond, where some do not; they have no precision."""
     silent = sum(any(not score.responded for score in one.scores) for one in scored)
     if not silent:
@@ -82,7 +82,7 @@ def unanswered(scored: Sequence[Scored]) -> list[str]:
     ]
 
 
-def nothing_judged(scored: Sequence[Scored]) -> bool:
+def has_only_failures(scored: Sequence[Scored]) -> bool:
     """Whether there were claims to judge, and not one could be."""
     scores = [score for one in scored for score in one.scores]
     return any(score.failed for score in scores) and not any(

@@ -29,7 +29,7 @@ MAX_TEXTS = 20  # that changed, in the terminal
 _TEXTS = ("scored.jsonl", "texts.jsonl")
 
 
-def runs_below(folder: str | Path) -> list[ListedRun]:
+def find_runs(folder: str | Path) -> list[ListedRun]:
     """All runs in a folder and below, the last written last.
 
     A run is a folder with ``results.json``, with the journal of a run without them, or with the
@@ -52,7 +52,7 @@ def runs_below(folder: str | Path) -> list[ListedRun]:
     return sorted(found, key=lambda run: (run.written, str(run.folder)))
 
 
-def picks(given: Sequence[str]) -> dict[str, str]:
+def parse_filters(given: Sequence[str]) -> dict[str, str]:
     """What ``--where`` asks for: field to value."""
     found = {}
     for one in given:
@@ -63,7 +63,7 @@ def picks(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def fits(run: ListedRun, picked: dict[str, str]) -> bool:
+def matches_filters(run: ListedRun, picked: dict[str, str]) -> bool:
     """Whether a run is what was asked for; of a command its first words are enough."""
     results = run.file.results if run.file else []
     of_run = {
@@ -218,8 +218,8 @@ def main(argv: list[str]) -> int:
         tables = compare(*map(Path, arguments.against))
         note = "A: {}; B: {}".format(*arguments.against)
     else:
-        picked = picks(arguments.where)
-        runs = [run for run in runs_below(arguments.folder) if fits(run, picked)]
+        picked = parse_filters(arguments.where)
+        runs = [run for run in find_runs(arguments.folder) if matches_filters(run, picked)]
         tables = [runs_table(runs, picked, page)]
         question, note = "Which runs are there?", f"Below {arguments.folder}"
         note = ", ".join([note, *(f"{field} {value}" for field, value in picked.items())])

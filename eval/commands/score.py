@@ -13,7 +13,13 @@ from jsonargparse import ArgumentParser
 
 from cli.parser import command_parser, parse
 from cli.printable import printable
-from eval.commands.remarks import doubts, misspelt, nothing_judged, reasons, unanswered
+from eval.commands.remarks import (
+    abstention_note,
+    evidence_warnings,
+    failure_reasons,
+    has_only_failures,
+    misspelt_fields,
+)
 from eval.exports import Format, write_formats
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
@@ -83,7 +89,7 @@ def main(argv: list[str]) -> int:
     documents = read_records(arguments.documents, Document)[: arguments.limit]
     check_ids(arguments.documents, enumerate(documents, 1))
     check_strata(documents)
-    for line in misspelt(documents):
+    for line in misspelt_fields(documents):
         print(f"warning: {printable(line)}", file=sys.stderr)
     made = parser.instantiate(arguments)
     pipeline, files = made.pipeline, [arguments.documents]
@@ -91,13 +97,13 @@ def main(argv: list[str]) -> int:
         "score", pipeline, shown, arguments.output, files, made.ray, described=shown["pipeline"]
     )
     if arguments.dry_run:
-        from eval.commands.dry_run import dry_run  # the stages that it knows take time to import
+        from eval.commands.dry_run import estimate_score  # slow import
 
-        print(dry_run(pipeline, documents, arguments.chunk))
+        print(estimate_score(pipeline, documents, arguments.chunk))
         return 0
     scored = run.output / "scored.jsonl"
     with run:
-        if file := run.finished(scored.name):
+        if file := run.read_finished(scored.name):
             with open(scored, encoding="utf-8") as lines:
                 rows = [Scored.model_validate_json(line) for line in lines]
         else:
@@ -107,14 +113,14 @@ def main(argv: list[str]) -> int:
         if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
             print(printable(_line(row)))
     for row in file.provenance["usage"]:
-        print(terminal.used(row))
+        print(terminal.format_usage(row))
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
-    print(printable("\n".join([*unanswered(rows), *reasons(rows), *map(str, paths)])))
-    for line in doubts(pipeline, rows):
+    print(printable("\n".join([*abstention_note(rows), *failure_reasons(rows), *map(str, paths)])))
+    for line in evidence_warnings(pipeline, rows):
         print(f"warning: {printable(line)}", file=sys.stderr)
-    if nothing_judged(rows):
+    if has_only_failures(rows):
         print("error: no claim could be judged; the lines `failed` say why", file=sys.stderr)
         return 1
     return 0
@@ -124,7 +130,7 @@ def _score(
     run: Run, pipeline: Pipeline, documents: list[Document], arguments: Namespace
 ) -> tuple[ResultFile, list[Scored]]:
     work, chunk = pipeline.score, arguments.chunk
-    scored = run.documents("scored", work, documents, Scored, chunk, file="scored.jsonl")
+    scored = run.process("scored", work, documents, Scored, chunk, file="scored.jsonl")
     k = arguments.k or expected_claims(scored)
     found = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
     return run.finish(found, k=k), scored

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from components.overlap import stems
 from components.sentences import remove_citations, split_sentences
-from eval.stages import Decomposer, decomposed
+from eval.stages import Decomposer, run_decomposer
 from records import Claim, Document, UserError
 
 
@@ -39,7 +39,7 @@ class Given:
                 f"document {without[0].id}: no claims; give a `{self.field}` field or choose "
                 "another decomposer, e.g. eval.decompose.sentences.Sentences"
             )
-        others = iter(decomposed(self.otherwise, without) if without else ())
+        others = iter(run_decomposer(self.otherwise, without) if without else ())
         return [
             self._own(document) if self.has(document) else next(others) for document in documents
         ]

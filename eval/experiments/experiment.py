@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from eval.pipeline import Pipeline
 from eval.report.declare import Page
-from eval.run.held import identities, writers
 from eval.run.on_ray import OnRay
+from eval.run.parts import find_identities, find_writers
 from eval.run.run import Run
 from eval.run.terminal import model_name
 from eval.stages import Selector
@@ -71,7 +71,7 @@ class Experiment:
     Attributes:
         name: of its command.
         page: how its results are shown (``eval/report/render.py``).
-        in_chunks: whether it judges by :meth:`eval.run.run.Run.documents`, as workers on Ray can.
+        in_chunks: whether it judges by :meth:`eval.run.run.Run.process`, as workers on Ray can.
         domain: named in the results.
         seed: of draws and of the bootstrap.
     """
@@ -92,8 +92,8 @@ class Experiment:
         By default the files and models that it would use; how often it asks them it does not say.
         """
         files = [f"reads       {name}" for name in run.inputs]
-        models = [f"model       {model_name(one) or one}" for one in identities(self)]
-        kind = "language models are asked" if writers(self) else "no language model is asked"
+        models = [f"model       {model_name(one) or one}" for one in find_identities(self)]
+        kind = "language models are asked" if find_writers(self) else "no language model is asked"
         return Plan([*files, *models, f"{kind}; how often is known when it runs"])
 
     def run(
@@ -112,7 +112,7 @@ class Experiment:
             ray: workers that judge documents beside this process.
         """
         with Run(self.name, self, config, output, ray=ray) as run:
-            return run.finished() or self._measured(run)
+            return run.read_finished() or self._measured(run)
 
     def _measured(self, run: Run) -> ResultFile:
         found = self.measure(run)

@@ -33,7 +33,7 @@ class Named:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        verdicts = stages.judged(self.verifier, documents, claims, passages)
+        verdicts = stages.run_verifier(self.verifier, documents, claims, passages)
         found = []
         for own, said in zip(claims, verdicts, strict=True):
             alone = {claim.id for claim in own if claim.contexts == []}

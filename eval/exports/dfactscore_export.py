@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from components.statistics import average
 from eval.exports.factscore_export import factscore
-from eval.exports.judged_document import Judged, judged
+from eval.exports.judged_document import Judged, build_judged
 from records import json_line
 
 
@@ -17,7 +17,8 @@ def dfactscore(rows: Sequence[Judged], assessor: str) -> list[str]:
     length penalty by the number of claims; the released code counts groups for claims there.
     """
     alone = [
-        judged(row.scored, assessor, "independent", row.score.selection, row.k) for row in rows
+        build_judged(row.scored, assessor, "independent", row.score.selection, row.k)
+        for row in rows
     ]
     (plain,) = factscore(alone, assessor)
     groups = [{verdict.group for _, verdict in row.claims} for row in rows]

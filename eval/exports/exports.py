@@ -12,7 +12,7 @@ from typing import Literal
 from eval.exports.dfactscore_export import dfactscore
 from eval.exports.factreasoner_export import factreasoner
 from eval.exports.factscore_export import factscore
-from eval.exports.judged_document import Judged, judged
+from eval.exports.judged_document import Judged, build_judged
 from eval.exports.safe_export import safe
 from eval.exports.veriscore_export import veriscore
 from eval.metrics.document import Scored
@@ -50,7 +50,7 @@ def write_formats(
                 "formats: dfactscore needs the verifier eval.verify.dfactscore.stage.DFActScore"
             )
         for assessor, verdict, selection in own:
-            rows = [judged(document, assessor, verdict, selection, k) for document in scored]
+            rows = [build_judged(document, assessor, verdict, selection, k) for document in scored]
             core = ".core" if selection == "core" else ""
             path = output / f"{name}.{assessor}.{verdict}{core}.{suffix}"
             with atomic_file(path) as file:

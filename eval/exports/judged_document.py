@@ -40,7 +40,7 @@ class Judged(NamedTuple):
         return [found[index] for index in sorted(found)]
 
 
-def judged(
+def build_judged(
     document: Scored, assessor: str, name: str, selection: Literal["none", "core"], k: int
 ) -> Judged:
     key = (assessor, name, selection)

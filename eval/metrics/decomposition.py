@@ -31,7 +31,7 @@ from scipy.sparse.csgraph import connected_components
 from eval.metrics.document import FAILED
 from eval.select.judgements import relations
 from eval.select.weights import normalise
-from eval.stages import EntailmentModel, Verifier, entails, judged
+from eval.stages import EntailmentModel, Verifier, entails, run_verifier
 from records import Claim, Document, Passage, Verdict
 
 
@@ -63,7 +63,7 @@ def judge_by_source(
             [c.model_copy(update={"contexts": p}) for c, p in zip(open_, places, strict=True)]
         )
     found = []
-    for own, verdicts in zip(claims, judged(judge, documents, asked, passages), strict=True):
+    for own, verdicts in zip(claims, run_verifier(judge, documents, asked, passages), strict=True):
         first = {
             claim.id: Verdict(claim=claim.id, assessor="identity", label="supported")
             for claim in own

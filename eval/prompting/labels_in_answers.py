@@ -155,7 +155,7 @@ def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str 
     return last.label
 
 
-def before_next(text: str, opening: str, read: Callable[[str], object]) -> str:
+def cut_next_question(text: str, opening: str, read: Callable[[str], object]) -> str:
     """An answer up to where the model asks itself the next question.
 
     A model that goes on with a text writes the prompt's pattern again behind its answer.
@@ -191,7 +191,7 @@ def read_code_block(text: str) -> str | None:
     return " ".join(block.group(1).split()) or None if block else None
 
 
-def true_or_false(text: str) -> bool | None:
+def read_true_or_false(text: str) -> bool | None:
     """What an answer says of a fact; ``None`` where it says neither.
 
     As FActScore's released code reads it (``factscore/factscorer.py``): the word that occurs, or
@@ -213,7 +213,7 @@ def true_or_false(text: str) -> bool | None:
     return max(first, key=first.__getitem__) if first else None
 
 
-def yes_or_no(text: str) -> bool | None:
+def read_yes_or_no(text: str) -> bool | None:
     """What the first word of an answer says; ``None`` where it is another one."""
     match = _FIRST_WORD.match(text.lower())
     return match[1] == "yes" if match else None

@@ -51,7 +51,7 @@ class PromptedLss:
         writer: the language model; one that counts a cut answer as failed (``when_cut: fail``)
             keeps half an LSS from being taken for a whole one.
         star: ask for LSS*, which may change and add words.
-        others: what becomes of an answer that is no subsequence of the claim's words.
+        non_subsequence: what becomes of an answer that is no subsequence of the claim's words.
             ``as_written`` keeps its text, as the paper does; ``project`` keeps the words of a
             longest common subsequence with the claim, and takes a text that has mostly other words
             (an excuse, a remark) for no answer; ``fail`` gives no answer. An LSS* is always kept as
@@ -71,7 +71,7 @@ class PromptedLss:
         self,
         writer: Writer,
         star: bool = False,
-        others: Literal["as_written", "project", "fail"] = "project",
+        non_subsequence: Literal["as_written", "project", "fail"] = "project",
         prompt: str | None = None,
         temperature: float = 0.0,
         max_new_tokens: int = 256,
@@ -79,7 +79,7 @@ class PromptedLss:
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         self.star = star
-        self.others = others
+        self.non_subsequence = non_subsequence
         self.prompt = Prompt(prompt or _PROMPT)
         self.counts: Counter[str] = Counter(answers=0, failed=0, not_subsequence=0)
 
@@ -108,9 +108,9 @@ class PromptedLss:
         keep = align(text, words, strict=self.star)
         if keep is None:
             self.counts["not_subsequence"] += 1
-            if self.star or self.others == "as_written":
+            if self.star or self.non_subsequence == "as_written":
                 return Subsequence(None, text)
-            if self.others == "fail":
+            if self.non_subsequence == "fail":
                 return None
             keep = project(text, words)
             if 2 * sum(keep) < len(split_words(text)):

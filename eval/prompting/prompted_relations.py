@@ -17,7 +17,7 @@ import numpy as np
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from eval.models.chat import NO_TOKENS, Answer, Token, TokenWriter
-from eval.prompting.labels_in_answers import before_next, read_label
+from eval.prompting.labels_in_answers import cut_next_question, read_label
 from eval.prompting.prompts import Prompt
 from records import UserError
 
@@ -122,7 +122,7 @@ def label_probability(text: str, tokens: Sequence[Token]) -> tuple[str, float] |
         text: of the answer.
         tokens: all that the model wrote.
     """
-    answer = before_next(text, "(?i:premise):", _label)
+    answer = cut_next_question(text, "(?i:premise):", _label)
     label = _label(answer)
     if label is None:
         return "no relation in the answer"

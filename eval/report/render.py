@@ -69,7 +69,7 @@ from eval.report.tables import (
     terminal,
     unbroken,
 )
-from eval.run.terminal import used
+from eval.run.terminal import format_usage
 from records import ResultFile, UserError, write_text
 
 _TEMPLATES = Path(__file__).parents[1]
@@ -179,7 +179,7 @@ def _write(path: Path, context: Mapping[str, object]) -> None:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "interval": interval, "unbroken": unbroken}
-    environment.filters |= {"slug": slug, "cut": cut, "usage": used}
+    environment.filters |= {"slug": slug, "cut": cut, "usage": format_usage}
     environment.tests["cell"] = lambda value: isinstance(value, Cell)
     write_text(path, environment.get_template("report/base.html.j2").render(context))
 

@@ -90,7 +90,7 @@ class Journal(LineAppender, Generic[R]):
                 file.write(rows.read(end - start))
 
 
-def chunks_of(path: Path) -> Iterator[tuple[list[str], list[dict[str, int]]]]:
+def read_chunks(path: Path) -> Iterator[tuple[list[str], list[dict[str, int]]]]:
     """The ids and the usage of each whole chunk of a journal; changes nothing."""
     # As bytes: the line that a kill tore may end within a character.
     with open(path, "rb") as lines:

@@ -24,7 +24,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from eval.run.held import keep_answers
+from eval.run.parts import add_answer_caches
 from records import UserError
 
 # A worker that dies on the same chunk more often than this is not killed by chance.
@@ -155,7 +155,7 @@ class _Worker:
         parser.add_class_arguments(kind, "made")
         options = _with_caches(config, own) if own else config
         made = parser.instantiate(parser.parse_object({"made": options})).made
-        keep_answers(made, folder / f".{own}" if own else folder)
+        add_answer_caches(made, folder / f".{own}" if own else folder)
         return made
 
 

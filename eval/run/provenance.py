@@ -34,7 +34,7 @@ _ABOUT = ("component.json", "config.json")
 _OF_MODEL = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
 
 
-def inputs(config: object) -> dict[str, str]:
+def hash_inputs(config: object) -> dict[str, str]:
     """SHA-256 of every file and model folder that a configuration names, by its name there.
 
     So it is with the files of a user's own stages, by their paths from the working folder: a stage
@@ -45,7 +45,7 @@ def inputs(config: object) -> dict[str, str]:
     return {name: _digest(Path(name)) for name in sorted({*names, *_own_code(deciding)})}
 
 
-def missing(config: object) -> list[str]:
+def find_missing(config: object) -> list[str]:
     """Files and folders that a configuration names and that are not there, each with its option.
 
     What looks like a path: with the ending of a file, below a folder that is there or ``data``,
@@ -61,7 +61,7 @@ def config_hash(config: object, digests: dict[str, str]) -> str:
     return sha256_text(json.dumps([_deciding(config), digests], sort_keys=True))
 
 
-def provenance(config: dict, digests: dict[str, str]) -> dict:
+def build_provenance(config: dict, digests: dict[str, str]) -> dict:
     """What stands once a results file: no time and no host, so that equal runs are equal files."""
     checkpoints = {}
     for name in digests:
@@ -84,7 +84,7 @@ def provenance(config: dict, digests: dict[str, str]) -> dict:
     }
 
 
-def differing(told: dict, config: object, digests: dict[str, str]) -> list[str]:
+def find_differences(told: dict, config: object, digests: dict[str, str]) -> list[str]:
     """Options and files in which a run's provenance is not that of another run.
 
     Args:

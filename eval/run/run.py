@@ -22,10 +22,16 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
-from eval.run.held import held, identities, keep_answers, prompts, writers
-from eval.run.journal import Chunk, Journal, chunks_of
+from eval.run.journal import Chunk, Journal, read_chunks
 from eval.run.on_ray import OnRay
-from eval.run.provenance import config_hash, differing, inputs, provenance
+from eval.run.parts import (
+    add_answer_caches,
+    find_identities,
+    find_parts,
+    find_writers,
+    hash_prompts,
+)
+from eval.run.provenance import build_provenance, config_hash, find_differences, hash_inputs
 from records import (
     Result,
     ResultFile,
@@ -49,7 +55,7 @@ class Run:
 
     Args:
         name: ``score``, or the experiment's.
-        root: what holds the models and prompts, e.g. the pipeline (``eval/run/held.py``). Models
+        root: what holds the models and prompts, e.g. the pipeline (``eval/run/parts.py``). Models
             and searchers without a cache get one in ``output``.
         config: what decides the results, by name; files and checkpoints that it names count with
             their content.
@@ -79,16 +85,16 @@ class Run:
         self.name = name
         self.root = root
         # Walked once: what parts load while they work is no part of its own.
-        self._parts = held(root)
+        self._parts = find_parts(root)
         self.config = config
         self.output = Path(output)
         self.ray = ray
         self._described = config if described is None else described
-        self.inputs = inputs([config, list(files)])
-        self._prompts = prompts(self._parts)
+        self.inputs = hash_inputs([config, list(files)])
+        self._prompts = hash_prompts(self._parts)
         self.key = config_hash([name, config, self._prompts], self.inputs)
         self._entered = ExitStack()
-        keep_answers(self._parts, self.output)
+        add_answer_caches(self._parts, self.output)
 
     def __enter__(self) -> Run:
         with ExitStack() as entered:
@@ -100,7 +106,7 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self._entered.close()
 
-    def finished(self, *files: str) -> ResultFile | None:
+    def read_finished(self, *files: str) -> ResultFile | None:
         """The results, where they are there already with the ``files`` beside them."""
         paths = [self.output / name for name in ("results.json", *files)]
         if not all(path.is_file() for path in paths):
@@ -113,12 +119,12 @@ class Run:
         path = self.output / "results.json"
         return path.is_file() and read_results(path).provenance.get("config_hash") == self.key
 
-    def done(self, part: str) -> set[str]:
+    def finished_ids(self, part: str) -> set[str]:
         """Ids of what a killed run had done of a part; reads its journal and changes nothing."""
         path = self._journal(part)
-        return {i for ids, _ in chunks_of(path) for i in ids} if path.is_file() else set()
+        return {i for ids, _ in read_chunks(path) for i in ids} if path.is_file() else set()
 
-    def documents(
+    def process(
         self,
         part: str,
         work: Callable[[Sequence[Any]], Sequence[R]],
@@ -172,7 +178,7 @@ class Run:
     ) -> Iterator[Chunk]:
         if self.ray.workers is None or not chunks:
             # No ``map``: a stage's StopIteration would end it, as if there were no more chunks.
-            return (work_on(self._parts, work, some, compact) for some in chunks)
+            return (process_chunk(self._parts, work, some, compact) for some in chunks)
         method, given = (work.func, work.args) if isinstance(work, partial) else (work, ())
         if getattr(method, "__self__", None) is not self.root:
             raise TypeError(f"{self.name}: {method} is no method of what the run holds")
@@ -190,8 +196,12 @@ class Run:
         """
         file = ResultFile(
             experiment=self.name,
-            provenance=provenance(self.config, self.inputs)
-            | {"prompts": self._prompts, "models": identities(self._parts), "usage": self.usage()}
+            provenance=build_provenance(self.config, self.inputs)
+            | {
+                "prompts": self._prompts,
+                "models": find_identities(self._parts),
+                "usage": self.usage(),
+            }
             | {"config_hash": self.key}
             | more,
             results=list(results),
@@ -210,9 +220,9 @@ class Run:
         """
         chunks = []
         for journal in self._journals():
-            chunks += [used for _, used in chunks_of(journal)]
+            chunks += [used for _, used in read_chunks(journal)]
         rows: dict[str, dict] = {}
-        for place, model in enumerate(writers(self._parts)):
+        for place, model in enumerate(find_writers(self._parts)):
             used: Counter[str] = Counter()
             for chunk in chunks:
                 used.update(chunk[place])
@@ -246,7 +256,7 @@ class Run:
             return
         file = read_results(path)
         if (file.experiment, file.provenance.get("config_hash")) != (self.name, self.key):
-            others = differing(file.provenance, self.config, self.inputs)
+            others = find_differences(file.provenance, self.config, self.inputs)
             named = ", ".join(others[:_NAMED]) + ", …" * (len(others) > _NAMED)
             raise UserError(
                 f"{self.output}: holds the results of another configuration or other documents"
@@ -278,7 +288,7 @@ def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
             )
 
 
-def work_on(
+def process_chunk(
     root: object,
     work: Callable[[Sequence[Any]], Sequence[BaseModel]],
     some: Sequence[Any],
@@ -292,7 +302,7 @@ def work_on(
         some: the documents of the chunk.
         compact: leave absent optional fields out of the rows.
     """
-    models = writers(root)
+    models = find_writers(root)
     before = [copy(model.usage) for model in models]
     records = work(some)
     rows = [_in_json(d.id, row, compact) for d, row in zip(some, records, strict=True)]
@@ -320,5 +330,5 @@ def _of_worker(
     some: Sequence[dict],
 ) -> list:
     work = partial(getattr(root, method), *given)
-    done = work_on(root, work, [record.model_validate(one) for one in some], compact)
+    done = process_chunk(root, work, [record.model_validate(one) for one in some], compact)
     return [done.ids, done.rows, done.usage]

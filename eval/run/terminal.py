@@ -5,14 +5,14 @@ from typing import Any
 from records import Result
 
 
-def value(row: Result) -> str:
+def format_value(row: Result) -> str:
     """A result's value, its interval where there is one, and what it was measured on."""
     number = "–" if row.value is None else f"{row.value:.3f}"
     interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
     return f"{number}{interval} n={row.n} failed={row.failed}"
 
 
-def used(row: dict[str, Any]) -> str:
+def format_usage(row: dict[str, Any]) -> str:
     """What a language model was used for: a row of ``usage`` in a file's provenance."""
     cost = f", cost {row['cost']:,.2f}" if "cost" in row else ""
     return (

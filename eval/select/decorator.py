@@ -7,7 +7,7 @@ from functools import update_wrapper
 
 from components.sentences import split_sentences
 from eval.select.core import Core
-from eval.stages import selected
+from eval.stages import run_selector
 from records import Claim, Document, UserError
 from records.stage_outputs import class_path_of
 
@@ -62,7 +62,7 @@ class Selecting:
             for place, (text, topic) in enumerate(zip(texts, topics, strict=True))
         ]
         claims = [self._claims(text) for text in texts]
-        selections = selected(self.selector, documents, claims)
+        selections = run_selector(self.selector, documents, claims)
         return [
             [claim.text for claim, s in zip(own, chosen, strict=True) if s.selected]
             for own, chosen in zip(claims, selections, strict=True)

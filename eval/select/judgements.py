@@ -6,7 +6,7 @@ import numpy as np
 
 from components.encoding import Pair
 from eval.select.weights import normalise
-from eval.stages import EntailmentModel, UnliModel, probabilities
+from eval.stages import EntailmentModel, UnliModel, model_probabilities
 from records import UserError
 
 
@@ -30,7 +30,7 @@ def _ask(
     todo = [pair for pair in known if normalise(pair[0]) != normalise(pair[1])]
     if not todo:
         return known
-    answers = probabilities(ask, todo, *of_itself.shape)
+    answers = model_probabilities(ask, todo, *of_itself.shape)
     unanswered = [
         pair for pair, row in zip(todo, answers, strict=True) if not np.isfinite(row).all()
     ]

@@ -19,10 +19,10 @@ from typing import Literal
 
 from eval.models.chat import NOTHING_ASKED, Writer
 from eval.prompting.asker import Asker, Reading
-from eval.prompting.labels_in_answers import before_next, read_label
+from eval.prompting.labels_in_answers import cut_next_question, read_label
 from eval.prompting.prompts import Prompt
 from eval.select.core import Relevance
-from eval.stages import Selection, Selector, selected
+from eval.stages import Selection, Selector, run_selector
 from records import Claim, Document
 
 _PROMPTS = {
@@ -76,7 +76,7 @@ class Prompted:
 
     def _read(self, text: str) -> str | None:
         read = partial(read_label, labels=_LABELS[self.question])
-        return read(before_next(text, "Text:", read))
+        return read(cut_next_question(text, "Text:", read))
 
 
 def _relevance(reading: Reading[str]) -> int | None:
@@ -118,7 +118,7 @@ class Relevant:
         if self.then is None:
             chosen = [[_kept(claim) for claim in own] for own in passing]
         else:
-            chosen = selected(self.then, documents, passing)
+            chosen = run_selector(self.then, documents, passing)
         rows = []
         for own, found, behind in zip(claims, judged, chosen, strict=True):
             left = iter(behind)

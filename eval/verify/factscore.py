@@ -13,7 +13,7 @@ from jsonargparse.typing import PositiveInt
 
 from eval.models.chat import Message, Writer
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import true_or_false
+from eval.prompting.labels_in_answers import read_true_or_false
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.nonparametric import NP
@@ -32,7 +32,7 @@ class FActScore(ByPrompt):
     Verdicts are named after the paper's variants: ``no_context``; ``retrieval``; with
     ``nonparametric`` also ``retrieval+np``, which supports a claim if both do. As in the released
     code, NP judges only claims that the language model supports. The prompt shows the best passage
-    last, and the answer's text decides (:func:`eval.prompting.labels_in_answers.true_or_false`).
+    last, and the answer's text decides (``labels_in_answers.read_true_or_false``).
     Unlike in the released code, a claim is ``failed`` if its answer has neither True nor False, or
     if it has no passages. The paper's LLaMA compares the logits of "True" and "False", which no
     :class:`~eval.models.chat.Writer` returns, so ``p`` is not set.
@@ -100,7 +100,7 @@ class FActScore(ByPrompt):
         return self.prompt.messages(topic=topic, passages=texts, claim=claim)
 
     def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:
-        answer = true_or_false(text)
+        answer = read_true_or_false(text)
         return None if answer is None else "supported" if answer else "not_supported"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from components.encoding import Pair
-from eval.stages import EntailmentModel, called, probabilities
+from eval.stages import EntailmentModel, call_relation, model_probabilities
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 from records.types import VerdictLabel
@@ -47,12 +47,12 @@ class Majority(ByPassage):
         self.name = "by_prior" if self.by_prior else "default"
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
-        return probabilities(self.entailment.relations, pairs, 3)
+        return model_probabilities(self.entailment.relations, pairs, 3)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]
     ) -> Verdict:
-        votes = [None if np.isnan(row).any() else int(called(row)) for row in answers]
+        votes = [None if np.isnan(row).any() else int(call_relation(row)) for row in answers]
         if all(vote is None for vote in votes):
             return self.failed(claim, "no relation to a passage could be judged")
         supporting = [p for p, vote in zip(passages, votes, strict=True) if vote == _ENTAILMENT]

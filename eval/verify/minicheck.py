@@ -13,7 +13,7 @@ from components.encoding import Pair
 from eval.models.chat import Writer
 from eval.models.checker import Checker
 from eval.prompting.asker import Asker, Reading
-from eval.prompting.labels_in_answers import yes_or_no
+from eval.prompting.labels_in_answers import read_yes_or_no
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
@@ -72,7 +72,7 @@ class PromptedMiniCheck(ByPassage):
 
     def answers(self, pairs: Sequence[Pair]) -> list[Reading[bool]]:
         prompts = [self.prompt.messages(document=d, claim=claim.strip()) for d, claim in pairs]
-        return self.asker.ask(prompts, yes_or_no)
+        return self.asker.ask(prompts, read_yes_or_no)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[Reading[bool]]

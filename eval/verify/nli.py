@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.encoding import Pair
-from eval.stages import EntailmentModel, called, entails, probabilities
+from eval.stages import EntailmentModel, call_relation, entails, model_probabilities
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
@@ -36,7 +36,7 @@ class NLI(ByPassage):
     title_in_premise: bool = False
 
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
-        return probabilities(self.entailment.relations, pairs, 3)
+        return model_probabilities(self.entailment.relations, pairs, 3)
 
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[np.ndarray]
@@ -48,6 +48,6 @@ class NLI(ByPassage):
         supported = bool(entails(answers[best], self.threshold))
         if not supported and len(answered) < len(answers):
             return self.failed(claim, _NO_RELATION)
-        contradicted = any(called(row) == 2 for row in answers)
+        contradicted = any(call_relation(row) == 2 for row in answers)
         label = "supported" if supported else "contradicted" if contradicted else "not_supported"
         return self.verdict(claim, label, p=float(answers[best][0]), evidence=[passages[best].id])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.stages import Selector, selected
+from eval.stages import Selector, run_selector
 from records import Claim, Document, Passage, Verdict
 
 
@@ -40,5 +40,5 @@ class Selected:
                 )
                 for selection in selections
             ]
-            for selections in selected(self.select, documents, claims)
+            for selections in run_selector(self.select, documents, claims)
         ]

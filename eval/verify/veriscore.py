@@ -8,7 +8,7 @@ from jsonargparse.typing import PositiveInt
 
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import before_next
+from eval.prompting.labels_in_answers import cut_next_question
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.prompted import FromPassages
@@ -72,4 +72,4 @@ class VeriScore(FromPassages):
 
     def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:
         read = partial(super().read, item=item)
-        return read(before_next(text, "Claim:", read))
+        return read(cut_next_question(text, "Claim:", read))

@@ -17,7 +17,7 @@ from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.montage import Montage
-from data_builders.written.attacks.others import Merged, Namesake, Related
+from data_builders.written.attacks.other_people import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of, name_topic
 from data_builders.written.claims.knowledge_base import KnowledgeBase

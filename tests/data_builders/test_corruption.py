@@ -18,21 +18,21 @@ from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.written.claims.labelled import read_sources
 from data_builders.written.corruption.corrupters import (
-    ENTAILED,
-    NOTHING,
-    SAID,
+    ENTAILED_BY_ANOTHER,
+    NOTHING_TO_CHANGE,
+    STATED_BY_ANOTHER,
     STILL_TRUE,
     UNJUDGED,
     Change,
     PromptedCorrupter,
     ToChange,
     read_change,
-    true_after_all,
+    refuse_true_changes,
 )
 from data_builders.written.corruption.corruption import Corruption
-from data_builders.written.corruption.curves import read_appended, told_of
-from data_builders.written.corruption.merging import ToMerge, held
-from data_builders.written.corruption.swap import Values, ValueSwap, _value
+from data_builders.written.corruption.curves import read_appended, sentences_for_topic
+from data_builders.written.corruption.merging import ToMerge, find_claims
+from data_builders.written.corruption.swap import Values, ValueSwap, _parse_number
 from eval.decompose.given import Given
 from eval.experiments.robustness.robustness_grid import Grid
 from eval.experiments.robustness.robustness_values import cells_of, curve
@@ -174,7 +174,7 @@ def test_statistics_count_what_changed_what_could_not_and_what_was_appended():
     assert figures["documents_without_a_supported_claim"] == 1
     assert figures["documents_without_a_change"] == 1
     assert figures["changed_by_kind"] == {"P106": 3, "P27": 3, "number": 3, "year": 3}
-    assert figures["stayed_by_reason"] == {NOTHING: 3}
+    assert figures["stayed_by_reason"] == {NOTHING_TO_CHANGE: 3}
     assert (figures["changed"], figures["invalid"]) == (12, 0)
     assert figures["claims_in_text"] == {"listed": 22}
     assert figures["appended"] == {
@@ -256,14 +256,14 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
 
 def test_what_is_true_of_anyone_is_said_of_a_topic_without_sentences():
     topics = read_appended({"info": ["info.jsonl"]}, None)["info"]
-    assert told_of("Eve Roe", topics, False, 0) == ("Eve Roe", [])
-    other, sentences = told_of("Eve Roe", topics, True, 0)
+    assert sentences_for_topic("Eve Roe", topics, False, 0) == ("Eve Roe", [])
+    other, sentences = sentences_for_topic("Eve Roe", topics, True, 0)
     assert other in TOPICS[:2]
     verbs = ("sang", "is", "was", "swam")
     assert [s.text for s in sentences] == [f"Eve Roe {verb}." for verb in verbs]
     assert all(c.text == c.source == s.text for s in sentences for c in s.claims)
-    assert told_of("Ann Lee", topics, True, 0) == ("Ann Lee", topics["Ann Lee"])
-    others = {told_of(f"Eve {number}", topics, True, 0)[0] for number in range(20)}
+    assert sentences_for_topic("Ann Lee", topics, True, 0) == ("Ann Lee", topics["Ann Lee"])
+    others = {sentences_for_topic(f"Eve {number}", topics, True, 0)[0] for number in range(20)}
     assert others == set(TOPICS[:2])
     folder = build(of_anyone=["info"], assumed={"info": "S"})
     rows = [r for r in read_records(folder / "curve_info.jsonl", Document) if r.topic == "Eve Roe"]
@@ -429,7 +429,7 @@ def test_values_are_exchanged_for_others_of_their_kind(text, kind):
     ],
 )
 def test_what_holds_nothing_stays(text):
-    assert change(text).reason == NOTHING
+    assert change(text).reason == NOTHING_TO_CHANGE
 
 
 @pytest.mark.parametrize(
@@ -445,9 +445,9 @@ def test_what_holds_nothing_stays(text):
 )
 def test_a_bound_is_moved_to_where_it_is_false(text, larger):
     (find,) = Values(PEOPLE)._distinct(ToChange("k", "Cy Coe", text))
-    old = _value(text[find.start : find.end])
+    old = _parse_number(text[find.start : find.end])
     assert find.others
-    assert all((_value(other) > old) == larger for other in find.others)
+    assert all((_parse_number(other) > old) == larger for other in find.others)
 
 
 def test_a_range_is_made_narrower():
@@ -479,7 +479,7 @@ def test_a_new_value_is_neither_true_nor_ungrammatical():
         found = change("Cy Coe is from the Dominican Republic.", seed=seed).text
         assert "the the" not in found
         assert "the Sweden" not in found
-    assert change("Italy Smith is quiet.", "Italy Smith").reason == NOTHING
+    assert change("Italy Smith is quiet.", "Italy Smith").reason == NOTHING_TO_CHANGE
 
 
 @pytest.mark.parametrize(
@@ -610,8 +610,8 @@ def test_a_sentence_holds_a_claim_with_its_names_numbers_and_changed_words(
     claim, original, sentence, there
 ):
     one = ToMerge("Ann Lee", [claim], [original or claim])
-    assert held(one, [sentence] if sentence else []) == [there]
-    assert held(one, ["It rained.", *([sentence] if sentence else [])]) == [there]
+    assert find_claims(one, [sentence] if sentence else []) == [there]
+    assert find_claims(one, ["It rained.", *([sentence] if sentence else [])]) == [there]
 
 
 class Relations:
@@ -638,7 +638,7 @@ def test_a_relation_model_tells_what_a_text_holds_and_which_changes_are_true():
     changes = lines(folder / "changes.jsonl")
     # "… in three prizes" ends as "won three prizes" does, which stayed; it is refused.
     assert [(c["reason"], c["refused"]) for c in changes[:2]] == [
-        (STILL_TRUE + ENTAILED, "Ann Lee was born in three prizes."),
+        (STILL_TRUE + ENTAILED_BY_ANOTHER, "Ann Lee was born in three prizes."),
         ("", ""),
     ]
     assert [c["in_text"] for c in changes] == [
@@ -651,8 +651,10 @@ def test_a_change_that_another_supported_claim_says_is_not_false():
     (source, *_) = read_sources(["docs.jsonl"], None, None, Counter())
     made = {"c0": Change("Ann Lee is Swedish!"), "c1": Change("Ann Lee is Danish."),
             "c2": Change("Ann Lee is a queen.")}  # fmt: skip
-    found = true_after_all([source], {source.id: made}, None)[source.id]
-    assert found["c0"] == Change(reason=STILL_TRUE + SAID, refused="Ann Lee is Swedish!")
+    found = refuse_true_changes([source], {source.id: made}, None)[source.id]
+    assert found["c0"] == Change(
+        reason=STILL_TRUE + STATED_BY_ANOTHER, refused="Ann Lee is Swedish!"
+    )
     assert found["c1"] is made["c1"]
     assert found["c2"] is made["c2"]  # said of her, but not supported
 
@@ -667,7 +669,7 @@ class Silent:
 def test_a_change_that_could_not_be_judged_is_not_taken_for_false():
     (source, *_) = read_sources(["docs.jsonl"], None, None, Counter())
     made = {"c1": Change("Ann Lee is Danish.")}
-    found = true_after_all([source], {source.id: made}, Silent())[source.id]
+    found = refuse_true_changes([source], {source.id: made}, Silent())[source.id]
     assert found["c1"] == Change(reason=STILL_TRUE + UNJUDGED, refused="Ann Lee is Danish.")
 
 

@@ -22,7 +22,7 @@ from data_builders.kb.kb_conflicts.kb_conflicts import (
 )
 from data_builders.published.claim_pairs import RULES as PAIR_RULES
 from data_builders.published.claim_pairs import _person
-from data_builders.written.corruption.corrupters import NOTHING, ToChange
+from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, ToChange
 from data_builders.written.corruption.swap import Values
 from data_builders.written.distant_lss.distant_lss import example_of
 from data_builders.written.distant_lss.transform import RULES as CHANGES
@@ -374,7 +374,7 @@ def test_what_may_stand_for_a_value(claim, topic, old, may, never):
     ],
 )
 def test_what_is_no_value_stays(claim, topic):
-    assert VALUES.change(ToChange("k", topic, claim), random.Random(0)).reason == NOTHING
+    assert VALUES.change(ToChange("k", topic, claim), random.Random(0)).reason == NOTHING_TO_CHANGE
 
 
 # bleached: which statements may be bleached claims, and how a fact is told.

@@ -11,7 +11,7 @@ import pytest
 
 from components.overlap import covered_share, stem_weights
 from components.statistics import auroc, best_threshold, bootstrap
-from eval.commands.dry_run import dry_run_of
+from eval.commands.dry_run import estimate_plan
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_values import halves_of
@@ -360,7 +360,7 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(monkeypatch):
         return [Path("run", name).read_bytes() for name in ("results.json", "claims.jsonl")]
 
     rows = [row(f"0.{n}", n % 2, f"doc {n}") for n in range(1, 9)]
-    monkeypatch.setattr(Run, "documents", partialmethod(Run.documents, chunk=2))
+    monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     run(rows)
     expected = written()
     for path in Path("run").iterdir():
@@ -401,7 +401,7 @@ def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
         "set         set: 6 labelled claims, 3 supported, of 3 units",
         "reads       set.jsonl",
     ]
-    assert re.search(r"nli: NLI +\S+ +3 +0\n", dry_run_of(plan)), "of equal claims one"
+    assert re.search(r"nli: NLI +\S+ +3 +0\n", estimate_plan(plan)), "of equal claims one"
     assert not Path("run").exists()
 
 

@@ -11,7 +11,7 @@ import pytest
 from components.encoding import Pair
 from eval.__main__ import main
 from eval.metrics.document import score_document
-from eval.run.held import identities
+from eval.run.parts import find_identities
 from eval.select.core import Core
 from eval.select.core_published import CorePublished
 from records import Claim, Document, UserError, Verdict, read_records, write_jsonl
@@ -171,7 +171,7 @@ def test_the_released_settings():
     assert (core.p, core.epsilon, core.floor) == (1.0, 1e-3, 1e-3)
     assert (core.weighting, core.entail_threshold, core.strict_eq1) == ("capped", None, False)
     settings = {"weighting": "capped", "p": 1.0, "epsilon": 1e-3, "floor": 1e-3}
-    assert identities(core) == [{"selector": "core_published", **settings}], "results say so"
+    assert find_identities(core) == [{"selector": "core_published", **settings}], "results say so"
     with pytest.raises(UserError, match="bleached"):
         published(Table(), bleached=[])
 

@@ -15,7 +15,7 @@ from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, read_conllu, written
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.run.held import prompts
+from eval.run.parts import hash_prompts
 from records import Claim, Document, UserError, read_records
 from tests.model_server import ModelServer
 
@@ -177,7 +177,7 @@ def test_chen_et_al_have_factscores_examples():
 
 def test_prompts_and_examples_are_in_the_provenance():
     decompose = Prompted(Model(), "rnd")
-    assert prompts(decompose) == {
+    assert hash_prompts(decompose) == {
         "decompose/prompts/rnd.jinja": decompose.prompt.sha256,
         "decompose/examples/rnd.txt": decompose.bank.sha256,
     }
@@ -256,7 +256,7 @@ def test_conllu_shows_its_examples_whatever_the_parser_knows(tmp_path):
     (prompt,) = model.calls[0]
     assert len(shown(prompt, decompose.bank)) == 2
     assert prompt.count("# text = ") == 3
-    assert "decompose/examples/factscore.conllu" in prompts(decompose)
+    assert "decompose/examples/factscore.conllu" in hash_prompts(decompose)
     (tmp_path / "own.txt").write_text("Ada sang.\n- Ada sang.\n\nBob sat.\n- Bob sat.\n")
     own = {"examples": tmp_path / "own.txt", "static": 1, "retrieved": 0}
     with pytest.raises(UserError, match=r"own\.txt: no parse of its example 'Ada sang.*own\.con"):

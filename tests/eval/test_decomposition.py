@@ -460,7 +460,7 @@ def dying(stage):
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monkeypatch):
-    monkeypatch.setattr(Run, "documents", partialmethod(Run.documents, chunk=2))
+    monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     small = {"verify": [Known()], "entailment": None}
     one = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
     experiment(passages, **small, **one).run(Path("whole"), {})

@@ -453,7 +453,7 @@ def test_files_of_one_name_report_each_for_itself(tmp_path):
 
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "documents", partialmethod(Run.documents, chunk=2))
+    monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     path = documents(tmp_path)
     whole, _ = run(tmp_path, [path], output="whole")
     model = Words(dies_at="Eva Moe")

@@ -15,7 +15,7 @@ from eval.metrics.decomposition import same_claims
 from eval.models.chat import Answer
 from eval.pipeline import Pipeline
 from eval.select.core import Core
-from eval.stages import called, entails
+from eval.stages import call_relation, entails
 from eval.verify.dfactscore.stage import DFActScore
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority
@@ -103,7 +103,7 @@ def test_a_threshold_is_reached_by_its_own_value_and_makes_of_a_tie_what_it_says
 
 def test_rows_of_any_shape():
     table = np.array([[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], [[0.4, 0.2, 0.4], [np.nan] * 3]])
-    assert called(table).tolist() == [[0, 2], [1, 1]]
+    assert call_relation(table).tolist() == [[0, 2], [1, 1]]
     assert entails(table).tolist() == [[True, False], [False, False]]
     assert entails(table, 0.4).tolist() == [[True, False], [True, False]]
 

@@ -90,7 +90,7 @@ def test_another_prompt_is_another_run(make, shipped):
 
 @pytest.mark.parametrize("make", [robustness, informativeness])
 def test_nothing_is_asked_twice_and_usage_is_told(make, shipped, monkeypatch):
-    monkeypatch.setattr(Run, "documents", partialmethod(Run.documents, chunk=2))
+    monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     with ModelServer(reply) as server:
         calm = make(server).run(Path("calm"), {})
         asked = len(server.answered)

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoTokenizer, RobertaConfig, RobertaForMaskedLM
 
 from eval.models.openai_server import OpenAIServer
-from eval.prompting.labels_in_answers import true_or_false, yes_or_no
+from eval.prompting.labels_in_answers import read_true_or_false, read_yes_or_no
 from eval.verify.factscore import FActScore
 from eval.verify.nonparametric import NP, _may_be_masked
 from records import Claim, Document, Passage, UserError
@@ -78,12 +78,18 @@ CLAIMS = [
     ],
 )
 def test_true_or_false_is_read_or_it_is_no_answer(text: str, said: bool | None) -> None:
-    assert true_or_false(text) is said
+    assert read_true_or_false(text) is said
 
 
 def test_yes_or_no_is_the_first_word() -> None:
     texts = ["Yes", '"No".', "Not sure", "I say yes", "no, yes", "Yes or No", "Yes/No"]
-    assert [yes_or_no(text) for text in texts] == [True, False, *[None] * 2, False, *[None] * 2]
+    assert [read_yes_or_no(text) for text in texts] == [
+        True,
+        False,
+        *[None] * 2,
+        False,
+        *[None] * 2,
+    ]
 
 
 def _reply(body: dict) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.prompting.labels_in_answers import before_next, read_code_block, read_label
+from eval.prompting.labels_in_answers import cut_next_question, read_code_block, read_label
 
 TWO = {"supported": "S", "not supported": "NS", "unsupported": "NS"}
 THREE = {"supported": "S", "contradicted": "C", "inconclusive": "U"}
@@ -135,9 +135,9 @@ def test_a_next_question_of_the_models_own_is_not_answered():
     def read(text):
         return read_label(text, THREE)
 
-    assert before_next(answer, "Claim:", read) == "###Supported###\n\n"
+    assert cut_next_question(answer, "Claim:", read) == "###Supported###\n\n"
     repeated = f"Claim: Ann sang.\n{answer[:15]}"
-    assert before_next(repeated, "Claim:", read) == repeated
+    assert cut_next_question(repeated, "Claim:", read) == repeated
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.dry_run import dry_run
+from eval.commands.dry_run import estimate_score
 from eval.decompose.given import Given as GivenClaims
 from eval.experiments.factreasoner.factreasoner import FactReasoner
 from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given
 from eval.retrieve.links import PagesOfLinks, unread
-from eval.run.held import keep_answers
+from eval.run.parts import add_answer_caches
 from eval.verify.labels import Labels
 from records import Claim, Document, Passage, UserError, write_json, write_jsonl
 from tests.web_server import WebServer
@@ -111,10 +111,10 @@ def test_without_leave_nothing_of_this_machine_is_read(server):
 def test_pages_are_kept(server, tmp_path):
     one = document([passage(path, f"{server.url}{path}") for path in ("/ada", "/gone")], [None])
     first = stage()
-    keep_answers(first, tmp_path)
+    add_answer_caches(first, tmp_path)
     before = found(first, one)
     again = stage(cache_dir=tmp_path / ".pages")
-    keep_answers(again, tmp_path / "elsewhere")
+    add_answer_caches(again, tmp_path / "elsewhere")
     assert found(again, one) == before
     assert sorted(server.asked) == ["/ada", "/gone"]
     assert not (tmp_path / "elsewhere").exists()
@@ -122,7 +122,7 @@ def test_pages_are_kept(server, tmp_path):
 
 def test_a_dry_run_reads_no_page_and_counts_its_beginning(server):
     one = document([passage("a", f"{server.url}/ada")], [["a"]])
-    assert "1 documents" in dry_run(Pipeline(GivenClaims(), [Labels()], Cut(stage())), [one])
+    assert "1 documents" in estimate_score(Pipeline(GivenClaims(), [Labels()], Cut(stage())), [one])
     assert server.asked == []
 
 

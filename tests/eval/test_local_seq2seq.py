@@ -66,7 +66,7 @@ def test_what_it_cannot_do_fails(t5: str) -> None:
 
 
 def test_it_writes_lss(t5: str) -> None:
-    engine = PromptedLss(LocalSeq2Seq(t5), others="as_written", max_new_tokens=6)
+    engine = PromptedLss(LocalSeq2Seq(t5), non_subsequence="as_written", max_new_tokens=6)
     pairs = [("ada was a poet .", "she wrote ."), ("she slept", "ada")]
     found = engine.subsequences(pairs)
     asked = [engine.prompt.messages(claim=c, reference=r, star=False) for c, r in pairs]

@@ -203,7 +203,7 @@ def test_the_seed_is_that_of_all_intervals(monkeypatch) -> None:
 
 
 def test_answers_that_are_no_subsequence_are_counted_inside_windows_too(tmp_path) -> None:
-    engines = {"asked": InWindows(PromptedLss(Chatty(), others="fail"), 2)}
+    engines = {"asked": InWindows(PromptedLss(Chatty(), non_subsequence="fail"), 2)}
     found = run(tmp_path, engines=engines)
     row = found["lss", "answers_not_subsequence", "asked", "given", "all", None]
     assert (row.n, row.failed, row.value) == (12, 0, 1)  # three windows a reference

@@ -193,7 +193,7 @@ class Killed(Exception):
 
 def test_a_killed_run_goes_on_to_the_same_bytes_and_a_finished_one_stays(config, monkeypatch):
     run(config, "whole")
-    real, calls = Run.documents, []
+    real, calls = Run.process, []
 
     def dies(self, part, work, documents, record, chunk=128):
         calls.append(part)
@@ -201,7 +201,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes_and_a_finished_one_stays(config,
             raise Killed
         return real(self, part, work, documents, record, 10)
 
-    monkeypatch.setattr(Run, "documents", dies)
+    monkeypatch.setattr(Run, "process", dies)
     with pytest.raises(Killed):
         run(config, "killed")
     assert not Path("killed/results.json").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.dry_run import dry_run
+from eval.commands.dry_run import estimate_score
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
@@ -20,7 +20,7 @@ from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
-from eval.run.held import prompts
+from eval.run.parts import hash_prompts
 from eval.verify.factscore import FActScore
 from records import Document
 
@@ -476,8 +476,8 @@ def test_a_model_writes_the_sentences():
     ]
     assert len(writer.asked) == 3, "one call, and nothing is asked without predicates"
     assert writer.asked[0].endswith(show(extract(tree("active"))).strip())
-    assert [Path(name).name for name in prompts(stage)] == ["predpatt_together.jinja"]
-    assert prompts(PredPatt(Parses())) == {}
+    assert [Path(name).name for name in hash_prompts(stage)] == ["predpatt_together.jinja"]
+    assert hash_prompts(PredPatt(Parses())) == {}
 
 
 class Verbaliser:
@@ -522,7 +522,7 @@ def test_a_model_words_each_structure_alone_and_without_its_sentence():
         assert "Sentence:" not in text
         assert text.count("Input: ") == 4
     assert writer.options == (0.7, 1.0, 512)
-    assert [Path(name).name for name in prompts(stage)] == ["predpatt_one_by_one.jinja"]
+    assert [Path(name).name for name in hash_prompts(stage)] == ["predpatt_one_by_one.jinja"]
     # A structure without an answer is a failed claim beside the others of its sentence.
     (claims,) = stage([DOCUMENT])
     assert [(c.text, c.sentence, c.failed) for c in claims][-2:] == [
@@ -548,7 +548,7 @@ def test_a_dry_run_counts_each_structure_and_its_claim_once():
     stages = {way: PredPatt(Parses(), writer=writer, verbalise=way) for way in WAYS}
     calls = {}
     for way, stage in stages.items():
-        table = dry_run(Pipeline(stage, [FActScore(writer, retrieval=False)]), [DOCUMENT])
+        table = estimate_score(Pipeline(stage, [FActScore(writer, retrieval=False)]), [DOCUMENT])
         rows = {line.split()[0]: int(line.split()[2]) for line in table.splitlines()[1:3]}
         calls[way] = (rows["decompose"], rows["FActScore"])
     # Two sentences of two predicates each, and one without a parse, which counts as four claims.

@@ -9,7 +9,7 @@ from jsonargparse import ArgumentParser
 
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from eval.run.held import prompts
+from eval.run.parts import hash_prompts
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.prompted_groups import PromptedGroups, read_groups
 from records import Claim, Document
@@ -167,7 +167,7 @@ def test_the_prompt_has_four_demonstrations_that_its_own_reader_can_read():
         assert groups == sorted(groups)
         people.append(len(set(groups)))
     assert people == [2, 1, 3, 1]
-    assert list(prompts(group)) == ["dfactscore/prompts/groups.jinja"]
+    assert list(hash_prompts(group)) == ["dfactscore/prompts/groups.jinja"]
 
 
 def test_a_real_server_and_yaml():

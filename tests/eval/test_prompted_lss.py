@@ -13,7 +13,7 @@ from components.words import is_subsequence, split_words
 from eval.models.chat import Answer
 from eval.models.lss import InWindows
 from eval.prompting.prompted_lss import PromptedLss, read_answer
-from eval.run.held import prompts
+from eval.run.parts import hash_prompts
 
 PUBLISHED = Path(__file__).parents[2] / "eval/prompting/prompted_lss_published.jinja"
 CLAIM = "Ada Lovelace, a poet, wrote the first program in Paris."
@@ -49,7 +49,7 @@ def test_a_subsequence_is_taken_in_the_claims_own_letters_and_words() -> None:
     assert sum(found.keep) == 7
     assert "{" not in model.prompts[0]
     assert model.prompts[0].endswith("Output:")
-    assert list(prompts(engine)) == ["eval/prompting/prompted_lss.jinja"]
+    assert list(hash_prompts(engine)) == ["eval/prompting/prompted_lss.jinja"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_becomes_of_other_texts_and_how_they_count(others, text, kept) -> N
     model = Model(
         lambda reference, _: None if reference == "?" else "Lovelace wrote the very first program"
     )
-    engine = PromptedLss(model, others=others)
+    engine = PromptedLss(model, non_subsequence=others)
     found, failed = engine.subsequences([(CLAIM, REFERENCE), (CLAIM, "?")])
     assert (found and found.text) == text
     assert (found and found.keep and sum(found.keep)) == kept
@@ -140,7 +140,7 @@ def test_no_answer_is_no_lss_of_nothing() -> None:
 def test_the_published_prompt_shows_answers_that_keep_its_rules() -> None:
     model = Model(lambda *_: "wrote the first program")
     for star in (False, True):
-        engine = PromptedLss(model, prompt=str(PUBLISHED), star=star, others="as_written")
+        engine = PromptedLss(model, prompt=str(PUBLISHED), star=star, non_subsequence="as_written")
         (found,) = engine.subsequences([(CLAIM, REFERENCE)])
         assert (found.text, sum(found.keep)) == ("wrote the first program", 4)
     plain, starred = model.prompts

@@ -13,7 +13,7 @@ from eval.metrics.decomposition import same_claims
 from eval.models.chat import Token
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompted_relations import PromptedRelations, label_probability
-from eval.run.held import prompts, writers
+from eval.run.parts import find_writers, hash_prompts
 from eval.stages import EntailmentModel
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError
@@ -158,8 +158,8 @@ def test_a_pair_without_an_answer_is_no_verdict(server):
     assert {v.reason for v in verdicts if v.label == "failed"} == {
         "the relation to a passage could not be told"
     }
-    assert writers(verify)
-    assert list(prompts(verify)) == ["eval/prompting/prompted_relations.jinja"]
+    assert find_writers(verify)
+    assert list(hash_prompts(verify)) == ["eval/prompting/prompted_relations.jinja"]
 
 
 def test_other_callers_make_no_score_of_it(server):

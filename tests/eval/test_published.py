@@ -23,7 +23,7 @@ from eval.__main__ import main
 from eval.commands.core import find_checkpoints
 from eval.models.cache import AnswerCache
 from eval.models.encoder import Entailment, LssTagger, Unli
-from eval.run.provenance import inputs, missing, provenance
+from eval.run.provenance import build_provenance, find_missing, hash_inputs
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError, write_jsonl
 
@@ -183,7 +183,7 @@ def test_a_hub_id_is_not_missing_and_a_mistyped_folder_is(tmp_path, monkeypatch)
     Path("checkpoints").mkdir()
 
     def lacks(name: str) -> bool:
-        return bool(missing({"entailment": {"init_args": {"checkpoint": name}}}))
+        return bool(find_missing({"entailment": {"init_args": {"checkpoint": name}}}))
 
     assert not lacks("MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli")
     mistyped = ["checkpoints/relatoin", "checkpoint/small/relation", "./mine/nli", "relation"]
@@ -193,23 +193,23 @@ def test_a_hub_id_is_not_missing_and_a_mistyped_folder_is(tmp_path, monkeypatch)
 def test_the_weights_of_a_folder_count_as_inputs(three, tmp_path):
     folder = Path(shutil.copytree(three, tmp_path / "model"))
     config = {"checkpoint": str(folder)}
-    before = inputs(config)
-    assert provenance(config, before)["checkpoints"] == {
+    before = hash_inputs(config)
+    assert build_provenance(config, before)["checkpoints"] == {
         str(folder): {"sha256": before[str(folder)]}
     }
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"] += 1
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    found = [before, inputs(config)]
+    found = [before, hash_inputs(config)]
     # Whatever else decides its answers: a prompt's form, a sentence encoder's modules.
     (folder / "chat_template.jinja").write_text("{{ messages }}")
-    found.append(inputs(config))
+    found.append(hash_inputs(config))
     (folder / "2_Dense").mkdir()
     save_file({"w": weights["classifier.bias"]}, folder / "2_Dense/model.safetensors")
-    found.append(inputs(config))
+    found.append(hash_inputs(config))
     assert len({own[str(folder)] for own in found}) == 4
     (folder / "README.md").write_text("What it is.")
-    assert inputs(config) == found[-1]
+    assert hash_inputs(config) == found[-1]
 
 
 def test_eval_component_judges_it_against_ours(published, relation, unli, tmp_path, capsys):

@@ -137,10 +137,10 @@ def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkey
     assert [row["document"]["kind"] for row in rows] == ["normal"] * 6 + ["info"] * 6
     assert set(rows[0]["metrics"]["nli"]["selections"]) == {"core", "untrained"}
     assert run(config, "one") == first, "it is finished"
-    monkeypatch.setattr(Run, "documents", cut_after(5))
+    monkeypatch.setattr(Run, "process", cut_after(5))
     with pytest.raises(KeyboardInterrupt):
         run(config, "two")
-    monkeypatch.setattr(Run, "documents", DOCUMENTS)
+    monkeypatch.setattr(Run, "process", DOCUMENTS)
     assert run(config, "two") == first, "it goes on from what was done"
     for name in ("texts.jsonl", "curves.jsonl", "tables.md", "tables.csv", "report.html"):
         assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
@@ -148,7 +148,7 @@ def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkey
     assert run(config, "three") == first
 
 
-DOCUMENTS = Run.documents
+DOCUMENTS = Run.process
 
 
 def cut_after(count):

@@ -95,7 +95,7 @@ def test_what_a_cut_run_had_done_and_a_cache_knows_is_not_counted(config, capsys
     whole = rows_of(dry_run(capsys))["all"]
     run = ["robustness", "--config", "config.yaml", "--output", "run"]
     with monkeypatch.context() as cut:
-        cut.setattr(Run, "documents", cut_after(5))
+        cut.setattr(Run, "process", cut_after(5))
         with pytest.raises(KeyboardInterrupt):
             main(run)
     lines = dry_run(capsys)

@@ -12,7 +12,7 @@ from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
 from eval.run import terminal
-from eval.run.provenance import inputs
+from eval.run.provenance import hash_inputs
 from eval.run.run import Run
 from eval.verify.labels import Labels
 from records import Claim, Document, Result, UserError, Verdict
@@ -51,7 +51,7 @@ class Breaks(Labels):
 
 
 def scored(run, pipeline, part="scored"):
-    return run.documents(part, pipeline.score, DOCUMENTS, Scored, chunk=2)
+    return run.process(part, pipeline.score, DOCUMENTS, Scored, chunk=2)
 
 
 def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
@@ -70,9 +70,9 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     torn = json.dumps(rows[0]) + '\n{"document": "é'
     with open(journal, "ab") as file:
         file.write(torn.encode()[:-1])
-    assert Run("score", broken, {}, tmp_path / "a").done("scored") == {"0", "1"}
+    assert Run("score", broken, {}, tmp_path / "a").finished_ids("scored") == {"0", "1"}
     with Run("score", broken, {}, tmp_path / "a") as run:
-        assert run.finished() is None
+        assert run.read_finished() is None
         assert scored(run, broken) == whole
         assert run.finish([result()]) == finished
     assert broken.verify[0].calls == 4
@@ -100,14 +100,14 @@ def test_each_verdict_is_validated_once_in_a_process_and_once_on_resume(tmp_path
     monkeypatch.setattr(Scored, "model_validate_json", lambda line: row(json.loads(line)))
     pipeline = Pipeline(Given(), [Labels()])
     with Run("score", pipeline, {}, tmp_path) as run:
-        first = run.documents("scored", pipeline.score, DOCUMENTS, Scored, 2, file="scored.jsonl")
+        first = run.process("scored", pipeline.score, DOCUMENTS, Scored, 2, file="scored.jsonl")
     rows = (tmp_path / "scored.jsonl").read_text().splitlines()
     assert validated == ["a"] * len(DOCUMENTS) == ["a"] * len(rows)
     (journal,) = tmp_path.glob(".scored.*.partial.jsonl")
     assert [r for r in journal.read_text().splitlines() if '"usage"' not in r] == rows
     validated.clear()
     with Run("score", pipeline, {}, tmp_path) as run:
-        assert run.documents("scored", pipeline.score, DOCUMENTS, Scored, 2) == first
+        assert run.process("scored", pipeline.score, DOCUMENTS, Scored, 2) == first
     assert validated == ["a"] * len(DOCUMENTS)
 
 
@@ -118,7 +118,7 @@ def test_each_part_has_a_journal_whatever_its_name(tmp_path):
             scored(run, pipeline, part)
         assert len(list(tmp_path.glob(".*.partial.jsonl"))) == 3
         with pytest.raises(UserError, match=r"'0' occurs more than once"):
-            run.documents("c", pipeline.score, DOCUMENTS[:1] * 2, Scored)
+            run.process("c", pipeline.score, DOCUMENTS[:1] * 2, Scored)
         run.finish([])
     assert files(tmp_path) == ["results.json"]
 
@@ -166,11 +166,11 @@ def test_a_stage_of_ones_own_that_was_edited_is_another_stage(tmp_path, monkeypa
     inner = {"class_path": "lab_of_one.judges.Judge.Inner"}
     for own in ({"class_path": "lab_of_one.judges.Judge"}, inner, "lab_of_one.judges.judge"):
         config = {"decompose": own, "verify": [ours, {"class_path": "numpy.array"}]}
-        before = inputs(config)
+        before = hash_inputs(config)
         assert list(before) == ["lab_of_one/judges.py"]
         judges.write_text(judges.read_text() + "# edited\n")
-        assert inputs(config) != before
-    assert inputs({"verify": [ours]}) == {}
+        assert hash_inputs(config) != before
+    assert hash_inputs({"verify": [ours]}) == {}
 
 
 def test_a_folder_holds_one_configuration(tmp_path):
@@ -195,8 +195,8 @@ def test_a_folder_holds_one_configuration(tmp_path):
     for left in (".scored.0123.partial.jsonl", *torn, *mine):
         (tmp_path / left).write_text("")
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
-        assert run.finished("scored.jsonl") is None
-        assert run.finished().results == [result()]
+        assert run.read_finished("scored.jsonl") is None
+        assert run.read_finished().results == [result()]
     left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
     assert left == [*mine[:3], "results.json", "tables/.mine"]
     assert (tmp_path / "results.json").read_bytes() == before
@@ -258,7 +258,7 @@ def test_usage_is_that_of_a_run_that_was_never_cut(tmp_path, server):
         with Run("asks", asks, {}, folder) as run:
             for part in ("one", "two"):
                 documents = [d.model_copy(update={"id": f"{part} {d.id}"}) for d in DOCUMENTS]
-                run.documents(part, asks.work, documents, Document, chunk=2)
+                run.process(part, asks.work, documents, Document, chunk=2)
             return run.finish([])
 
     calm = ask(tmp_path / "calm")
@@ -273,10 +273,10 @@ def test_usage_is_that_of_a_run_that_was_never_cut(tmp_path, server):
     assert (same["model"]["model"], other["model"]["model"]) == ("m", "other")
     assert (same["answers"], other["answers"]) == (20, 10), "one model's parts share a row"
     assert other["cost"] == other["prompt_tokens"] + 2 * other["completion_tokens"] > 0
-    assert terminal.used(other).startswith("other: 10 answers (0 failed), ")
+    assert terminal.format_usage(other).startswith("other: 10 answers (0 failed), ")
 
 
 def test_what_the_terminal_shows():
-    assert terminal.value(result()) == "0.500 n=1 failed=0"
+    assert terminal.format_value(result()) == "0.500 n=1 failed=0"
     row = result(None).model_copy(update={"ci95": (0.1, 0.25)})
-    assert terminal.value(row) == "– [0.100, 0.250] n=1 failed=0"
+    assert terminal.format_value(row) == "– [0.100, 0.250] n=1 failed=0"

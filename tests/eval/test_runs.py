@@ -106,7 +106,7 @@ def test_a_run_that_was_killed_is_unfinished(here, capsys):
         return pipeline.score(some)
 
     with pytest.raises(KeyboardInterrupt), Run("score", pipeline, {}, "runs/killed") as run:
-        run.documents("scored", work, documents, Scored, chunk=1)
+        run.process("scored", work, documents, Scored, chunk=1)
     (journal,) = (here / "runs/killed").glob(".*.partial.jsonl")
     whole = journal.read_bytes()
     for torn in (b'{"id": "usage of the doc', '{"documents": ["José'.encode()[:-1]):

@@ -9,7 +9,7 @@ import pytest
 
 from cli.command import run_command
 from eval.commands import score
-from eval.commands.dry_run import dry_run
+from eval.commands.dry_run import estimate_score
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
 from eval.decompose.given import Given as GivenClaims
@@ -134,7 +134,7 @@ def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
 
 def scored(pipeline, folder):
     with Run("score", pipeline, {}, folder) as run:
-        return run.documents("scored", pipeline.score, DOCUMENTS, Scored, chunk=2), run.usage()
+        return run.process("scored", pipeline.score, DOCUMENTS, Scored, chunk=2), run.usage()
 
 
 def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
@@ -162,7 +162,7 @@ def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
 
 def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     pipeline = asking(server, prompt, tmp_path / "a.sqlite")
-    table = dry_run(pipeline, DOCUMENTS)
+    table = estimate_score(pipeline, DOCUMENTS)
     assert (server.asked, (tmp_path / "a.sqlite").exists()) == ([], False)
     lines = [line.split() for line in table.splitlines()]
     # Four claims a sentence stand in for what nobody decomposed; each may take three calls.
@@ -174,9 +174,9 @@ def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
     prompt_tokens, new_tokens, cost = (float(x.replace(",", "")) for x in lines[3][2:5])
     assert cost == prompt_tokens + 2 * new_tokens > 0, "by the prices of a million tokens"
     (pipeline.decompose.models["splitter"]).prices = None
-    assert "cost" not in dry_run(pipeline, DOCUMENTS)
+    assert "cost" not in estimate_score(pipeline, DOCUMENTS)
     pipeline.score(DOCUMENTS[:1])
-    lines = [line.split() for line in dry_run(pipeline, DOCUMENTS).splitlines()]
+    lines = [line.split() for line in estimate_score(pipeline, DOCUMENTS).splitlines()]
     assert lines[1][2] == "5", "what the cache holds is not asked"
 
 
@@ -187,7 +187,7 @@ def test_a_dry_run_counts_at_least_the_pairs_that_are_asked(relation, unli, tmp_
     core = Core(*models, bleached=["{topic} is a person.", "{topic} painted."])
     retrieve = BM25(str(tmp_path / "passages.jsonl"), k=2)
     pipeline = Pipeline(Sentences(), [NLI(models[0])], retrieve, core)
-    last = dry_run(pipeline, DOCUMENTS).splitlines()[-2].split()
+    last = estimate_score(pipeline, DOCUMENTS).splitlines()[-2].split()
     assert not any(model.judged for model in models)
     pipeline.score(DOCUMENTS)
     assert last[0] == "all"
@@ -201,7 +201,7 @@ def test_a_dry_run_writes_no_graphs_and_takes_the_given_passages(relation, tmp_p
     given = {"claims": [Claim(id="a", text="x"), Claim(id="b", text="y")]}
     given |= {"passages": [Passage(id="p", text="z", source="web")]}
     stage = FactReasoner(Entailment(str(relation)), versions=[2], uai=str(tmp_path / "graphs"))
-    table = dry_run(Pipeline(GivenClaims(), [stage], found), [document("x. y.", **given)])
+    table = estimate_score(Pipeline(GivenClaims(), [stage], found), [document("x. y.", **given)])
     (row,) = [line.split() for line in table.splitlines() if line.startswith("FactReasoner")]
     assert row[-2:] == ["2", "0"], "a pair a claim"
     assert not (tmp_path / "graphs").exists()

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.commands.dry_run import dry_run
+from eval.commands.dry_run import estimate_score
 from eval.decompose.given import Given
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
-from eval.run.held import prompts
+from eval.run.parts import hash_prompts
 from eval.verify.factscore import FActScore
 from eval.verify.factverify import FactVerify
 from eval.verify.several_claims import read_partial_labels
@@ -80,7 +80,7 @@ def test_one_claim_a_call_is_the_verifiers_own_prompt():
     assert len(server.asked) == 6
     assert not [body for body in server.asked if "CLAIMS" in prompt_of(body)]
     assert "claims_in_prompt" not in found[0][0].model_dump()
-    assert list(prompts(verifier)) == ["verify/prompts/factscore_retrieval.jinja"]
+    assert list(hash_prompts(verifier)) == ["verify/prompts/factscore_retrieval.jinja"]
 
 
 def test_claims_of_a_document_stand_together_with_their_passages_once():
@@ -200,7 +200,7 @@ def test_a_dry_run_counts_the_prompts_for_several_claims(verify):
     calls = {}
     for size in (1, 3, 10):
         stage = verify(writer, max_new_tokens=100, claims_per_call=size)
-        table = dry_run(Pipeline(Given(), [stage], GivenPassages()), documents)
+        table = estimate_score(Pipeline(Given(), [stage], GivenPassages()), documents)
         (row,) = [line.split() for line in table.splitlines() if line.startswith(verify.__name__)]
         calls[size] = (int(row[2]), int(row[4].replace(",", "")))
     assert calls == {1: (6, 600), 3: (3, 132 * 2 + 100), 10: (2, 244 + 100)}

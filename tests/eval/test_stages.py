@@ -11,7 +11,7 @@ from eval.experiments.robustness.robustness_grid import Grid
 from eval.pipeline import Pipeline
 from eval.select.core import Core
 from eval.select.relevance import Relevant
-from eval.stages import Selection, probabilities
+from eval.stages import Selection, model_probabilities
 from eval.verify.claim_by_claim import ClaimByClaim
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority
@@ -237,5 +237,5 @@ def test_a_model_of_ones_own_gives_probabilities(change, said):
 
 
 def test_a_pair_without_an_answer_is_none_outside_0_and_1():
-    found = probabilities(lambda pairs: [[np.nan] * 3, [0, 0, 1 + 1e-7]], [("a", "b")] * 2, 3)
+    found = model_probabilities(lambda pairs: [[np.nan] * 3, [0, 0, 1 + 1e-7]], [("a", "b")] * 2, 3)
     assert np.isnan(found[0]).all()

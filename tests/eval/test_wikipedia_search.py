@@ -10,13 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from eval.commands.dry_run import dry_run
+from eval.commands.dry_run import estimate_score
 from eval.decompose.given import Given
 from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.wikipedia import Wikipedia
 from eval.retrieve.wikipedia_search import WikipediaSearch
-from eval.run.held import keep_answers
+from eval.run.parts import add_answer_caches
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError
 
@@ -159,7 +159,7 @@ def test_the_topics_own_page_is_another_retriever(server):
 
 def test_answers_are_kept(server, tmp_path):
     first = stage(server)
-    keep_answers(first, tmp_path)
+    add_answer_caches(first, tmp_path)
     found = first.search(list(FOUND), 3)
     server.asked.clear()
     again = stage(server, cache_dir=tmp_path / ".pages")
@@ -171,7 +171,7 @@ def test_answers_are_kept(server, tmp_path):
 
 def test_a_dry_run_asks_nobody(server):
     one = document("She lived in London.")
-    assert "1 documents" in dry_run(Pipeline(Given(), [Labels()], Cut(stage(server))), [one])
+    assert "1 documents" in estimate_score(Pipeline(Given(), [Labels()], Cut(stage(server))), [one])
     assert server.asked == []
 
 

@@ -16,8 +16,8 @@ from eval.models.chat import Answer, Token, as_answer
 from eval.prompting.labels_in_answers import (
     read_code_block,
     read_label,
-    true_or_false,
-    yes_or_no,
+    read_true_or_false,
+    read_yes_or_no,
 )
 from eval.prompting.prompted_lss import read_answer
 from eval.prompting.prompted_relations import label_probability
@@ -90,8 +90,8 @@ def test_a_label_is_one_that_the_answer_names(answer, labels):
     letters = re.sub("[^a-z]", "", answer.lower())
     ends = [key.split()[-1] for key, label in labels.items() if label == found]
     assert found is None or any(end in letters for end in ends)
-    assert true_or_false(answer) is None or "true" in letters or "false" in letters
-    assert yes_or_no(answer) is None or "yes" in letters or "no" in letters
+    assert read_true_or_false(answer) is None or "true" in letters or "false" in letters
+    assert read_yes_or_no(answer) is None or "yes" in letters or "no" in letters
 
 
 @example("9" * 5000 + ". Supported", 3)
@@ -150,8 +150,8 @@ def test_a_models_text_is_an_answer_that_can_be_written(text, cut, when_cut):
 @given(NOTHING)
 def test_nothing_comes_out_of_an_empty_answer(answer):
     assert all(read_label(answer, labels) is None for labels in LABELS)
-    assert true_or_false(answer) is None
-    assert yes_or_no(answer) is None
+    assert read_true_or_false(answer) is None
+    assert read_yes_or_no(answer) is None
     assert read_complete_labels(answer, 1) is None
     assert read_groups(answer, FACTS) is None
     assert read_answer(answer, SENTENCE) is None

@@ -219,10 +219,10 @@ class AmbigBio(AskingBuilder):
     def _judged_by(self) -> dict[str, object]:
         if self.judge is None:
             return {}
-        from eval.run.provenance import inputs  # brings PyTorch, as the judge has done already
+        from eval.run.provenance import hash_inputs  # brings PyTorch, as the judge has done already
 
         checkpoint = str(getattr(self.judge, "checkpoint", ""))
-        return {"judge": {"class": type(self.judge).__name__, **inputs([checkpoint])}}
+        return {"judge": {"class": type(self.judge).__name__, **hash_inputs([checkpoint])}}
 
 
 def _retrieval(found: dict[str, list[Passage]]) -> list[dict]:

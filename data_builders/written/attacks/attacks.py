@@ -25,7 +25,7 @@ from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
-from data_builders.written.attacks.others import Merged, Namesake, Related
+from data_builders.written.attacks.other_people import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import NearParaphrases, Split
 from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
 from data_builders.written.claims.known_facts import World
@@ -55,10 +55,10 @@ SHIPPED: dict[str, type[Attack]] = {
 HONEST = "normal"
 INVALID = "invalid"
 # Documents of which a kill loses the texts at most.
-A_WRITE = 64
+DOCUMENTS_PER_WRITE = 64
 
 
-class Tried(NamedTuple):
+class AttackResult(NamedTuple):
     """What became of a document under an attack.
 
     Attributes:
@@ -176,7 +176,7 @@ class Attacks(Builder):
         world: World,
         known: str,
         work: Work,
-    ) -> list[Tried]:
+    ) -> list[AttackResult]:
         given = [[s.id, s.document.model_dump(mode="json")] for s in sources]
         decides = [attack.identity, identity_of(self.entailment), self.seed, known, given]
         rows = journalled(
@@ -184,11 +184,13 @@ class Attacks(Builder):
             {source.id: source for source in sources},
             lambda some: self._rows(kind, attack, list(some.values()), world),
             unit=kind,
-            at_a_time=A_WRITE,
+            at_a_time=DOCUMENTS_PER_WRITE,
         )
         found = (rows[source.id] for source in sources)
         return [
-            Tried(row["text"] and Document.model_validate(row["text"]), row["why"], row["where"])
+            AttackResult(
+                row["text"] and Document.model_validate(row["text"]), row["why"], row["where"]
+            )
             for row in found
         ]
 
@@ -259,7 +261,7 @@ def _document(kind: str, attack: Attack, source: Source, one: Attacked) -> Docum
 
 
 def _figures(
-    attack: Attack, tried: Sequence[Tried], sources: Sequence[Source]
+    attack: Attack, tried: Sequence[AttackResult], sources: Sequence[Source]
 ) -> dict[str, object]:
     made = [(one, s) for one, s in zip(tried, sources, strict=True) if one.text is not None]
     valid = [(one.text, source) for one, source in made if one.why is None]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jsonargparse.typing import PositiveInt
 
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.repetition import LEAST_WORDS
+from data_builders.written.attacks.repetition import MIN_WORDS
 from data_builders.written.claims.clauses import (
     clause_of,
     mid_sentence,
@@ -130,7 +130,7 @@ def _same(one: str, other: str) -> bool:
 
 def _tells(text: str, topic: str) -> bool:
     names = {word for word in names_and_numbers(text) if word not in name_of(topic).split()}
-    return len(text.split()) >= LEAST_WORDS and (bool(names) or len(text.split()) > LEAST_WORDS + 1)
+    return len(text.split()) >= MIN_WORDS and (bool(names) or len(text.split()) > MIN_WORDS + 1)
 
 
 def _introduces(text: str, topic: str) -> bool:

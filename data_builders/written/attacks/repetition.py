@@ -63,8 +63,8 @@ _NOT_SMALLER = re.compile(
     r"|record|until|since|between|from)\b"
 )
 _PLACE = re.compile(r"^(.+) (in|on|at|from) ((?:the )?[A-Z0-9][^,]*|\d.*)$")
-LEAST_WORDS = 4
-LEAST_PIECES = 5
+MIN_WORDS = 4
+MIN_PIECES = 5
 
 
 class NearParaphrases(Attack):
@@ -191,7 +191,7 @@ class Split(Attack):
         finest = [one for one in dated if sum(part is not None for part in one[1][1]) == most]
         fact, (stem, date) = rng.choice(finest)
         pieces = [f"{stem} {when}" for when in coarser_times(date)]
-        if len(pieces) < LEAST_PIECES:
+        if len(pieces) < MIN_PIECES:
             raise NotApplicable("a fact has too few pieces")
         return _one_fact(fact, pieces[: self.sentences])
 
@@ -200,7 +200,7 @@ def _clauses(source: Source) -> list[tuple[str, Clause]]:
     found = [
         (name, clause)
         for text, name in source.supported.items()
-        if len(text.split()) > LEAST_WORDS and (clause := clause_of(text, source.topic))
+        if len(text.split()) > MIN_WORDS and (clause := clause_of(text, source.topic))
     ]
     if not found:
         raise NotApplicable("no supported claim is a clause about the topic")

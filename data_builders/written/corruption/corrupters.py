@@ -22,11 +22,11 @@ from eval.stages import EntailmentModel, entails
 from records import Document
 from records.abstention import responds
 
-NOTHING = "nothing to change"
+NOTHING_TO_CHANGE = "nothing to change"
 # Reasons for which a change was made and is none: what it says is true, or may be.
 STILL_TRUE = "still true: "
 # A change of one detail leaves the claim about as long as it was.
-LONGEST = 2.0
+MAX_LENGTH_RATIO = 2.0
 
 _WORD = re.compile(r"\w+")
 _LABEL = re.compile(r"(?i)^(changed|false|corrupted|new|answer|output)( sentence| claim)?\s*:\s*")
@@ -179,9 +179,12 @@ def read_change(claim: ToChange, answer: Answer) -> Change:
     text = _LABEL.sub("", lines[0]).strip("\"“”'` ") if lines else ""
     if not responds(Document(id="x", topic=claim.topic, text=text)):
         return Change(reason="refused in words")
-    if len(split_sentences(text)) != 1 or len(text.split()) > LONGEST * len(claim.text.split()) + 3:
+    if (
+        len(split_sentences(text)) != 1
+        or len(text.split()) > MAX_LENGTH_RATIO * len(claim.text.split()) + 3
+    ):
         return Change(reason="no single sentence")
-    if words_of(text) == words_of(claim.text):
+    if lowercase_words(text) == lowercase_words(claim.text):
         return Change(reason="the claim as it was")
     if names_topic(claim.text, claim.topic) and not names_topic(text, claim.topic):
         return Change(reason="another topic")
@@ -194,21 +197,21 @@ def paragraph_lines(answer: str) -> list[str]:
     return [line for line in found if line and not line.endswith(":")]
 
 
-def words_of(text: str) -> list[str]:
+def lowercase_words(text: str) -> list[str]:
     """The words of a text in small letters."""
     return _WORD.findall(text.casefold())
 
 
-SAID = "another supported claim says it"
+STATED_BY_ANOTHER = "another supported claim says it"
 
 
-ENTAILED = "a supported claim entails it"
+ENTAILED_BY_ANOTHER = "a supported claim entails it"
 
 
 UNJUDGED = "the relation model could not judge it"
 
 
-def true_after_all(
+def refuse_true_changes(
     sources: Sequence[Source],
     changes: Mapping[str, Mapping[str, Change]],
     entailment: EntailmentModel | None,
@@ -222,10 +225,10 @@ def true_after_all(
     """
     found = {source.id: dict(changes[source.id]) for source in sources}
     for source in sources:
-        supported = {tuple(words_of(text)) for text in source.supported}
+        supported = {tuple(lowercase_words(text)) for text in source.supported}
         for name, change in found[source.id].items():
-            if change.text is not None and tuple(words_of(change.text)) in supported:
-                found[source.id][name] = change.but(SAID)
+            if change.text is not None and tuple(lowercase_words(change.text)) in supported:
+                found[source.id][name] = change.but(STATED_BY_ANOTHER)
     if entailment is None:
         return found
     asked = [
@@ -239,7 +242,7 @@ def true_after_all(
     table = entailment.relations(pairs) if pairs else []
     for (source, name, _), row in zip(asked, table, strict=True):
         change = found[source.id][name]
-        why = UNJUDGED if np.isnan(row).any() else ENTAILED if entails(row) else None
+        why = UNJUDGED if np.isnan(row).any() else ENTAILED_BY_ANOTHER if entails(row) else None
         if why is not None and change.text is not None:
             found[source.id][name] = change.but(why)
     return found

@@ -23,21 +23,26 @@ from data_builders.dataset import Card
 from data_builders.journal import identity_of, journalled, model_name
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.claims.labelled import Source, read_sources
-from data_builders.written.corruption.corrupters import Change, Corrupter, ToChange, true_after_all
+from data_builders.written.corruption.corrupters import (
+    Change,
+    Corrupter,
+    ToChange,
+    refuse_true_changes,
+)
 from data_builders.written.corruption.curves import (
     Appended,
-    Made,
+    CorruptedDocument,
     Sentence,
-    changes_of,
-    clean_twin,
-    corrupted,
+    build_clean_twin,
+    build_corrupted,
+    change_rows,
+    claim_texts,
+    count_changes,
     read_appended,
-    repeated,
-    statistics,
-    texts_of,
-    told_of,
+    repeat_sentences,
+    sentences_for_topic,
 )
-from data_builders.written.corruption.merging import Merged, Merger, ToMerge, listed
+from data_builders.written.corruption.merging import Merged, Merger, ToMerge, list_claims
 from eval.models.chat import Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel
@@ -145,8 +150,8 @@ class Corruption(Builder):
         files: dict[str, Iterable] = {
             f"curve_{kind}.jsonl": self._curve(kind, every, told) for kind in self.adversarial
         }
-        files["changes.jsonl"] = (row for made in every for row in changes_of(made))
-        figures = statistics(every)
+        files["changes.jsonl"] = (row for made in every for row in change_rows(made))
+        figures = count_changes(every)
         figures["appended"] = {
             kind: self._figures(kind, sources, told, without) for kind in self.adversarial
         }
@@ -163,7 +168,7 @@ class Corruption(Builder):
         found: dict[str, Told] = {}
         for source in sources:
             own = {
-                kind: told_of(source.topic, topics, kind in self.of_anyone, self.seed)
+                kind: sentences_for_topic(source.topic, topics, kind in self.of_anyone, self.seed)
                 for kind, topics in appended.items()
             }
             found[source.id] = {kind: one for kind, one in own.items() if one[1]}
@@ -219,7 +224,7 @@ class Corruption(Builder):
         told = super().config() | {"merging": merging, "entailment": identity_of(self.entailment)}
         return {name: told[name] for name in told if name not in ("merger", "merge_prompt")}
 
-    def _made(self, sources: Sequence[Source], work: Work) -> list[Made]:
+    def _made(self, sources: Sequence[Source], work: Work) -> list[CorruptedDocument]:
         drawn = dict(zip((s.id for s in sources), self._drawn(sources), strict=True))
         given = [
             [s.id, s.topic, s.person, [(c.id, c.text, c.label) for c in s.claims]] for s in sources
@@ -233,7 +238,7 @@ class Corruption(Builder):
             unit="document",
         )
         return [
-            Made(
+            CorruptedDocument(
                 {name: Change(**change) for name, change in row["changes"].items()},
                 Merged(**row["merged"]),
                 source,
@@ -245,10 +250,11 @@ class Corruption(Builder):
     def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[str]]) -> list[dict]:
         changes = self._changes(batch, drawn)
         asked = [
-            ToMerge(s.topic, texts_of(s, changes[s.id]), [c.text for c in s.claims]) for s in batch
+            ToMerge(s.topic, claim_texts(s, changes[s.id]), [c.text for c in s.claims])
+            for s in batch
         ]
         merged = (
-            [listed(one.claims) for one in asked]
+            [list_claims(one.claims) for one in asked]
             if self._merger is None
             else self._merger.merge(asked)
         )
@@ -271,21 +277,21 @@ class Corruption(Builder):
         changes: dict[str, dict[str, Change]] = {source.id: {} for source in batch}
         for (source, name), change in zip(place, found, strict=True):
             changes[source.id][name] = change
-        return true_after_all(batch, changes, self.entailment)
+        return refuse_true_changes(batch, changes, self.entailment)
 
     # What is written
 
     def _curve(
-        self, kind: str, every: Sequence[Made], told: Mapping[str, Told]
+        self, kind: str, every: Sequence[CorruptedDocument], told: Mapping[str, Told]
     ) -> Iterator[object]:
         for made in every:
             if kind in told[made.source.id]:
                 _, own = told[made.source.id][kind]
-                sentences = repeated(own, self.appended[-1])
-                yield clean_twin(made.source)
+                sentences = repeat_sentences(own, self.appended[-1])
+                yield build_clean_twin(made.source)
                 label = self.assumed.get(kind)
                 who = self.corrupter.source
-                yield from corrupted(made, who, kind, sentences, label, self.appended)
+                yield from build_corrupted(made, who, kind, sentences, label, self.appended)
 
     def _figures(
         self,

@@ -11,7 +11,7 @@ from components.sentences import remove_citations, split_sentences
 from data_builders.written.claims.clauses import as_sentence
 from data_builders.written.claims.labelled import Source, read_labelled
 from data_builders.written.corruption.corrupters import STILL_TRUE, Change
-from data_builders.written.corruption.merging import Merged, place_claims
+from data_builders.written.corruption.merging import Merged, locate_claims
 from records import Claim, Document, UserError
 from records.abstention import responds
 
@@ -65,7 +65,7 @@ def _sentences(row: Document) -> list[Sentence]:
     ]
 
 
-def told_of(
+def sentences_for_topic(
     topic: str, topics: Mapping[str, Sequence[Sentence]], of_anyone: bool, seed: int
 ) -> tuple[str, list[Sentence]]:
     """The topic whose sentences are told of a topic, and these.
@@ -101,13 +101,13 @@ def _renamed(sentence: Sentence, name: re.Pattern[str], new: str) -> Sentence:
     return Sentence(renamed(sentence.text), tuple(claims))
 
 
-def repeated(sentences: Sequence[Sentence], number: int) -> list[Sentence]:
+def repeat_sentences(sentences: Sequence[Sentence], number: int) -> list[Sentence]:
     """So many of them in order, from the first again where they do not suffice."""
     return [sentences[place % len(sentences)] for place in range(number)]
 
 
 @dataclass(frozen=True)
-class Made:
+class CorruptedDocument:
     """What became of a document.
 
     Attributes:
@@ -131,13 +131,13 @@ class Made:
         return change.text if change and change.text else claim.text
 
 
-def texts_of(source: Source, changes: Mapping[str, Change]) -> list[str]:
+def claim_texts(source: Source, changes: Mapping[str, Change]) -> list[str]:
     """All claims of a document as they are to stand in its text."""
-    made = Made(changes, Merged([]), source)
+    made = CorruptedDocument(changes, Merged([]), source)
     return [made.text(claim) for claim in source.claims]
 
 
-def clean_twin(source: Source) -> Document:
+def build_clean_twin(source: Source) -> Document:
     """The text as it was, with its claims and labels."""
     given = source.document
     return Document(
@@ -150,8 +150,8 @@ def clean_twin(source: Source) -> Document:
     )
 
 
-def corrupted(
-    made: Made,
+def build_corrupted(
+    made: CorruptedDocument,
     who: str,
     kind: str,
     told: Sequence[Sentence],
@@ -191,13 +191,13 @@ def _kept(given: Document) -> dict[str, object]:
     return {name: getattr(given, name) for name in names}
 
 
-def _own_claims(made: Made, who: str) -> list[Claim]:
+def _own_claims(made: CorruptedDocument, who: str) -> list[Claim]:
     sentences = made.merged.sentences
     texts = [made.text(claim) for claim in made.source.claims]
     if set(made.merged.how) <= {"listed"}:
         places = list(range(len(sentences)))
     else:
-        places = place_claims(texts, sentences)
+        places = locate_claims(texts, sentences)
     claims = []
     for claim, text, place in zip(made.source.claims, texts, places, strict=True):
         change = made.change(claim)
@@ -220,7 +220,7 @@ def _added(
         yield claim.model_copy(update={**where, "kind": kind, "contexts": None})
 
 
-def changes_of(made: Made) -> Iterator[dict]:
+def change_rows(made: CorruptedDocument) -> Iterator[dict]:
     """Each claim of a document: what it was, what became of it, and how it got into the text."""
     for claim, how in zip(made.source.claims, made.merged.how, strict=True):
         drawn = made.change(claim)
@@ -242,7 +242,7 @@ def changes_of(made: Made) -> Iterator[dict]:
         }
 
 
-def statistics(every: Sequence[Made]) -> dict[str, object]:
+def count_changes(every: Sequence[CorruptedDocument]) -> dict[str, object]:
     """How many claims there were, were to be changed and were, and how they were merged.
 
     ``invalid`` counts changes that were made and are not false; their claims stayed as they were.

@@ -19,7 +19,7 @@ from records import Document
 from records.abstention import responds
 
 # A sentence holds a claim if it has this share of its words, and its names, numbers and changes.
-HELD = 0.6
+MIN_SHARED_WORDS = 0.6
 
 _WORD = re.compile(r"\w+")
 _DETAIL = re.compile(r"(?<=\S )[A-Z]\w+|\w*\d\w*")
@@ -59,7 +59,7 @@ class Merged:
         return asdict(self)
 
 
-def listed(claims: Sequence[str], failed: str | None = None) -> Merged:
+def list_claims(claims: Sequence[str], failed: str | None = None) -> Merged:
     """The claims one after the other."""
     return Merged([as_sentence(text) for text in claims], ["listed"] * len(claims), failed)
 
@@ -131,7 +131,7 @@ class Merger:
             if not todo:
                 break
         return [
-            listed(one.claims, fails[place])
+            list_claims(one.claims, fails[place])
             if best[place] is None
             else _completed(one, best[place], there[place])
             for place, one in enumerate(every)
@@ -157,7 +157,9 @@ class Merger:
 
     def _held(self, every: Sequence[ToMerge], texts: Sequence[Sequence[str]]) -> list[list[bool]]:
         if self.entailment is None:
-            return [held(one, sentences) for one, sentences in zip(every, texts, strict=True)]
+            return [
+                find_claims(one, sentences) for one, sentences in zip(every, texts, strict=True)
+            ]
         pairs = [
             (s if names_topic(s, one.topic) else f"{one.topic}. {s}", claim)
             for one, sentences in zip(every, texts, strict=True)
@@ -177,7 +179,7 @@ def _completed(one: ToMerge, text: Merged, there: Sequence[bool]) -> Merged:
     return Merged([*text.sentences, *map(as_sentence, dict.fromkeys(lost))], how)
 
 
-def held(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
+def find_claims(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
     """Whether the words of a sentence hold each claim; those of the topic's name do not count."""
     told = [stems(sentence) for sentence in sentences]
     topic = stems(one.topic)
@@ -189,7 +191,7 @@ def held(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
         found.append(
             any(
                 details <= own
-                and len(words & own) >= HELD * len(words)
+                and len(words & own) >= MIN_SHARED_WORDS * len(words)
                 and denied == has_negation(sentence)
                 for sentence, own in zip(sentences, told, strict=True)
             )
@@ -197,7 +199,7 @@ def held(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
     return found
 
 
-def place_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
+def locate_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     """For each claim the sentence that has most of its words; of equals the first."""
     told = [stems(sentence) for sentence in sentences]
     shared = [[len(own & words) for words in told] for own in map(stems, claims)]

@@ -27,7 +27,7 @@ from data_builders.kb.language.statements import (
 from data_builders.kb.language.wording import lexicon
 from data_builders.written.claims.clauses import name_of
 from data_builders.written.claims.knowledge_base import ARTICLE, VALUED, KnownPeople, fit_article
-from data_builders.written.corruption.corrupters import NOTHING, Change, ToChange
+from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, Change, ToChange
 
 COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 RANKED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -164,7 +164,7 @@ class Values:
         """The claim with one find exchanged."""
         finds = self._distinct(claim)
         if not finds:
-            return Change(reason=NOTHING)
+            return Change(reason=NOTHING_TO_CHANGE)
         find = rng.choice(finds)
         old, new = claim.text[find.start : find.end], rng.choice(find.others)
         if old[0].isupper() and find.start == 0:
@@ -253,16 +253,16 @@ def _counted(text: str) -> Iterator[Find]:
     larger, behind "less than" smaller.
     """
     for find in _near(text):
-        old, before = _value(text[find.start : find.end]), text[: find.start]
+        old, before = _parse_number(text[find.start : find.end]), text[: find.start]
         others = find.others
         if old is not None and _ABOVE.search(before):
-            others = [other for other in others if _value(other) > old]
+            others = [other for other in others if _parse_number(other) > old]
         elif old is not None and _BELOW.search(before):
-            others = [other for other in others if _value(other) < old]
+            others = [other for other in others if _parse_number(other) < old]
         yield find._replace(others=others)
 
 
-def _value(number: str) -> int | None:
+def _parse_number(number: str) -> int | None:
     if number in COUNTED:
         return COUNTED.index(number) + 2
     digits = number.replace(",", "")

@@ -54,7 +54,7 @@ from eval.experiments.agreement.sets import (
 )
 from eval.experiments.experiment import Experiment, Found, Plan, at_least_one, drawn, natural
 from eval.experiments.named import Named
-from eval.pipeline import Pipeline, check_names
+from eval.pipeline import Pipeline, check_verdict_names
 from eval.report.declare import Page, Plot, Table, rows_in
 from eval.retrieve.given import Given as GivenPassages
 from eval.run.run import Run
@@ -233,7 +233,7 @@ class Agreement(Experiment):
         told, todo = [], []
         for one in self._read(Counter()):
             documents = self._drawn(one)
-            known = run.done(f"{one.name}\nverdicts")
+            known = run.finished_ids(f"{one.name}\nverdicts")
             todo += [d for d in documents if d.id not in known]
             labels = Counter(c.label for d in documents for c in d.claims or [])
             told.append(
@@ -263,14 +263,14 @@ class Agreement(Experiment):
         documents = self._drawn(one)
         alone = [d for d in documents if not d.passages]
         if self.retrieve is not None and alone:
-            found = run.documents(f"{one.name}\nevidence", self._with_evidence, alone, Document)
+            found = run.process(f"{one.name}\nevidence", self._with_evidence, alone, Document)
             by_id = {document.id: document for document in found}
             documents = [by_id.get(document.id, document) for document in documents]
-        judged = run.documents(f"{one.name}\nverdicts", self._verdicts, documents, Judged)
+        judged = run.process(f"{one.name}\nverdicts", self._verdicts, documents, Judged)
         return rows_of(one.name, documents, [row.verdicts for row in judged])
 
     def _with_evidence(self, documents: Sequence[Document]) -> list[Document]:
-        claims, passages = stages.retrieved(self.retrieve, documents, _bare(documents))
+        claims, passages = stages.run_retriever(self.retrieve, documents, _bare(documents))
         return [
             document.model_copy(update={"claims": own, "passages": found})
             for document, own, found in zip(documents, claims, passages, strict=True)
@@ -283,7 +283,7 @@ class Agreement(Experiment):
             found = Named(name, verifier)(documents, claims, passages)
             for row, own in enumerate(found):
                 verdicts[row] += own
-        check_names(verdicts)
+        check_verdict_names(verdicts)
         return [Judged(verdicts=own) for own in verdicts]
 
 

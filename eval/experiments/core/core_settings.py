@@ -193,7 +193,7 @@ class CoreSettings(Experiment):
         left_out: Counter[str] = Counter()
         texts = [text for kind in self.texts for text in self._texts(kind, left_out)]
         half = halves(texts, self.seed)
-        rows = run.documents("texts", self._select, texts, Selected, CHUNK)
+        rows = run.process("texts", self._select, texts, Selected, CHUNK)
         values, chosen = [], None
         for name in HALVES:
             own = [

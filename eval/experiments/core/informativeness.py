@@ -116,7 +116,7 @@ class Informativeness(Experiment):
     def measure(self, run: Run) -> Found:
         rows = [row for name in self.claims for row in self._rows(name)]
         scores = {name: np.zeros(len(rows)) for name in self.models}
-        for one in run.documents("topics", self._judge, _by_topic(rows), JudgedTopic):
+        for one in run.process("topics", self._judge, _by_topic(rows), JudgedTopic):
             for name, own in one.likelihoods.items():
                 scores[name][one.topic.places] = own
         classes, values = list(self.claims), []

@@ -267,7 +267,7 @@ class Decomposition(Experiment):
         names = list(dict.fromkeys(document.generator for document in documents))
         check_reported(self.reported, [*metrics, *(["factscore"] if self.gamma else [])], names)
         judged = {
-            name: run.documents(name, partial(self._judge, name, True), documents, Judged)
+            name: run.process(name, partial(self._judge, name, True), documents, Judged)
             for name in self.decomposers
         }
         files = {
@@ -315,7 +315,7 @@ class Decomposition(Experiment):
             scored = pipeline.score(documents)
         else:
             none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
-            found = zip(documents, stages.decomposed(decomposer, documents), strict=True)
+            found = zip(documents, stages.run_decomposer(decomposer, documents), strict=True)
             scored = [Scored(document=document, claims=own, **none) for document, own in found]
         claims = [[claim for claim in one.claims if claim.failed is None] for one in scored]
         support = {
@@ -369,7 +369,7 @@ class Decomposition(Experiment):
             if isinstance(decomposer, Given):
                 own = [document for document in documents if decomposer.has(document)]
             work = partial(self._judge, name, False)
-            judged = run.documents(f"sentences of {name}", work, own, Judged)
+            judged = run.process(f"sentences of {name}", work, own, Judged)
             rows += [_row(name, one) for one in judged]
         return rows
 
@@ -401,7 +401,9 @@ def _filtered(
     anew: list[dict] = [{} for _ in scored]
     for verifier in verify:
         if verifier.judges_sets:
-            for row, verdicts in enumerate(stages.judged(verifier, documents, kept, passages)):
+            for row, verdicts in enumerate(
+                stages.run_verifier(verifier, documents, kept, passages)
+            ):
                 anew[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
     rows = []
     for row, one in enumerate(scored):

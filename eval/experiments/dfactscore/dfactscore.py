@@ -265,7 +265,7 @@ class DFActScore(Experiment):
         topics = drawn((document.topic for document in every), self.names, Random(self.seed))
         documents = [document for document in every if document.topic in topics]
         judgements = self._judgements(every, documents)
-        judged = run.documents("texts", self._judge, documents, Judged) if self.pipeline else []
+        judged = run.process("texts", self._judge, documents, Judged) if self.pipeline else []
         texts = [from_pipeline(one.scored, one.citations) for one in judged]
         texts += [*filter(None, map(from_file, documents)), *judgements]
         if not texts:

@@ -201,7 +201,7 @@ class FactReasoner(Experiment):
             for group in self.retrieve or [GIVEN]:
                 part = f"{domain}\n{group}"
                 score = partial(self._score, group)
-                scored = run.documents(part, score, documents, Scored, CHUNK)
+                scored = run.process(part, score, documents, Scored, CHUNK)
                 k = ks[domain if group == GIVEN else f"{domain}, {group}"] = (
                     self.k or expected_claims(scored)
                 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.statistics import auroc, bootstrap
-from eval.stages import called
+from eval.stages import call_relation
 from records import UserError
 from records.types import Record
 
@@ -125,7 +125,7 @@ def _of_model(
             for metric, rows in rates.items():
                 name = Value(metric, curve.name, model, variant=threshold)
                 values[name] = _share((score >= threshold)[rows])
-    said = called(table)
+    said = call_relation(table)
     for place, relation in enumerate(RELATIONS):
         values[Value("called_so", relation, model)] = _share((said == place)[kinds == relation])
     return values

@@ -24,7 +24,7 @@ from eval.experiments.lss.lss_pairs import ABOUT, QUESTION, GroundedClaim, excer
 from eval.models.lss import LssModel, Subsequence, subsequences_of
 from eval.prompting.prompted_lss import PromptedLss
 from eval.report.declare import Figure, Page, Table
-from eval.run.held import held
+from eval.run.parts import find_parts
 from eval.run.run import Run
 from records import LssExample, UserError, read_records
 
@@ -214,7 +214,7 @@ class LssGeneration(Experiment):
         for table, engines in (("lss", self.engines), ("lss_star", self.star_engines)):
             for name, engine in engines.items():
                 counts = Counter()
-                for part in held(engine):
+                for part in find_parts(engine):
                     counts.update(part.counts if isinstance(part, PromptedLss) else {})
                 if counts["answers"]:
                     n = counts["answers"] - counts["failed"]

@@ -148,7 +148,7 @@ class LssMetrics(Experiment):
                 f"target: no pair has a {self.target}; take rating, factual or kept_words, "
                 "whichever people gave, or experiment lss_generation for means without any"
             )
-        measured = run.documents("pairs", self._measure, pairs, Measured, CHUNK)
+        measured = run.process("pairs", self._measure, pairs, Measured, CHUNK)
         found = values_of(
             _columns(measured),
             target,

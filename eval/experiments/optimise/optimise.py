@@ -86,7 +86,7 @@ class Optimise(Experiment):
         """
         documents = self.documents()
         score = partial(self._score, run.config.get("metrics"))
-        rows = run.documents("texts", score, documents, Row)
+        rows = run.process("texts", score, documents, Row)
         cells = cells_of(rows)
         values = [
             *of_steps(cells, self.seed),
@@ -94,7 +94,7 @@ class Optimise(Experiment):
             *distinct(rows, self.seed),
         ]
         if self.relevance is not None:
-            judged = run.documents("relevance", self._judge, documents, Judged)
+            judged = run.process("relevance", self._judge, documents, Judged)
             values += relevance(rows, judged, self.seed)
         return Found(values, {"texts.jsonl": rows}, {"against": self.against})
 

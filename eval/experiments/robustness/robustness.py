@@ -130,7 +130,7 @@ class Robustness(Experiment):
         score = partial(self._score, run.config.get("metrics"))
         documents, curves = self._texts()
         self._training_curves(run.output)
-        rows = run.documents("texts", score, documents, Row)
+        rows = run.process("texts", score, documents, Row)
         cells = cells_of(rows, self.k)
         # Where each topic has a group of its own, groups keep splits apart and say no more.
         single = len({d.group for d in documents} - {None}) >= len(
@@ -146,7 +146,7 @@ class Robustness(Experiment):
         ]
         of_curves: list[CurveRow] = []
         for name, texts in curves.items():
-            curve_rows = run.documents(f"curve {name}", score, texts, Row)
+            curve_rows = run.process(f"curve {name}", score, texts, Row)
             values += curve(name, cells_of(curve_rows, self.k), self.seed)
             of_curves += [CurveRow(curve=name, **dict(row)) for row in curve_rows]
         provenance = {
@@ -167,7 +167,7 @@ class Robustness(Experiment):
         lines = [*self._planned_texts(documents, curves), *self._planned_stages()]
         done, todo = 0, []
         for part, texts in (("texts", documents), *((f"curve {n}", t) for n, t in curves.items())):
-            known = run.done(part)
+            known = run.finished_ids(part)
             todo += [document for document in texts if document.id not in known]
             done += sum(document.id in known for document in texts)
         cut = ", by a run that was cut" * bool(done)

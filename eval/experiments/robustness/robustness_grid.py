@@ -16,15 +16,15 @@ from pydantic import BaseModel
 from eval import stages
 from eval.metrics.document import DocumentScore, score_document
 from eval.pipeline import (
-    Once,
+    ChunkCache,
     Pipeline,
-    again,
-    by_name,
-    check_names,
-    kept_of,
+    check_verdict_names,
+    group_by_name,
     score_selected,
-    updated,
-    usable,
+    select_claims,
+    update_claims,
+    usable_claims,
+    verdicts_on_selected,
 )
 from eval.stages import Selection, Selector
 from records import Claim, Document, UserError, Verdict
@@ -89,43 +89,43 @@ class Grid:
         self._config = config or {}
 
     def __call__(self, documents: Sequence[Document]) -> list[Row]:
-        once = Once()
+        once = ChunkCache()
         found = {name: self._judge(name, documents, once) for name in self.metrics}
         return [
             Row(document=document, metrics={name: own[place] for name, own in found.items()})
             for place, document in enumerate(documents)
         ]
 
-    def _judge(self, name: str, documents: Sequence[Document], once: Once) -> list[Judged]:
+    def _judge(self, name: str, documents: Sequence[Document], once: ChunkCache) -> list[Judged]:
         pipeline = self.metrics[name]
         key = self.key(name)
         texts = (key("decompose"), key("revise"))
         place = (*texts, key("retrieve"))
         every = once(("claims", *texts), lambda: pipeline.claims(documents))
-        claims = usable(every)
+        claims = usable_claims(every)
         selections = {
             defence: once(
                 ("select", defence, *texts),
-                lambda s=select: stages.selected(s, documents, claims),
+                lambda s=select: stages.run_selector(s, documents, claims),
             )
             for defence, select in self.defences.items()
         }
         claims, passages = once(
             ("retrieve", *place),
-            lambda c=claims: stages.retrieved(pipeline.retrieve, documents, c),
+            lambda c=claims: stages.run_retriever(pipeline.retrieve, documents, c),
         )
-        every = updated(every, claims)
+        every = update_claims(every, claims)
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         sets: dict[str, list[list[Verdict]]] = {d: [[] for _ in documents] for d in self.defences}
         for number, verifier in enumerate(pipeline.verify):
             own = ("verify", key("verify", number), *place)
-            judge = partial(stages.judged, verifier, documents)
+            judge = partial(stages.run_verifier, verifier, documents)
             _add(verdicts, once(own, lambda j=judge: j(claims, passages)))
             for defence in self.defences if verifier.judges_sets else ():
-                kept = kept_of(claims, selections[defence])
+                kept = select_claims(claims, selections[defence])
                 found = once((*own, defence), lambda j=judge, k=kept: j(k, passages))
                 _add(sets[defence], found)
-        check_names(verdicts)
+        check_verdict_names(verdicts)
         return [
             self._scored(
                 document,
@@ -143,10 +143,10 @@ class Grid:
 
     def _scored(self, document: Document, gamma: float, own: Judged) -> Judged:
         scores = []
-        for group in by_name(own.verdicts):
+        for group in group_by_name(own.verdicts):
             scores.append(score_document(document, own.claims, group, None, gamma))
             for defence, selections in own.selections.items():
-                verdicts = again(group, own.again.get(defence, []))
+                verdicts = verdicts_on_selected(group, own.again.get(defence, []))
                 scores.append(
                     score_selected(document, own.claims, verdicts, selections, gamma, defence)
                 )

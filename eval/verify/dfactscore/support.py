@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from components.overlap import stems
-from eval.stages import EntailmentModel, entails, probabilities
+from eval.stages import EntailmentModel, entails, model_probabilities
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge, premise
 from records import Claim, Document, Passage
 
@@ -125,7 +125,7 @@ def _by_relation(
         for row, place, _, own in pairings
         for k in own
     ]
-    answers = iter(probabilities(model.relations, pairs, 3) if pairs else [])
+    answers = iter(model_probabilities(model.relations, pairs, 3) if pairs else [])
     found = []
     for pairing in pairings:
         best = Outcome(-1.0, False, (pairing.passages[0],))

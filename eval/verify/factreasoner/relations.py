@@ -10,7 +10,7 @@ import numpy as np
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from eval.retrieve.dense import SentenceEncoder, relatedness
-from eval.stages import EntailmentModel, called, probabilities
+from eval.stages import EntailmentModel, call_relation, model_probabilities
 from records import Claim
 
 RelationName = Literal["entailment", "neutral", "contradiction", "equivalence"]
@@ -127,7 +127,7 @@ def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer
         By pair; ``None`` where the model's answer failed (a row of NaN).
     """
     pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
-    rows = probabilities(entailment.relations, pairs, 3) if pairs else []
+    rows = model_probabilities(entailment.relations, pairs, 3) if pairs else []
     return {pair: _read(row) for pair, row in zip(pairs, rows, strict=True)}
 
 
@@ -139,7 +139,7 @@ def _read(row: np.ndarray) -> Answer | None:
     """
     if np.isnan(row).any():
         return None
-    best = int(called(row))
+    best = int(call_relation(row))
     p = float(row[best])
     return Answer("neutral" if p <= _LEAST else RELATIONS[best], p)
 

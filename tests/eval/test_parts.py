@@ -12,7 +12,13 @@ from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.prompting.prompts import Prompt
 from eval.retrieve.serper import Serper
-from eval.run.held import held, identities, keep_answers, prompts, writers
+from eval.run.parts import (
+    add_answer_caches,
+    find_identities,
+    find_parts,
+    find_writers,
+    hash_prompts,
+)
 from records import Document
 
 
@@ -43,16 +49,16 @@ def test_each_part_is_held_once_and_in_order(prompt):
     part = Part(0, prompt)
     part.itself = part
     pipeline = Pipeline(Given(), [part, part, lambda *_: []])
-    assert held(pipeline).count(part) == 1
-    assert writers(pipeline) == [part.writer]
-    assert prompts(pipeline) == {"/".join(prompt.parts[-3:]): Prompt(prompt).sha256}
-    assert identities([pipeline, part]) == [part.writer.identity, part.searcher.identity]
+    assert find_parts(pipeline).count(part) == 1
+    assert find_writers(pipeline) == [part.writer]
+    assert hash_prompts(pipeline) == {"/".join(prompt.parts[-3:]): Prompt(prompt).sha256}
+    assert find_identities([pipeline, part]) == [part.writer.identity, part.searcher.identity]
 
 
 def test_lists_tuples_dicts_and_dataclasses_are_entered(prompt):
     parts = [Part(number, prompt) for number in range(4)]
     nested = Nested([parts[0], (None, parts[1])], {"a": parts[2], "b": Nested([], {1: [parts[3]]})})
-    assert writers(nested) == [part.writer for part in parts]
+    assert find_writers(nested) == [part.writer for part in parts]
 
 
 def test_records_and_objects_of_libraries_are_not_entered(prompt):
@@ -61,20 +67,20 @@ def test_records_and_objects_of_libraries_are_not_entered(prompt):
     outside = Nested(
         [module, np.ones(3), Path(), Document(id="a", topic="a", text="b"), Nested], {}
     )
-    assert held(outside) == [outside]
+    assert find_parts(outside) == [outside]
 
 
 def test_what_a_part_loads_later_is_none_of_the_parts_that_were_held(prompt):
     part = Part(0, prompt)
-    parts = held(part)
+    parts = find_parts(part)
     part.loaded = Part(1, prompt)
-    assert writers(parts) == [part.writer]
+    assert find_writers(parts) == [part.writer]
 
 
 def test_answers_are_kept_in_the_folder_unless_there_is_another_place(prompt, tmp_path):
     first, second = Part(0, prompt), Part(1, prompt)
     second.writer.cache_path = Path("mine.sqlite")
-    keep_answers([first, second], tmp_path)
+    add_answer_caches([first, second], tmp_path)
     assert first.writer.cache_path == first.searcher.cache_path == tmp_path / ".answers.sqlite"
     assert second.writer.cache_path == Path("mine.sqlite")
 
@@ -85,7 +91,7 @@ def test_prompts_of_one_name_in_folders_of_one_name_are_all_told(tmp_path):
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
     own = [Prompt(file) for file in files]
-    assert prompts(own) == {
+    assert hash_prompts(own) == {
         "own/prompts/atoms.txt": own[0].sha256,
         files[1].as_posix(): own[1].sha256,
     }

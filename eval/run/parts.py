@@ -31,7 +31,7 @@ class Parts(list[object]):
     """What :func:`held` returned: taken as it is, also when parts have loaded more since."""
 
 
-def held(root: object) -> Parts:
+def find_parts(root: object) -> Parts:
     """``root`` and all that its attributes lead to, each once, a part before its own parts.
 
     Args:
@@ -40,35 +40,35 @@ def held(root: object) -> Parts:
     return root if isinstance(root, Parts) else Parts(_held(root, set()))
 
 
-def writers(root: object) -> list[CachedWriter]:
+def find_writers(root: object) -> list[CachedWriter]:
     """The language models that are held."""
-    return [part for part in held(root) if isinstance(part, CachedWriter)]
+    return [part for part in find_parts(root) if isinstance(part, CachedWriter)]
 
 
-def prompts(root: object) -> dict[str, str]:
+def hash_prompts(root: object) -> dict[str, str]:
     """SHA-256 of the prompts and banks of examples that are held; they decide the results.
 
     Several stages have a prompt of the same name, so that the folders above it are in the key;
     where these are the same too, of other texts, the whole path.
     """
     found: dict[str, str] = {}
-    for file in (part for part in held(root) if isinstance(part, PromptFile)):
+    for file in (part for part in find_parts(root) if isinstance(part, PromptFile)):
         key = "/".join(file.path.parts[-3:])
         if found.setdefault(key, file.sha256) != file.sha256:
             found[file.path.as_posix()] = file.sha256
     return found
 
 
-def identities(root: object) -> list[dict[str, Any]]:
+def find_identities(root: object) -> list[dict[str, Any]]:
     """The ``identity`` of each model, searcher and parser that is held: what decides answers."""
-    values = [getattr(part, "identity", None) for part in held(root)]
+    values = [getattr(part, "identity", None) for part in find_parts(root)]
     dicts = [identity for identity in values if isinstance(identity, dict)]
     return [identity for place, identity in enumerate(dicts) if identity not in dicts[:place]]
 
 
-def keep_answers(root: object, folder: Path) -> None:
+def add_answer_caches(root: object, folder: Path) -> None:
     """Give models and searchers without a cache one in the run's folder: nothing is asked twice."""
-    for part in held(root):
+    for part in find_parts(root):
         if isinstance(part, KeepsAnswers):
             part.keep_answers_in(folder)
 
