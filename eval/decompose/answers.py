@@ -1,11 +1,10 @@
-"""Subclaims in a language model's answer: lists as models write them, and what is none.
+"""Parse the subclaims in a language model's answer.
 
-An item of a list is a subclaim: behind ``-``, ``*``, ``•``, a number or a letter, ``Fact 1:``, in a
-JSON list or in a code fence. Without any mark an answer still counts where each line is one whole
-sentence (one sentence: one subclaim); a paragraph is no list and fails. What stands around a list
-(greetings, headings, notes) is not read. An item that is a heading, a question, a refusal or the
-prompt's own words is no subclaim. One that is repeated counts once; of that the papers say nothing,
-and where a model repeats itself DecompScore (2403.11903, section 3.2) is lower than as published.
+A subclaim is a list item (``-``, ``*``, ``•``, a number, a letter, ``Fact 1:``), an item of a JSON
+list, or, in an answer without list marks, a line that is one complete sentence; a paragraph fails.
+Greetings, headings, notes, questions, refusals and repeated prompt text are skipped. Repeated items
+count once. The papers do not mention repetitions; if a model repeats itself, DecompScore
+(2403.11903, section 3.2) is lower than published.
 """
 
 import ast
@@ -22,7 +21,7 @@ from eval.decompose.by_sentence import Failed
 from eval.models.chat import Message
 from eval.prompting.asker import Asker
 
-# What some models and servers leave around an answer.
+# Special tokens that some models and servers leave in an answer.
 _TAGS = re.compile(r"</?s>|<\|\w+\|>")
 _FENCE = re.compile(r"```[a-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _JSON = re.compile(r"^[ \t]*[\[{]\s*(?:[\"'{\[\]]|$)", re.MULTILINE)
@@ -33,7 +32,7 @@ _LABEL = (
     r"(?:(?:independent|individual|atomic|verifiable)\s+)*"
     r"(?:facts?|(?:sub-?)?claims?|propositions?|statements?|sentences?)"
 )
-# How an item may begin right behind its mark: with a quotation, or a letter, but none of a to z.
+# Start of an item without a space after its mark: a quotation mark, or a letter other than a to z.
 _OPENS = r"(?=[\"“„«A-Z]|[^\W\d_a-z])"
 _MARK = re.compile(
     rf"(?:(?:\d{{1,3}}(?:\.\d{{1,2}})*\\?[.)]|\d{{1,2}}:)\s+(?:[-•]\s+)?"
@@ -48,11 +47,11 @@ _MARKED_NUMBER = re.compile(r"[\[(]?(\d+)")
 _INLINE_BULLET = re.compile(rf"(?<=[.!?;])(?:\s+[-*]\s+|\s*•\s*){_OPENS}|(?<!\s)\s+•\s+")
 _INLINE_NUMBER = re.compile(rf"(?<=[.!?;])\s+\(?(\d{{1,3}})[.)]\s+{_OPENS}")
 
-# "Facts:" before the list, with or without its first words behind it.
+# "Facts:" before the list, or before the first item on its line.
 _LEAD = re.compile(
     rf"(?:{_LABEL}|a|answer|output|response|decomposition|breakdown)\s*:\s*", re.IGNORECASE
 )
-# "Sure! Here are the facts:" before the first item, on its line.
+# "Sure! Here are the facts:" before the first item on its line.
 _GREETING = re.compile(
     r"(?:(?:sure|certainly|of course|okay|absolutely)[,!.:]\s*)?"
     r"(?:here(?:['’]s| is| are)\b[^:]*:\s*)?",
@@ -60,7 +59,7 @@ _GREETING = re.compile(
 )
 _NAMED = re.compile(r"^(?:\*\*[^*]{1,40}:\*\*|\*\*[^*]{1,40}\*\*\s*:)\s*")
 _NAME = re.compile(rf"^{_LABEL}\s*:\s+", re.IGNORECASE)
-# What stands under such a heading are the model's thoughts.
+# Headings of the model's reasoning.
 _ASIDE = re.compile(
     r"[#*\s]*(?:explanations?|notes?|reasoning|rationale|analysis|justification|thoughts?)[:*\s]*$",
     re.IGNORECASE,
@@ -101,14 +100,14 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _ENDED = re.compile(r"[.!?…][\"'”’)\]]*$")
-# No claim ends so; the answer was cut there, or a longer text was cut at a full stop.
+# Endings of a truncated answer, or of a text that was split at an abbreviation.
 _OPEN = re.compile(
     r"(?:[,;(–-]|\b(?:a|an|the|of|in|on|at|to|for|from|by|with|as|and|or|but|that|which|who|was|were"
     r"|is|are|his|her|its|their)|\b(?:Dr|Mr|Mrs|Ms|Prof|Gen|Col|Lt|Rev|vs)\."
-    # "She was born in St." is cut; "Dr. No." and "Wall St." are whole.
+    # "She was born in St." is truncated; "Dr. No." and "Wall St." are complete.
     r"|\b[a-z]+ (?:St|No)\.)$"
 )
-# Thai to Burmese, Khmer, Japanese and Chinese, which set no blanks: so long, it is no single word.
+# Thai to Burmese, Khmer, Japanese and Chinese, without spaces: longer than a single word.
 _BLANKLESS = re.compile(
     r"[\u0e00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff]{4}"
@@ -123,7 +122,7 @@ class _Line(NamedTuple):
 def ask_for_claims(
     asker: Asker, prompts: Sequence[list[Message]], sentences: Sequence[str]
 ) -> list[list[str] | Failed]:
-    """The subclaims that a model gives for each sentence, one prompt each; or why it has none."""
+    """Ask the model for the subclaims of each sentence, with one prompt per sentence."""
     reads = [
         partial(parse_claims, sentence=sentence, pattern=restarts(messages))
         for messages, sentence in zip(prompts, sentences, strict=True)
@@ -132,9 +131,9 @@ def ask_for_claims(
 
 
 def restarts(messages: Sequence[Message]) -> frozenset[str]:
-    """What opens a line of the prompt more than once, up to its colon: the examples' own pattern.
+    """Line openings (up to the colon) that occur more than once in the prompt.
 
-    A model that goes on after its answer writes it again, and what follows is of its own making.
+    A model that repeats one after its answer has started to invent a further example.
     """
     lines = [line for m in messages for line in m["content"].splitlines()]
     heads = Counter(head for line in lines if not _MARK.match(line) and (head := _head(line)))
@@ -142,15 +141,15 @@ def restarts(messages: Sequence[Message]) -> frozenset[str]:
 
 
 def parse_claims(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> list[str] | Failed:
-    """The subclaims that an answer lists, in its order.
+    """Parse the subclaims of an answer.
 
     Args:
-        answer: as the model wrote it.
-        sentence: what it was to decompose.
-        pattern: openings of the prompt's lines (:func:`restarts`).
+        answer: the model's answer.
+        sentence: the sentence to decompose.
+        pattern: repeated line openings of the prompt (:func:`restarts`).
 
     Returns:
-        The subclaims; none where the answer says that there are none; or why it cannot be used.
+        The subclaims in the answer's order; empty if the answer states that there are none.
     """
     answer = _TAGS.sub("\n", answer)
     fence = _FENCE.search(answer)
@@ -159,49 +158,47 @@ def parse_claims(answer: str, sentence: str, pattern: Set[str] = frozenset()) ->
     if isinstance(listed, Failed) or listed == []:
         return listed
     lines = [_Line(item, True) for item in listed] if listed else _lines(text, sentence, pattern)
-    said = [line.text for line in lines]
-    items = [line.text for line in lines if line.marked] or _plain(said, sentence)
+    texts = [line.text for line in lines]
+    items = [line.text for line in lines if line.marked] or _plain(texts, sentence)
     claims = [_clean(item) for item in items]
     if claims and _OPEN.search(claims[-1]):
         claims.pop()
-    usable = [c for c in claims if not _idle(c, sentence) and not _head_of(c, pattern)]
-    once: dict[str, str] = {}
+    usable = [c for c in claims if not _is_filler(c, sentence) and not _has_head(c, pattern)]
+    distinct: dict[str, str] = {}
     for claim in usable:
-        once.setdefault(claim.rstrip(" .").casefold(), claim)
-    return list(once.values()) or _why_not(said, sentence)
+        distinct.setdefault(claim.rstrip(" .").casefold(), claim)
+    return list(distinct.values()) or _why_not(texts, sentence)
 
 
 def parse_statement(answer: str) -> str | None:
-    """The statement that an answer to ``Input: … Output:`` is, on one line, as it was written.
+    """Parse the one-line statement in an answer to ``Input: … Output:``.
 
-    Nothing is asked of it but that it is there: fragments and structures that came back unchanged
-    are statements, whose worth is for a judge to say. What announces it, and remarks behind it, do
-    not belong to it.
+    Fragments and unchanged structures are valid statements. Introductions and remarks are removed.
 
     Returns:
-        The statement; ``None`` where there is none, or a refusal.
+        The statement; ``None`` for an empty answer or a refusal.
     """
-    said: list[str] = []
+    parts: list[str] = []
     reading = True
     for line in _TAGS.sub("\n", answer).splitlines():
         head = _head(line)
         if head in {"input", "output", "note", "explanation"}:
-            if said:  # an example of the model's own making, or a remark
+            if parts:  # an invented example, or a remark
                 break
             reading = head == "output"
             line = line.partition(":")[2]
         if reading and line.strip():
-            said.append(line.strip())
-        elif said and not said[-1].endswith(":"):
+            parts.append(line.strip())
+        elif parts and not parts[-1].endswith(":"):
             break
         else:
-            said.clear()
-    text = _clean(" ".join(said))
+            parts.clear()
+    text = _clean(" ".join(parts))
     return None if not text or _REFUSAL.match(text) else text
 
 
-def _why_not(said: Sequence[str], sentence: str) -> list[str] | Failed:
-    words = [_clean(text) for text in said]
+def _why_not(texts: Sequence[str], sentence: str) -> list[str] | Failed:
+    words = [_clean(text) for text in texts]
     if any(_NOTHING.match(text) for text in words):
         return []
     if any(_REFUSAL.match(text) for text in words) and not _REFUSAL.match(sentence):
@@ -223,8 +220,8 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
         if aside:
             continue
         listed = listed or bool(lines and lines[-1].marked)
-        if not mark and (_head_of(line, pattern) or _LEAD.fullmatch(line)):
-            if listed or (_asks_of_another(line, sentence) and _has_claims(lines, sentence)):
+        if not mark and (_has_head(line, pattern) or _LEAD.fullmatch(line)):
+            if listed or (_names_another_sentence(line, sentence) and _has_claims(lines, sentence)):
                 break
             lead = _LEAD.match(line)
             line = line[lead.end() :] if lead else ""
@@ -234,7 +231,7 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
             mark = _MARK.match(line)
         if mark:
             lines.extend(_Line(part, True) for part in _inline(line, mark))
-        elif line and not after_blank and lines and _goes_on(lines[-1], line):
+        elif line and not after_blank and lines and _is_continued(lines[-1], line):
             lines[-1] = _Line(f"{lines[-1].text} {line}", True)
         elif line:
             lines.append(_Line(line, False))
@@ -247,15 +244,15 @@ def _leads(line: str) -> re.Match[str] | None:
     return greeting if _MARK.match(line, greeting.end()) else None
 
 
-def _asks_of_another(line: str, sentence: str) -> bool:
+def _names_another_sentence(line: str, sentence: str) -> bool:
     return line.partition(":")[2].strip() not in {"", sentence}
 
 
 def _has_claims(lines: Sequence[_Line], sentence: str) -> bool:
-    return any(not _idle(line.text, sentence) for line in lines)
+    return any(not _is_filler(line.text, sentence) for line in lines)
 
 
-def _goes_on(before: _Line, line: str) -> bool:
+def _is_continued(before: _Line, line: str) -> bool:
     return before.marked and not _ENDED.search(before.text) and line[0].islower()
 
 
@@ -271,12 +268,15 @@ def _inline(line: str, mark: re.Match[str]) -> list[str]:
     return _INLINE_NUMBER.split(rest)[::2]
 
 
-def _plain(said: Sequence[str], sentence: str) -> list[str]:
-    lines = [line for line in said if not _idle(line, sentence)]
+def _plain(texts: Sequence[str], sentence: str) -> list[str]:
+    lines = [line for line in texts if not _is_filler(line, sentence)]
     if len(lines) > 1 and lines[0] == sentence:
         lines = lines[1:]
-    cut = [split_sentences(line, headings=True) for line in lines]
-    whole = [_ENDED.search(line) and len(own) == 1 for line, own in zip(lines, cut, strict=True)]
+    split_lines = [split_sentences(line, headings=True) for line in lines]
+    whole = [
+        _ENDED.search(line) and len(split) == 1
+        for line, split in zip(lines, split_lines, strict=True)
+    ]
     return lines if all(whole) else []
 
 
@@ -289,28 +289,28 @@ def _json_items(text: str) -> list[str] | Failed | None:
         value = _json_value(raw)
     except (ValueError, RecursionError):
         try:
-            with warnings.catch_warnings():  # Python's own, about a backslash in an answer
+            with warnings.catch_warnings():  # invalid escape sequences in an answer
                 warnings.simplefilter("ignore")
                 value = ast.literal_eval(raw)
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             value = [_unescaped(text) for text in _JSON_TEXT.findall(raw)]
             if raw.startswith("{") or not value:
                 return Failed("broken JSON")
-    found = _texts(value)
-    return Failed("JSON without a list of claims") if found is None else found
+    texts = _texts(value)
+    return Failed("JSON without a list of claims") if texts is None else texts
 
 
 def _json_value(raw: str) -> object:
     decoder = json.JSONDecoder()
     value, end = decoder.raw_decode(raw)
     values = [value]
-    while isinstance(value, dict) and not any(isinstance(own, list) for own in value.values()):
+    while isinstance(value, dict) and not any(isinstance(item, list) for item in value.values()):
         raw = raw[end:].lstrip(", \r\n\t")
         if not raw.startswith("{"):
             break
         try:
             value, end = decoder.raw_decode(raw)
-        except ValueError:  # cut
+        except ValueError:  # truncated
             break
         values.append(value)
     return values if len(values) > 1 else values[0]
@@ -324,7 +324,6 @@ def _unescaped(text: str) -> str:
 
 
 def _texts(value: object) -> list[str] | None:
-    """The claims in a JSON value, of the shapes that models give them."""
     if isinstance(value, dict):
         lists = [item for item in value.values() if isinstance(item, list)]
         if len(lists) == 1:
@@ -332,14 +331,14 @@ def _texts(value: object) -> list[str] | None:
         value = list(value.values()) if not lists else [None]
     if not isinstance(value, list):
         return None
-    found = []
+    texts = []
     for item in value:
         if isinstance(item, dict):
             item = next((item[key] for key in _JSON_KEYS if key in item), None)
         if not isinstance(item, str):
             return None
-        found.append(item)
-    return found
+        texts.append(item)
+    return texts
 
 
 def _clean(item: str) -> str:
@@ -354,7 +353,7 @@ def _clean(item: str) -> str:
     return " ".join(item.split()).rstrip(";").strip()
 
 
-def _idle(text: str, sentence: str) -> bool:
+def _is_filler(text: str, sentence: str) -> bool:
     bare = _clean(text)
     heading = text.startswith("#") or re.fullmatch(r"\*\*[^*]+\*\*:?", text.strip())
     return bool(
@@ -373,5 +372,5 @@ def _head(line: str) -> str:
     return head.strip().casefold() if colon else ""
 
 
-def _head_of(line: str, pattern: Set[str]) -> bool:
+def _has_head(line: str, pattern: Set[str]) -> bool:
     return bool(pattern) and _head(line) in pattern

@@ -1,4 +1,4 @@
-"""Banks of in-context examples: sentences with their decomposition, static ones and retrieved."""
+"""Banks of in-context examples: sentences with their decompositions."""
 
 import re
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ class Example:
     """A sentence with its decomposition.
 
     Attributes:
-        text: as it stands in the bank; a window where a sentence is marked ``<SOS>…<EOS>`` in it.
-        claims: its subclaims; none where it says nothing that could be verified.
-        conllu: its parse, where the prompt shows one.
+        text: the text in the bank: a sentence, or a window with the sentence in ``<SOS>…<EOS>``.
+        claims: its subclaims; empty if it contains nothing that can be verified.
+        conllu: its parse, if the prompt shows one.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Example:
 
     @property
     def sentence(self) -> str:
-        """The marked sentence; the whole text where none is marked."""
+        """The marked sentence, or the whole text if none is marked."""
         marked = _MARKED.search(self.text)
         return (marked.group(1) if marked else self.text).strip()
 
@@ -37,8 +37,8 @@ class Example:
 class Bank(PromptFile):
     """The examples of a file.
 
-    An example is its text, on one line or more, then its claims behind ``- ``; a blank line ends
-    it. Lines that start with ``#`` are comments.
+    An example is one or more lines of text, then one claim per line after ``- ``. Blank lines
+    separate examples; lines that start with ``#`` are comments.
     """
 
     def __init__(self, path: Path | str):
@@ -54,27 +54,27 @@ class Bank(PromptFile):
 
     def check(self, static: int, retrieved: int) -> None:
         if min(static, retrieved) < 0:
-            raise UserError("static and retrieved count examples; give 0 for none")
+            raise UserError("static and retrieved: expected at least 0")
         if static + retrieved >= len(self.examples):
             raise UserError(
                 f"{self.name}: {len(self.examples)} examples, but static + retrieved = "
-                f"{static + retrieved}; one more than these is needed, for a sentence of the bank"
+                f"{static + retrieved}; at least one more example is needed"
             )
 
     def choose(
         self, sentences: Sequence[str], static: int, retrieved: int
     ) -> list[tuple[Example, ...]]:
-        """The examples that each sentence is shown with.
+        """Choose the in-context examples of each sentence.
 
         Args:
-            sentences: to be decomposed.
-            static: the first ones of the bank, for every sentence.
-            retrieved: the nearest of the others by BM25, best first; where too few share a word
+            sentences: the sentences to decompose.
+            static: number of first examples of the bank, the same for every sentence.
+            retrieved: number of nearest other examples by BM25, best first; if too few share a word
                 with the sentence, the next ones of the bank.
 
         Returns:
-            ``static + retrieved`` examples a sentence, static ones first. A sentence is never
-            shown with itself.
+            ``static + retrieved`` examples per sentence, static ones first, without the sentence
+            itself.
         """
         self.check(static, retrieved)
         if not retrieved:
@@ -82,8 +82,8 @@ class Bank(PromptFile):
         else:
             hits = self._index.search(list(sentences), len(self.examples))
         return [
-            self._chosen(sentence, [int(hit.id) for hit in own], static, retrieved)
-            for sentence, own in zip(sentences, hits, strict=True)
+            self._chosen(sentence, [int(hit.id) for hit in nearest], static, retrieved)
+            for sentence, nearest in zip(sentences, hits, strict=True)
         ]
 
     def _chosen(

@@ -1,4 +1,4 @@
-"""What the decomposers have in common: a text is cut into sentences, and each into subclaims."""
+"""The base class of decomposers that split a text into sentences and each into subclaims."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from records.stage_outputs import class_path_of, require_one_each
 
 
 class Place(NamedTuple):
-    """A sentence where it stands.
+    """A sentence in its document.
 
     Attributes:
-        document: the text it is from.
-        sentences: all sentences of the text.
-        index: which of them it is.
+        document: the document of the sentence.
+        sentences: all sentences of the document's text.
+        index: index of the sentence in ``sentences``.
     """
 
     document: Document
@@ -25,80 +25,82 @@ class Place(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The sentence itself."""
         return self.sentences[self.index]
 
 
 class Failed(NamedTuple):
-    """Why a sentence has no decomposition, or one of its parts no subclaim."""
+    """The reason why a sentence, or one of its parts, could not be run_decomposer."""
 
     reason: str
 
 
 class BackedOff(NamedTuple):
-    """Why a sentence is its own only subclaim, where a method has it so when it cannot do more.
+    """The reason why a method uses the whole sentence as its only subclaim.
 
-    Such a claim carries the reason in a field ``backed_off``, by which they are counted.
+    The claim carries the reason in its field ``backed_off``.
     """
 
     reason: str
 
 
 class BySentence(ABC):
-    """Decompose sentence by sentence, all sentences of all documents in one go.
+    """Decompose sentence by sentence, with all sentences of all documents in one batch.
 
-    Texts that do not respond (:func:`records.abstention.responds`) have no claims. The numbers
-    of citations are taken out before the text is cut.
+    Abstentions (:func:`records.abstention.responds`) have no claims. Citation numbers are removed
+    before the text is split.
     """
 
     @abstractmethod
     def subclaims(self, places: Sequence[Place]) -> list[list[str | Failed] | BackedOff | Failed]:
-        """The subclaims of each sentence; none where it says nothing that could be verified.
+        """Return the subclaims of each sentence; an empty list if nothing can be verified.
 
-        Where a method makes its subclaims one at a time, some of them may have failed.
+        A method that generates subclaims one at a time may return some of them as ``Failed``.
         """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         texts = [remove_citations(d.text) if responds(d) else "" for d in documents]
-        cut = [split_sentences(text) for text in texts]
+        split_texts = [split_sentences(text) for text in texts]
         places = [
             Place(document, sentences, index)
-            for document, sentences in zip(documents, cut, strict=True)
+            for document, sentences in zip(documents, split_texts, strict=True)
             for index in range(len(sentences))
         ]
-        who = f"{class_path_of(self)}.subclaims"
-        given = require_one_each(who, self.subclaims(places), places, "sentence") if places else []
-        found = iter([_checked(who, place, own) for place, own in zip(places, given, strict=True)])
+        method = f"{class_path_of(self)}.subclaims"
+        outputs = require_one_each(method, self.subclaims(places), places, "sentence") if places else []
+        subclaims = iter(
+            [_validate(method, place, out) for place, out in zip(places, outputs, strict=True)]
+        )
         return [
-            _claims(sentences, [next(found) for _ in sentences])
-            for _, sentences in zip(documents, cut, strict=True)
+            _claims(sentences, [next(subclaims) for _ in sentences]) for sentences in split_texts
         ]
 
 
-def _checked(who: str, place: Place, own: object) -> list[str | Failed | BackedOff]:
-    found = [own] if isinstance(own, Failed | BackedOff) else own
-    if isinstance(found, Iterable) and not isinstance(found, str):
-        found = list(found)
-        none = (Failed, BackedOff)
-        if all(one.strip() if isinstance(one, str) else isinstance(one, none) for one in found):
-            return found
+def _validate(method: str, place: Place, output: object) -> list[str | Failed | BackedOff]:
+    subclaims = [output] if isinstance(output, Failed | BackedOff) else output
+    if isinstance(subclaims, Iterable) and not isinstance(subclaims, str):
+        subclaims = list(subclaims)
+        if all(
+            item.strip() if isinstance(item, str) else isinstance(item, Failed | BackedOff)
+            for item in subclaims
+        ):
+            return subclaims
     raise UserError(
-        f"{who}: document {place.document.id!r}: sentence {place.index}: gave {own!r:.60}; give a "
-        "list of texts, none of them empty, or Failed"
+        f"{method}: document {place.document.id!r}: sentence {place.index}: expected a list of "
+        f"non-empty texts, or Failed, got {output!r:.60}"
     )
 
 
 def _claims(
-    sentences: Sequence[str], found: Sequence[list[str | Failed | BackedOff]]
+    sentences: Sequence[str], subclaims: Sequence[list[str | Failed | BackedOff]]
 ) -> list[Claim]:
     claims: list[Claim] = []
-    for index, (sentence, own) in enumerate(zip(sentences, found, strict=True)):
-        for one in own:
-            text, more = (one, {}) if isinstance(one, str) else (sentence, {})
-            if isinstance(one, Failed):
-                more = {"failed": one.reason}
-            elif isinstance(one, BackedOff):
-                more = {"backed_off": one.reason}
+    for index, (sentence, items) in enumerate(zip(sentences, subclaims, strict=True)):
+        for item in items:
+            text, fields = (item, {}) if isinstance(item, str) else (sentence, {})
+            if isinstance(item, Failed):
+                fields = {"failed": item.reason}
+            elif isinstance(item, BackedOff):
+                fields = {"backed_off": item.reason}
             name = f"c{len(claims)}"
-            claims.append(Claim(id=name, text=text, sentence=index, source=sentence, **more))
+            claims.append(Claim(id=name, text=text, sentence=index, source=sentence, **fields))
     return claims

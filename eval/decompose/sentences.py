@@ -1,4 +1,4 @@
-"""The plain decomposer: one sentence, one claim."""
+"""The simplest decomposer: each sentence is one claim."""
 
 from collections.abc import Sequence
 

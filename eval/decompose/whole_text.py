@@ -1,4 +1,4 @@
-"""One prompt for a whole text: FactReasoner's Atomizer (2502.18573, appendix D, Table 28)."""
+"""One prompt per text: FactReasoner's Atomizer (2502.18573, appendix D, Table 28)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,19 +17,19 @@ _PROMPT = Path(__file__).parent / "prompts" / "factreasoner.jinja"
 
 
 class WholeText:
-    """Decompose each text by one prompt, in one shot; its claims are to stand alone already.
+    """Decompose each text with one prompt into claims that can be understood without the text.
 
-    Texts that do not respond (:func:`records.abstention.responds`) have no claims; of a text whose
-    answer cannot be read there is one that has failed. A claim's ``source`` is the whole text,
-    which the model saw; its ``sentence`` is the one that shares most stems with it. The
-    instructions are the published ones, the examples our own.
+    Abstentions (:func:`records.abstention.responds`) have no claims; a text with an unreadable
+    answer has one failed claim. A claim's ``source`` is the whole text, which the model saw; its
+    ``sentence`` is the one that shares most stems with it. The instructions are the published
+    ones, the examples are ours.
 
     Args:
         writer: the language model.
-        prompt: a prompt file of your own, with the field ``text``.
-        temperature: of the sampling; the paper does not state it.
-        max_new_tokens: of an answer with all claims.
-        seed: of the sampling.
+        prompt: a custom prompt file, with the field ``text``.
+        temperature: sampling temperature; the paper does not state it.
+        max_new_tokens: maximum tokens of the answer with all claims.
+        seed: sampling seed.
     """
 
     def __init__(
@@ -46,21 +46,21 @@ class WholeText:
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
         texts = [" ".join(remove_citations(d.text).split()) for d in documents if responds(d)]
         prompts = [self.prompt.messages(text=text) for text in texts]
-        found = zip(texts, ask_for_claims(self.asker, prompts, texts), strict=True)
-        return [_claims(*next(found)) if responds(d) else [] for d in documents]
+        answers = zip(texts, ask_for_claims(self.asker, prompts, texts), strict=True)
+        return [_claims(*next(answers)) if responds(d) else [] for d in documents]
 
 
-def _claims(text: str, found: list[str] | Failed) -> list[Claim]:
-    if isinstance(found, Failed):
-        return [Claim(id="c0", text=text, source=text, failed=found.reason)]
+def _claims(text: str, answer: list[str] | Failed) -> list[Claim]:
+    if isinstance(answer, Failed):
+        return [Claim(id="c0", text=text, source=text, failed=answer.reason)]
     sentences = [set(stems(sentence)) for sentence in split_sentences(text)]
     return [
         Claim(id=f"c{n}", text=claim, sentence=_nearest(claim, sentences), source=text)
-        for n, claim in enumerate(found)
+        for n, claim in enumerate(answer)
     ]
 
 
 def _nearest(claim: str, sentences: Sequence[set[str]]) -> int:
-    own = set(stems(claim))
-    shared = [len(own & sentence) for sentence in sentences]
+    claim_stems = set(stems(claim))
+    shared = [len(claim_stems & sentence) for sentence in sentences]
     return shared.index(max(shared)) if shared else 0

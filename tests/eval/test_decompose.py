@@ -12,7 +12,7 @@ from eval.decompose.by_sentence import Place
 from eval.decompose.given import Given, aligned
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences
-from eval.decompose.ud.tree import Token, Tree, read_conllu, written
+from eval.decompose.ud.tree import Token, Tree, join_words, read_conllu
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.run.parts import hash_prompts
@@ -267,7 +267,7 @@ def test_every_example_has_its_parse_beside_it():
     bank = Prompted(Model(), "factscore").bank
     trees = list(read_conllu(bank.path.with_suffix(".conllu")))
     assert [tree.text for tree in trees] == [e.sentence for e in bank.examples]
-    assert all(written(tree.tokens) == tree.text for tree in trees)
+    assert all(join_words(tree.tokens) == tree.text for tree in trees)
 
 
 def test_sampling_depends_on_the_seed_and_on_nothing_else():

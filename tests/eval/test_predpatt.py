@@ -15,8 +15,8 @@ from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
 from eval.decompose.predpatt.show import flat, pattern, show
 from eval.decompose.predpatt.stage import PredPatt
-from eval.decompose.predpatt.verbalise import WAYS
-from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
+from eval.decompose.predpatt.verbalise import METHODS
+from eval.decompose.ud.tree import Token, Tree, check_ud, join_words, read_conllu
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -331,7 +331,7 @@ def tree(name, labels=None):
     for before, after in pairwise(tokens):
         if after.upos == "PUNCT" or after.form == "'s":
             tokens[before.id - 1] = replace(before, misc="SpaceAfter=No")
-    return Tree(tuple(tokens), written(tokens))
+    return Tree(tuple(tokens), join_words(tokens))
 
 
 def brief(name, labels=None):
@@ -545,7 +545,7 @@ def test_equal_statements_of_a_sentence_count_once_and_failures_all():
 
 def test_a_dry_run_counts_each_structure_and_its_claim_once():
     writer = OpenAIServer("m", "http://localhost:1/v1")
-    stages = {way: PredPatt(Parses(), writer=writer, verbalise=way) for way in WAYS}
+    stages = {way: PredPatt(Parses(), writer=writer, verbalise=way) for way in METHODS}
     calls = {}
     for way, stage in stages.items():
         table = estimate_score(Pipeline(stage, [FActScore(writer, retrieval=False)]), [DOCUMENT])

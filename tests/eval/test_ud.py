@@ -8,7 +8,7 @@ import pytest
 
 from eval.decompose.ud.convert import FIXED, RELATIONS, convert
 from eval.decompose.ud.parsers import ConlluFiles, Spacy, Trankit, trankit_rows
-from eval.decompose.ud.tree import Token, check_ud, read_conllu, ud_version, written
+from eval.decompose.ud.tree import Token, check_ud, join_words, read_conllu, ud_version
 from records import BadInput, UserError
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ def short(tokens) -> list[tuple]:
 def test_ranges_and_empty_nodes_are_no_words_but_leave_their_spacing():
     (tree,) = read_conllu(rows(CONTRACTED))
     assert [t.form for t in tree.tokens] == ["I", "do", "n't", "know", "(", "yet", ")", "."]
-    assert tree.text == written(tree.tokens) == "I don't know (yet)."
+    assert tree.text == join_words(tree.tokens) == "I don't know (yet)."
     (unnamed,) = read_conllu(rows(CONTRACTED)[2:])
     assert unnamed.text == tree.text
     assert tree.root.form == "know"
@@ -228,7 +228,7 @@ def test_trankit_gives_conllu():
         ],
     }
     (tree,) = read_conllu(trankit_rows(output))
-    assert tree.text == written(tree.tokens) == "can't go."
+    assert tree.text == join_words(tree.tokens) == "can't go."
     assert tree.tokens[1].feats == "Polarity=Neg"
 
 
@@ -246,5 +246,5 @@ def test_spacy_itself_where_it_is_installed():
     assert none is None
     assert first.text == "Clara Lindholm was a Swedish astronomer."
     assert first.root.form == "astronomer"
-    assert written(first.tokens) == first.text
+    assert join_words(first.tokens) == first.text
     assert check_ud(two) is None

@@ -1,66 +1,64 @@
-"""Which arguments a predicate has from others (rules l, relcl and borrow)."""
+"""Borrow arguments from other predicates (rules l, relcl and borrow)."""
 
 from eval.decompose.predpatt.dependency_labels import CLAUSAL_SUBJECT
 from eval.decompose.predpatt.structures import Argument, Predicate, head_of
 from eval.decompose.ud.tree import Tree
 
-# "kept him from leaving": the object of the verb, not its subject, is who would leave.
+# "kept him from leaving": the object of "kept" is the subject of "leaving".
 _OBJECT_CONTROL = {"from", "for"}
 
 
 class Borrowing:
-    """Share arguments among the predicates of a tree, whose own arguments are known.
-
-    The order of the steps matters, as one may lend what it borrowed.
+    """Share arguments among predicates. The order matters: borrowed arguments can be lent.
 
     Args:
         tree: the sentence.
-        found: its predicates by the id of their root.
+        by_root: its predicates, with the arguments they govern, by the id of their root.
     """
 
-    def __init__(self, tree: Tree, found: dict[int, Predicate]):
+    def __init__(self, tree: Tree, by_root: dict[int, Predicate]):
         self.tree = tree
-        self.found = found
+        self.by_root = by_root
 
     def __call__(self) -> list[Predicate]:
-        every = [self.found[id] for id in sorted(self.found)]
-        predicates = [predicate for predicate in every if not self._merged(predicate)]
+        candidates = [self.by_root[id] for id in sorted(self.by_root)]
+        predicates = [predicate for predicate in candidates if not self._merge_into_top(predicate)]
         for predicate in predicates:
-            self._of_modified_word(predicate)
-            self._across_conjunction(predicate)
-            if not self._object_control(predicate):
-                self._across_adverbial_clause(predicate)
+            self._add_modified_word(predicate)
+            self._borrow_across_conjunction(predicate)
+            if not self._has_object_control(predicate):
+                self._borrow_across_adverbial_clause(predicate)
         for predicate in predicates:
-            if self._object_control(predicate):
-                self._across_adverbial_clause(predicate)
+            if self._has_object_control(predicate):
+                self._borrow_across_adverbial_clause(predicate)
         for predicate in predicates:
-            self._where_none_is(predicate)
+            self._borrow_missing_subject(predicate)
         for predicate in predicates:
             predicate.arguments.sort(key=lambda argument: argument.root.id)
         return predicates
 
     def top_of_complements(self, predicate: Predicate) -> Predicate | None:
-        """The predicate above, past any that are open clausal complements themselves."""
+        """The closest predicate above that is not an open clausal complement."""
         token = head_of(self.tree, predicate.root)
-        while token and token.deprel == "xcomp" and token.id in self.found:
+        while token and token.deprel == "xcomp" and token.id in self.by_root:
             token = head_of(self.tree, token)
-        return self.found.get(token.id) if token else None
+        return self.by_root.get(token.id) if token else None
 
-    def _merged(self, predicate: Predicate) -> bool:
+    def _merge_into_top(self, predicate: Predicate) -> bool:
         top = self.top_of_complements(predicate)
         if predicate.root.deprel != "xcomp" or top is None:
             return False
         top.arguments += predicate.arguments
         return True
 
-    def _of_modified_word(self, predicate: Predicate) -> None:
+    def _add_modified_word(self, predicate: Predicate) -> None:
         head = head_of(self.tree, predicate.root)
         if head and predicate.root.deprel.startswith("acl"):
             predicate.arguments.append(Argument(head))
             predicate.relative = True
 
-    def _across_conjunction(self, predicate: Predicate) -> None:
-        above = self.found.get(predicate.root.head)
+    def _borrow_across_conjunction(self, predicate: Predicate) -> None:
+        above = self.by_root.get(predicate.root.head)
         if predicate.root.deprel != "conj" or above is None:
             return
         if predicate.subject is None:
@@ -68,22 +66,22 @@ class Borrowing:
         if not predicate.arguments and above.object:
             predicate.arguments.append(above.object.lend("borrowed object"))
 
-    def _across_adverbial_clause(self, predicate: Predicate) -> None:
-        above = self.found.get(predicate.root.head)
+    def _borrow_across_adverbial_clause(self, predicate: Predicate) -> None:
+        above = self.by_root.get(predicate.root.head)
         if predicate.root.deprel != "advcl" or predicate.subject or above is None:
             return
-        lender = above.object if self._object_control(predicate) else above.subject
+        lender = above.object if self._has_object_control(predicate) else above.subject
         if lender:
             predicate.arguments.append(lender.lend("borrowed subject"))
 
-    def _object_control(self, predicate: Predicate) -> bool:
+    def _has_object_control(self, predicate: Predicate) -> bool:
         return any(
             token.deprel == "mark" and token.form in _OBJECT_CONTROL
             for token in self.tree.children(predicate.root.id)
         )
 
-    def _where_none_is(self, predicate: Predicate) -> None:
-        above = self.found.get(predicate.root.head)
+    def _borrow_missing_subject(self, predicate: Predicate) -> None:
+        above = self.by_root.get(predicate.root.head)
         label = predicate.root.deprel
         if (
             above

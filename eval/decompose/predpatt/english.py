@@ -1,4 +1,4 @@
-"""The little English that realisation needs: number, verb forms, pronouns, articles and spacing."""
+"""English number, verb forms, pronouns, articles and spacing for ``realise.py``."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,23 +21,21 @@ _CLOSES = {closing: opening for opening, closing in _PAIRS} | {",": ","}
 
 
 def word(form: str) -> Token:
-    """A word that is not in the sentence; its id is 0."""
+    """A new word, which is not in the sentence; its id is 0."""
     return Token(0, form, form, "X", "_", "_", 0, "dep")
 
 
 def feature(token: Token, name: str) -> str | None:
-    """The value of a morphological feature."""
     pairs = (pair.partition("=") for pair in token.feats.split("|"))
     return next((value for key, _, value in pairs if key == name), None)
 
 
 def is_finite(token: Token) -> bool:
-    """Whether a word is a finite verb, by its tag or its features."""
     return token.xpos in _FINITE or feature(token, "VerbForm") == "Fin"
 
 
 def verb_form(token: Token) -> str:
-    """``VBN``, ``VBG`` or ``VB``, by tag, features or, without both, by its ending."""
+    """``VBN``, ``VBG`` or ``VB``, by the tag, else the features, else the ending."""
     if token.xpos in {"VBN", "VBG", "VB"}:
         return token.xpos
     form, tense = feature(token, "VerbForm"), feature(token, "Tense")
@@ -48,14 +46,14 @@ def verb_form(token: Token) -> str:
 
 
 def has_morphology(tree: Tree) -> bool:
-    """Whether the parse says which verbs are finite."""
+    """Whether the parse marks finite verbs."""
     return any(is_finite(t) or feature(t, "VerbForm") for t in tree.tokens) or any(
         t.xpos.startswith("VB") for t in tree.tokens
     )
 
 
 def is_plural(root: Token, phrase: Sequence[Token]) -> bool:
-    """Whether a verb with this subject is plural; so is one with "I" or "you"."""
+    """Whether a subject, including "I" and "you", takes a plural verb."""
     joined = any(t.deprel == "conj" and t.head == root.id for t in phrase)
     tagged = root.xpos in {"NNS", "NNPS"} or feature(root, "Number") == "Plur"
     return joined or tagged or root.form.lower() in _AS_PLURAL
@@ -70,14 +68,13 @@ def be(root: Token, phrase: Sequence[Token], past: bool) -> str:
 
 
 def is_past(tree: Tree) -> bool:
-    """Whether the main clause is in the past."""
     heads = [tree.root, *tree.children(tree.root.id)]
     verbs = [t for t in heads if t is tree.root or t.deprel.startswith(("aux", "cop"))]
     return any(t.xpos == "VBD" or feature(t, "Tense") == "Past" for t in verbs if is_finite(t))
 
 
 def third_person(form: str) -> str:
-    """A plural verb of the present as it is for one: "are" to "is", "buy" to "buys"."""
+    """Convert a plural verb in the present tense to singular: "are" to "is", "buy" to "buys"."""
     low = form.lower()
     if low in _THIRD_PERSON:
         return _THIRD_PERSON[low]
@@ -97,7 +94,7 @@ def as_subject(phrase: Sequence[Token]) -> list[Token]:
 
 
 def as_owner(tokens: Sequence[Token]) -> list[Token]:
-    """A possessor as a subject: "his" to "he", and nothing of "'s"."""
+    """A possessor as a subject: "his" becomes "he", and "'s" is removed."""
     kept = [t for t in tokens if t.form not in {"'s", "’s", "'", "’"}]
     if len(kept) == 1 and kept[0].upos in {"PRON", "DET"}:
         return [replace(t, form=_OWNER_FORM.get(t.form.lower(), t.form)) for t in kept]
@@ -105,19 +102,19 @@ def as_owner(tokens: Sequence[Token]) -> list[Token]:
 
 
 def as_owned(argument: Argument) -> list[Token]:
-    """What is owned: without "his", and with "a" where it is one thing of a common noun."""
+    """What is owned: without "his", and with "a" before a singular common noun."""
     root = argument.root
     tokens = [t for t in argument.tokens if t.form.lower() not in _OWNER_FORM or t == root]
     determined = any(
         t.head == root.id and t.deprel.split(":")[0] in {"det", "nummod", "nmod"} and t.id < root.id
         for t in tokens
     )
-    one = root.upos == "NOUN" and not is_plural(root, tokens)
-    return [word("a"), *tokens] if one and not determined else tokens
+    is_single = root.upos == "NOUN" and not is_plural(root, tokens)
+    return [word("a"), *tokens] if is_single and not determined else tokens
 
 
 def text_of(tree: Tree, tokens: Sequence[Token]) -> str:
-    """Words as a sentence: punctuation, spacing, articles, capital and full stop."""
+    """Join words to a sentence with punctuation, spacing, articles, capital and full stop."""
     tokens = _without_stray_marks(_with_marks_between(tree, tokens))
     if not tokens:
         return ""
@@ -155,42 +152,42 @@ def _in_place(tokens: Sequence[Token], index: int, first: Token | None) -> str:
 
 
 def _with_marks_between(tree: Tree, tokens: Sequence[Token]) -> list[Token]:
-    found: list[Token] = []
+    words: list[Token] = []
     for before, after in zip(tokens, [*tokens[1:], None], strict=True):
-        found.append(before)
+        words.append(before)
         mark = tree.tokens[before.id] if 0 < before.id < len(tree.tokens) else None
         if mark is None or mark.upos != "PUNCT" or mark in tokens:
             continue
-        opened = sum(t.form == _CLOSES.get(mark.form) for t in found)
-        closed = sum(t.form == mark.form for t in found)
+        opened = sum(t.form == _CLOSES.get(mark.form) for t in words)
+        closed = sum(t.form == mark.form for t in words)
         pending = opened % 2 if mark.form == "," else opened > closed
         follows = after is not None and after.id == mark.id + 1
         if follows or (pending and (after is None or after.id == 0)):
-            found.append(mark)
-    return found
+            words.append(mark)
+    return words
 
 
 def _without_stray_marks(tokens: Sequence[Token]) -> list[Token]:
-    """Without punctuation at the ends, without commas whose neighbours went, without lone brackets.
+    """Remove outer punctuation, commas with removed neighbours, and unpaired brackets.
 
-    A full stop inside stays ("St. Paul").
+    A full stop inside ("St. Paul") is kept.
     """
     kept = list(tokens)
     while kept and kept[-1].upos == "PUNCT" and kept[-1].form not in {")", "]", "”", "''", '"'}:
         kept.pop()
     while kept and kept[0].upos == "PUNCT" and kept[0].form not in {"(", "[", "“", "``", '"'}:
         kept.pop(0)
-    found = []
+    cleaned = []
     for index, token in enumerate(kept):
         if token.upos == "PUNCT" and token.form in {",", ";", ":", "-", "--", "–", "—"}:
             before, after = kept[index - 1].id, kept[index + 1].id
             if before != token.id - 1 or after not in {token.id + 1, 0}:
                 continue
-        found.append(token)
+        cleaned.append(token)
     for opening, closing in _PAIRS:
-        forms = [token.form for token in found]
+        forms = [token.form for token in cleaned]
         if forms.count(opening) != forms.count(closing):
-            found = [token for token in found if token.form not in {opening, closing}]
-    if sum(token.form == '"' for token in found) % 2:
-        found = [token for token in found if token.form != '"']
-    return found
+            cleaned = [token for token in cleaned if token.form not in {opening, closing}]
+    if sum(token.form == '"' for token in cleaned) % 2:
+        cleaned = [token for token in cleaned if token.form != '"']
+    return cleaned

@@ -20,32 +20,31 @@ _RELATIVE_PRONOUNS = {"that", "which", "who"}
 def extract(tree: Tree) -> list[Predicate]:
     """The predicates of a sentence with their arguments, in the order of their roots.
 
-    They are those of the original (github.com/hltcoe/PredPatt, at its last version) with the flags
-    of 2403.11903: all of ``resolve_*``, ``borrow_arg_for_relcl`` and ``strip``, and neither ``cut``
-    nor ``simple`` nor ``big_args``. A sentence may have none.
+    As the last version of github.com/hltcoe/PredPatt with the flags of 2403.11903: all of
+    ``resolve_*``, ``borrow_arg_for_relcl`` and ``strip``; not ``cut``, ``simple``, ``big_args``.
     """
-    found = predicate_roots(tree)
-    for predicate in found.values():
+    by_root = predicate_roots(tree)
+    for predicate in by_root.values():
         predicate.arguments = argument_roots(tree, predicate)
-    borrowing = Borrowing(tree, found)
+    borrowing = Borrowing(tree, by_root)
     predicates = borrowing()
     roots = {predicate.root.id for predicate in predicates}
     instances: list[Predicate] = []
     for predicate in predicates:
-        # One is done before the next begins: a borrowed phrase is there if its owner came first.
+        # In this order, a borrowed phrase is filled only if its owner comes first.
         collect_predicate(tree, predicate, roots)
         for argument in predicate.arguments:
             if not argument.borrowed and not argument.tokens:
                 collect_argument(tree, predicate, argument)
         if predicate.root.deprel == "conj":
-            above = found.get(predicate.root.head)
+            above = by_root.get(predicate.root.head)
             top = borrowing.top_of_complements(predicate)
             join_conjunct(tree, predicate, above, top)
         instances += _expanded(tree, predicate)
     for instance in instances:
         _finish(tree, instance)
     instances.sort(key=lambda instance: instance.root.id)
-    return [instance for instance in instances if _whole(instance)]
+    return [instance for instance in instances if _is_complete(instance)]
 
 
 def _expanded(tree: Tree, predicate: Predicate) -> list[Predicate]:
@@ -63,8 +62,8 @@ def _expanded(tree: Tree, predicate: Predicate) -> list[Predicate]:
     ]
     # The first argument changes fastest.
     chosen = [list(choice) for choice in product(*reversed(choices)) if choice]
-    if chosen:  # the original goes on with the last choice: a later conjunct looks here for its
-        predicate.arguments = chosen[-1]  # subject, and a conjunct of a subject is none
+    if chosen:  # as the original: later conjuncts look for their subject in the last choice
+        predicate.arguments = chosen[-1]
     return [
         Predicate(
             predicate.root,
@@ -78,21 +77,20 @@ def _expanded(tree: Tree, predicate: Predicate) -> list[Predicate]:
 
 
 def _conjuncts(tree: Tree, predicate: Predicate, argument: Argument) -> list[Argument]:
-    found = [argument]
+    arguments = [argument]
     if argument.root.deprel not in {"ccomp", "csubj"}:
         for token in tree.children(argument.root.id):
             if token.deprel == "conj":
                 conjunct = Argument(token, ("conjunct",))
                 collect_argument(tree, predicate, conjunct)
-                found.append(conjunct)
-    return sorted(found, key=lambda a: a.root.id)
+                arguments.append(conjunct)
+    return sorted(arguments, key=lambda a: a.root.id)
 
 
 def _finish(tree: Tree, predicate: Predicate) -> None:
     predicate.arguments.sort(key=lambda argument: argument.root.id)
     if predicate.relative:
-        own = [a for a in predicate.arguments if a.phrase not in _RELATIVE_PRONOUNS]
-        predicate.arguments = own
+        predicate.arguments = [a for a in predicate.arguments if a.phrase not in _RELATIVE_PRONOUNS]
     predicate.tokens = stripped(predicate)
     for argument in predicate.arguments:
         argument.tokens = stripped(argument)
@@ -103,6 +101,6 @@ def _finish(tree: Tree, predicate: Predicate) -> None:
         )
 
 
-def _whole(predicate: Predicate) -> bool:
+def _is_complete(predicate: Predicate) -> bool:
     sides = predicate.kind != "poss" or len(predicate.arguments) == 2
     return bool(predicate.tokens) and all(a.tokens for a in predicate.arguments) and sides

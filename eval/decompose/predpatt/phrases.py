@@ -1,4 +1,4 @@
-"""Which words make up the phrases of predicates and arguments (rules n, o and u)."""
+"""Collect the words of predicate and argument phrases (rules n, o and u)."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -13,12 +13,9 @@ from eval.decompose.ud.tree import Token, Tree
 
 
 def collect_predicate(tree: Tree, predicate: Predicate, roots: Collection[int]) -> None:
-    """Fill in the phrase of a predicate whose arguments are known.
+    """Fill in the phrase of a predicate with known arguments.
 
-    Args:
-        tree: the sentence.
-        predicate: without a phrase.
-        roots: ids of the roots of all predicates.
+    ``roots`` are the ids of the roots of all predicates.
     """
     if predicate.kind == "poss":
         predicate.tokens.append(predicate.root)
@@ -26,8 +23,8 @@ def collect_predicate(tree: Tree, predicate: Predicate, roots: Collection[int]) 
     arguments = {argument.root.id for argument in predicate.arguments}
 
     def belongs(token: Token) -> bool:
-        # Rules n2 to n5: no argument, no other predicate unless an adjective, no clause, no
-        # conjunct of the root or of an open complement.
+        # Rules n2 to n5: exclude arguments, other predicates except adjectives, clauses, and
+        # conjuncts of the root or of an open complement.
         head = head_of(tree, token)
         top_level = head is not None and (head == predicate.root or head.deprel == "xcomp")
         return not (
@@ -46,17 +43,14 @@ def collect_predicate(tree: Tree, predicate: Predicate, roots: Collection[int]) 
 
 
 def collect_argument(tree: Tree, predicate: Predicate, argument: Argument) -> None:
-    """Fill in the phrase of an argument of a predicate whose own phrase is known.
-
-    The list is filled, not replaced: those who borrowed the argument have the same one.
-    """
+    """Fill in the phrase of an argument in place: borrowed arguments share the list."""
     taken = {token.id for token in predicate.tokens}
     of_modified = argument.root.id == predicate.root.head
 
     def belongs(token: Token) -> bool:
-        # Rules o3 to o7 and special_arg_drop_direct_dep: not what the predicate has, nor
-        # appositions and unknown relations, nor, at the top, case markers, conjuncts, and the
-        # clause of a word that the predicate modifies.
+        # Rules o3 to o7 and special_arg_drop_direct_dep: exclude the predicate's words, appositives,
+        # unknown relations and, below the root, case markers, conjuncts, and the clause of a
+        # modified word.
         label = token.deprel
         if token.id in taken or label in {"dep", "appos"}:
             return False
@@ -71,7 +65,7 @@ def collect_argument(tree: Tree, predicate: Predicate, argument: Argument) -> No
 def join_conjunct(
     tree: Tree, predicate: Predicate, above: Predicate | None, top: Predicate | None
 ) -> None:
-    """Give a conjunct the words that its predicate leaves out because it said them before.
+    """Add to a conjunct the words that it shares with an earlier predicate.
 
     Args:
         tree: the sentence.
@@ -95,14 +89,11 @@ def join_conjunct(
 
 
 def stripped(phrase: Predicate | Argument) -> list[Token]:
-    """The words in order without trivial ones at the ends (rule u).
-
-    A marker before a verb stays in an argument ("to win").
-    """
+    """The words in order without trivial outer words (rule u); "to" of "to win" is kept."""
     tokens = sorted(phrase.tokens, key=lambda token: token.id)
     while tokens and tokens[0].deprel in TRIVIAL:
         if isinstance(phrase, Argument) and tokens[0].deprel == "mark":
-            if len(tokens) == 1:  # the original loses all of such a phrase
+            if len(tokens) == 1:  # the original drops the whole phrase
                 break
             if tokens[1].upos == "VERB":
                 break

@@ -1,9 +1,9 @@
-"""Sentences from predicates and arguments, by rule.
+"""Generate sentences from predicates and arguments by rules.
 
-The paper that used PredPatt as a decomposer (2403.11903) had a language model do this; the rules
-here are ours. They keep the words of the sentence and their order and tense, and add what is
-missing: "is" for appositions and adjectives, "has" for possession, the auxiliary of a participle
-or of a conjunct, the antecedent for a relative pronoun.
+The rules are ours; 2403.11903, which uses PredPatt as a decomposer, uses a language model. They
+keep the words, order and tense of the sentence and add missing words: "is" for appositions and
+adjectives, "has" for possession, the auxiliary of a participle or conjunct, the antecedent of a
+relative pronoun.
 """
 
 from collections.abc import Sequence
@@ -34,15 +34,15 @@ _ASKING = _ASKING_ADVERBS | {"who", "whom", "whose", "what", "which"}
 _HELPING = {"aux", "aux:pass", "auxpass", "cop", "neg"}
 _END = 10**6
 
-# Words and the place where they go; places are ids of words, or between them.
+# A position (ids of words, or between two ids) and the words to insert there
 _Part = tuple[float, list[Token]]
 
 
 def realise(tree: Tree, predicates: Sequence[Predicate]) -> list[str]:
-    """A sentence for each predicate, in order, each sentence once.
+    """Write a sentence for each predicate, in order, without duplicates.
 
-    What states nothing has no sentence: a question ("who painted it"), a condition ("if it rains"),
-    or an infinitive or participle that nobody is the subject of.
+    Questions ("who painted it"), conditions ("if it rains"), and infinitives and participles
+    without a subject are skipped.
     """
     antecedents = {a.root.id: a for p in predicates if (a := _antecedent(tree, p))}
     texts = []
@@ -66,21 +66,23 @@ def _possession(tree: Tree, predicate: Predicate, antecedents: dict[int, Argumen
     while owner.root.form.lower() == "whose" and above:
         above = head_of(tree, above)
         owner = antecedents.get(above.id, owner) if above else owner
-    who = as_owner(owner.tokens)
-    root = who[0] if len(who) == 1 else owner.root
-    return [*who, word("have" if is_plural(root, who) else "has"), *as_owned(owned)]
+    subject = as_owner(owner.tokens)
+    root = subject[0] if len(subject) == 1 else owner.root
+    return [*subject, word("have" if is_plural(root, subject) else "has"), *as_owned(owned)]
 
 
 def _attribution(predicate: Predicate) -> list[Token]:
     arguments = predicate.arguments
-    about = next((a for a in arguments if a.root.id == predicate.root.head), arguments[0])
+    modified = next((a for a in arguments if a.root.id == predicate.root.head), arguments[0])
     parts: list[_Part] = [(token.id, [token]) for token in predicate.tokens]
-    parts += [(a.root.id, a.tokens) for a in arguments if a is not about]
-    who = as_subject(about.tokens)
-    if is_plural(about.root, who):  # "a few" without "few"
-        own = {t for t in who if t.head == about.root.id and t.form.lower() in {"a", "an"}}
-        who = [token for token in who if token not in own]
-    return [*who, word(be(about.root, who, past=False)), *_joined(parts)]
+    parts += [(a.root.id, a.tokens) for a in arguments if a is not modified]
+    subject = as_subject(modified.tokens)
+    if is_plural(modified.root, subject):  # "a few" without "few"
+        articles = {
+            t for t in subject if t.head == modified.root.id and t.form.lower() in {"a", "an"}
+        }
+        subject = [token for token in subject if token not in articles]
+    return [*subject, word(be(modified.root, subject, past=False)), *_joined(parts)]
 
 
 def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
@@ -100,16 +102,18 @@ def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
     finite = not has_morphology(tree) or any(is_finite(token) for token in predicate.tokens)
     if subject is None:
         return _joined([*parts, *((t.id, [t]) for t in verbs)]) if finite else []
-    at = _subject_place(tree, predicate, subject, antecedent, pronoun)
-    if any(place == _END and tokens[0].id < at for place, tokens in parts):
-        at = -1  # it stood behind the clause that went to the end
-    who = as_subject(subject.tokens) if at < 0 else _with_marks(tree, subject, subject.tokens)
-    who = _with_antecedent(who, antecedent, pronoun) if subject is not antecedent else who
+    position = _subject_place(tree, predicate, subject, antecedent, pronoun)
+    if any(index == _END and tokens[0].id < position for index, tokens in parts):
+        position = -1  # it followed the clause that moved to the end
+    words = (
+        as_subject(subject.tokens) if position < 0 else _with_marks(tree, subject, subject.tokens)
+    )
+    words = _with_antecedent(words, antecedent, pronoun) if subject is not antecedent else words
     if finite:
         helpers, verbs = [], _agreeing(tree, verbs, subject)
     else:
         helpers, verbs = _made_finite(tree, predicate, verbs, subject)
-    parts += [(at, who), (at + 0.1, helpers)]
+    parts += [(position, words), (position + 0.1, helpers)]
     return _joined([*parts, *((token.id, [token]) for token in verbs)])
 
 
@@ -142,10 +146,10 @@ def _subject(
 ) -> Argument | None:
     if antecedent and pronoun and pronoun.deprel in SUBJECT:
         return antecedent
-    rest = [a for a in predicate.arguments if a is not antecedent]
-    own = [a for a in rest if _first(tree, a.root).deprel in SUBJECT]
-    borrowed = [a for a in rest if _is_borrowed(tree, predicate, a)]
-    return next(iter(borrowed + own), None if pronoun else antecedent)
+    candidates = [a for a in predicate.arguments if a is not antecedent]
+    subjects = [a for a in candidates if _first(tree, a.root).deprel in SUBJECT]
+    borrowed = [a for a in candidates if _is_borrowed(tree, predicate, a)]
+    return next(iter(borrowed + subjects), None if pronoun else antecedent)
 
 
 def _subject_place(
@@ -170,20 +174,20 @@ def _is_borrowed(tree: Tree, predicate: Predicate, argument: Argument) -> bool:
     if "borrowed subject" in argument.origin:
         return True
     first = _first(tree, argument.root)
-    here = {token.id for token in [predicate.root, *predicate.tokens]}
+    predicate_ids = {token.id for token in [predicate.root, *predicate.tokens]}
     subject = first.deprel in SUBJECT or predicate.root.deprel in {"xcomp", "advcl"}
-    return "conjunct" in argument.origin and first.head not in here and subject
+    return "conjunct" in argument.origin and first.head not in predicate_ids and subject
 
 
 def _gap(
     tree: Tree, predicate: Predicate, antecedent: Argument, pronoun: Token | None
 ) -> list[_Part]:
     if pronoun and any(pronoun in a.tokens and len(a.tokens) > 1 for a in predicate.arguments):
-        return []  # it goes into that argument: "whose car", "one of which"
+        return []  # _argument inserts it: "whose car", "one of which"
     if pronoun and pronoun.deprel not in OBJECT:
         cases = [t for t in tree.children(pronoun.id) if t.deprel == "case"]
-        place = [word("in")] if pronoun.form.lower() in {"where", "when"} else cases
-        return [(_END, [*place, *antecedent.tokens])]
+        preposition = [word("in")] if pronoun.form.lower() in {"where", "when"} else cases
+        return [(_END, [*preposition, *antecedent.tokens])]
     root, children = predicate.root, tree.children(predicate.root.id)
     if pronoun is None and any(t.deprel == "mark" and t.upos != "PART" for t in children):
         return []  # "the hope that it works": nothing is missing
@@ -220,30 +224,30 @@ def _with_antecedent(
 ) -> list[Token]:
     if antecedent is None or pronoun not in tokens:
         return list(tokens)
-    at = tokens.index(pronoun)
+    index = tokens.index(pronoun)
     owner = [word("'s")] if pronoun.form.lower() == "whose" else []
-    return [*tokens[:at], *antecedent.tokens, *owner, *tokens[at + 1 :]]
+    return [*tokens[:index], *antecedent.tokens, *owner, *tokens[index + 1 :]]
 
 
 def _made_finite(
     tree: Tree, predicate: Predicate, verbs: list[Token], subject: Argument
 ) -> tuple[list[Token], list[Token]]:
     root, past = predicate.root, is_past(tree)
-    own = [t for t in verbs if t.head == root.id and t.deprel in _HELPING]
+    helpers = [t for t in verbs if t.head == root.id and t.deprel in _HELPING]
     head = head_of(tree, root)
-    if root.deprel == "conj" and head and _is_borrowed(tree, predicate, subject) and not own:
+    if root.deprel == "conj" and head and _is_borrowed(tree, predicate, subject) and not helpers:
         helping = [replace(t, id=0) for t in _helping(tree, head) if t not in verbs]
         if helping:
             return [*helping, *_shared_article(tree, root, head)], verbs
-    if not own and verb_form(root) == "VBN" and _is_active(tree, root, subject):
+    if not helpers and verb_form(root) == "VBN" and _is_active(tree, root, subject):
         return [], verbs
     form = be(subject.root, subject.tokens, past)
-    if own and own[0].form.lower() in {"being", "having"}:
-        if own[0].form.lower() == "having":
+    if helpers and helpers[0].form.lower() in {"being", "having"}:
+        if helpers[0].form.lower() == "having":
             form = "had" if past else "have" if is_plural(subject.root, subject.tokens) else "has"
-        return [word(form)], [t for t in verbs if t is not own[0]]
-    infinitive = (own[0] if own else root).upos in {"VERB", "AUX"} and (
-        verb_form(own[0] if own else root) == "VB"
+        return [word(form)], [t for t in verbs if t is not helpers[0]]
+    infinitive = (helpers[0] if helpers else root).upos in {"VERB", "AUX"} and (
+        verb_form(helpers[0] if helpers else root) == "VB"
     )
     to = infinitive and not any(token.form.lower() == "to" for token in verbs)
     return [word(form), word("to")] if to else [word(form)], verbs
@@ -251,13 +255,13 @@ def _made_finite(
 
 def _is_active(tree: Tree, root: Token, subject: Argument) -> bool:
     if root.form.lower().endswith("n") and root.form.lower() != "won":
-        return False  # born, known, written: nothing else
+        return False  # born, known, written
     head = head_of(tree, root)
     if root.upos == "VERB" and root.deprel == "conj" and head and _first(tree, root).id != root.id:
         return is_finite(head) and head.upos == "VERB" and not _helping(tree, head)
-    whole = root.deprel.split(":")[0] in {"root", "ccomp", "parataxis"}
-    whole = whole or root.deprel == "acl:relcl"
-    return whole and root.upos == "VERB" and _first(tree, subject.root).deprel == "nsubj"
+    is_main = root.deprel.split(":")[0] in {"root", "ccomp", "parataxis"}
+    is_main = is_main or root.deprel == "acl:relcl"
+    return is_main and root.upos == "VERB" and _first(tree, subject.root).deprel == "nsubj"
 
 
 def _shared_article(tree: Tree, root: Token, head: Token) -> list[Token]:
@@ -268,13 +272,13 @@ def _shared_article(tree: Tree, root: Token, head: Token) -> list[Token]:
 
 def _helping(tree: Tree, token: Token | None) -> list[Token]:
     while token:
-        found = [
+        helpers = [
             t
             for t in tree.children(token.id)
             if t.deprel in _HELPING or (t.form.lower() in {"not", "n't"} and t.deprel == "advmod")
         ]
-        if found or token.deprel != "conj":
-            return found
+        if helpers or token.deprel != "conj":
+            return helpers
         token = head_of(tree, token)
     return []
 
@@ -298,9 +302,9 @@ def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
 
 
 def _joined(parts: Sequence[_Part]) -> list[Token]:
-    found: list[Token] = []
+    words: list[Token] = []
     seen: set[int] = set()
     for _, tokens in sorted(parts, key=lambda part: part[0]):
-        found += [t for t in tokens if t.id == 0 or t.id not in seen]
+        words += [t for t in tokens if t.id == 0 or t.id not in seen]
         seen |= {t.id for t in tokens}
-    return found
+    return words

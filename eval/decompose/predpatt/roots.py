@@ -1,4 +1,4 @@
-"""Which words are roots of predicates, and of their own arguments (rules a to k)."""
+"""Find the roots of predicates and of their arguments (rules a to k)."""
 
 from eval.decompose.predpatt.dependency_labels import (
     ARGUMENTS_HIDDEN,
@@ -15,11 +15,11 @@ from eval.decompose.ud.tree import Token, Tree
 
 
 def predicate_roots(tree: Tree) -> dict[int, Predicate]:
-    """The predicates by the id of their root. The first rule that finds a root says its kind."""
-    found: dict[int, Predicate] = {}
+    """The predicates by the id of their root; the first matching rule determines the kind."""
+    predicates: dict[int, Predicate] = {}
 
     def nominate(token: Token, kind: Kind = "normal") -> Predicate:
-        return found.setdefault(token.id, Predicate(token, kind))
+        return predicates.setdefault(token.id, Predicate(token, kind))
 
     for token in tree.tokens:
         head = head_of(tree, token)
@@ -31,43 +31,43 @@ def predicate_roots(tree: Tree) -> dict[int, Predicate]:
             nominate(token, "poss")
         if _modifies(token, head):  # e
             nominate(token, "amod")
-        if head.deprel == "dep":  # an unknown relation is most often a mistake of the parser
+        if head.deprel == "dep":  # an unknown relation, usually a parser error
             continue
         if token.deprel in COMPLETING | MODIFYING_CLAUSE | {"xcomp"}:  # a1, b, a2
             nominate(token)
         if _governs(tree, head, token):  # c
             nominate(head)
 
-    open_ = list(found.values())
-    while open_:
-        root = open_.pop().root
+    unvisited = list(predicates.values())
+    while unvisited:
+        root = unvisited.pop().root
         for token in tree.children(root.id):
             if token.deprel == "conj" and _conjoined(root, token):  # f
-                open_.append(nominate(token))
-    return found
+                unvisited.append(nominate(token))
+    return predicates
 
 
 def argument_roots(tree: Tree, predicate: Predicate) -> list[Argument]:
-    """The arguments that the predicate itself governs or, as a modifier, is about."""
+    """The arguments that the predicate governs or modifies."""
     root, kind = predicate.root, predicate.kind
-    found: list[Token] = []
+    arguments: list[Token] = []
     for token in tree.children(root.id):
         label = token.deprel
         if label in NOMINAL_SUBJECT | OBJECT:  # rule g1
-            found.append(token)
+            arguments.append(token)
         if label.startswith(("nmod", "obl")) and kind != "amod":  # h1
-            found.append(token)
+            arguments.append(token)
         if label == "advmod":  # h2
             below = tree.children(token.id)
-            found += [t for t in below if t.deprel.startswith("nmod") or t.deprel == "obl"]
+            arguments += [t for t in below if t.deprel.startswith("nmod") or t.deprel == "obl"]
         if label in COMPLETING:  # k
-            found.append(token)
+            arguments.append(token)
     head = head_of(tree, root)
     if kind != "normal" and head is not None:  # i, j, w1
-        found.append(head)
+        arguments.append(head)
     if kind == "poss":  # w2
-        found.append(root)
-    return [Argument(token) for token in found]
+        arguments.append(root)
+    return [Argument(token) for token in arguments]
 
 
 def _modifies(token: Token, head: Token) -> bool:

@@ -1,4 +1,4 @@
-"""Predicates as text, in the form in which the original prints them."""
+"""Format predicates as the original PredPatt prints them."""
 
 from collections.abc import Sequence
 
@@ -9,42 +9,43 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def show(predicates: Sequence[Predicate]) -> str:
-    """Each predicate with ``?a``, ``?b`` for its arguments, and below it a line for each of them.
+    """Format each predicate with ``?a``, ``?b`` for its arguments, and one line per argument.
 
-    Lines begin with tabs: one for a predicate, two for an argument. A clause that completes the
-    predicate follows ``SOMETHING :=``.
+    Predicates are indented by one tab, arguments by two. ``SOMETHING :=`` marks a clausal argument.
     """
     return "\n".join(_lines(predicate) for predicate in predicates)
 
 
 def pattern(predicate: Predicate) -> str:
-    """The predicate with names for its arguments, in the order of the sentence."""
-    return _worded(predicate, _names(predicate.arguments))
+    """The predicate with placeholders (``?a``) for its arguments, in sentence order."""
+    return _format(predicate, _names(predicate.arguments))
 
 
 def flat(predicate: Predicate) -> str:
-    """The same with its arguments' phrases in the place of names: ``the city is/are large``."""
-    return _worded(predicate, {argument: argument.phrase for argument in predicate.arguments})
+    """The predicate with its arguments' phrases: ``the city is/are large``."""
+    return _format(predicate, {argument: argument.phrase for argument in predicate.arguments})
 
 
-def _worded(predicate: Predicate, names: dict[Argument, str]) -> str:
+def _format(predicate: Predicate, names: dict[Argument, str]) -> str:
     if predicate.kind == "poss":
         first, second = predicate.arguments
         return f"{names[first]} poss {names[second]}"
-    rest = list(predicate.arguments)
+    arguments = list(predicate.arguments)
     words: list[str] = []
     if predicate.kind != "normal":
-        modified = [a for a in rest if a.root.id == predicate.root.head] or rest[:1]
-        about = modified[-1]
-        rest = [a for a in rest if a not in modified]
-        words = [names[about], "is/are"]
-    return " ".join(words + _mixed(predicate, rest, names))
+        modified = [a for a in arguments if a.root.id == predicate.root.head] or arguments[:1]
+        subject = modified[-1]
+        arguments = [a for a in arguments if a not in modified]
+        words = [names[subject], "is/are"]
+    return " ".join(words + _in_order(predicate, arguments, names))
 
 
-def _mixed(predicate: Predicate, rest: Sequence[Argument], names: dict[Argument, str]) -> list[str]:
+def _in_order(
+    predicate: Predicate, arguments: Sequence[Argument], names: dict[Argument, str]
+) -> list[str]:
     root = predicate.root
     parts: list[tuple[int, Token | Argument]] = [(token.id, token) for token in predicate.tokens]
-    parts += [(argument.root.id, argument) for argument in rest]
+    parts += [(argument.root.id, argument) for argument in arguments]
     words: list[str] = []
     for _, part in sorted(parts, key=lambda part: part[0]):
         words.append(part.form if isinstance(part, Token) else names[part])

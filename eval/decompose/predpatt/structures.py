@@ -9,7 +9,6 @@ from eval.decompose.predpatt.dependency_labels import OBJECT, SUBJECT
 from eval.decompose.ud.tree import Token, Tree
 
 Kind = Literal["normal", "poss", "appos", "amod"]
-# A subject or an object of another predicate, or a conjunct of an argument.
 Origin = Literal["borrowed subject", "borrowed object", "conjunct"]
 
 
@@ -19,10 +18,10 @@ class Argument:
 
     Attributes:
         root: its head word.
-        origin: where it is from, if not the predicate's own.
+        origin: how the predicate got the argument; empty if it governs it.
         tokens: its phrase.
-        borrowed: another predicate's; the phrase is then the very list of the other.
-        clausal: a clause that completes the predicate.
+        borrowed: whether it belongs to another predicate; both then share the list ``tokens``.
+        clausal: whether it is a clausal complement.
     """
 
     root: Token
@@ -33,11 +32,10 @@ class Argument:
 
     @property
     def phrase(self) -> str:
-        """The words, with blanks between."""
         return " ".join(token.form for token in self.tokens)
 
     def lend(self, *origin: Origin) -> Argument:
-        """The same for another predicate. Its phrase may still be empty, and fills with this."""
+        """A copy for another predicate; the copy shares the list ``tokens``."""
         return Argument(self.root, (*self.origin, *origin), self.tokens, borrowed=True)
 
 
@@ -47,8 +45,8 @@ class Predicate:
 
     Attributes:
         root: its head word.
-        kind: ``appos`` and ``amod`` are statements of what something is, ``poss`` of what it has.
-        relative: the clause of an argument, of the word that the clause modifies.
+        kind: ``appos`` and ``amod`` state what something is, ``poss`` what it has.
+        relative: whether it is the predicate of a clause that modifies an argument.
         tokens: its phrase.
         arguments: in the order of their roots.
     """
@@ -61,15 +59,12 @@ class Predicate:
 
     @property
     def subject(self) -> Argument | None:
-        """The first argument that is a subject, of whatever."""
         return next((a for a in self.arguments if a.root.deprel in SUBJECT), None)
 
     @property
     def object(self) -> Argument | None:
-        """The first argument that is an object, of whatever."""
         return next((a for a in self.arguments if a.root.deprel in OBJECT), None)
 
 
 def head_of(tree: Tree, token: Token) -> Token | None:
-    """The word that a word depends on; none for the root."""
     return tree.tokens[token.head - 1] if token.head else None

@@ -1,10 +1,10 @@
-"""Sentences from predicates and arguments, by a language model.
+"""Generate sentences from predicates and arguments with a language model.
 
-``one_by_one`` is the published way (2403.11903, appendix B): each structure in a prompt of its own,
-as one line of words, without the sentence that it is from. What the model has to guess (who "they"
-are, which tense, what a fragment means) makes part of the incoherence that the paper measures.
-Where two structures of a sentence give one statement, it counts once; the paper does not say so.
-``together`` is ours: all structures of a sentence in one prompt, with the sentence.
+``one_by_one`` is the published method (2403.11903, appendix B): one prompt per structure, as a line
+of words without its sentence. The model has to guess references, tense and the meaning of
+fragments, which contributes to the incoherence that the paper measures. Equal statements of a
+sentence count once; the paper does not mention them. ``together`` is ours: one prompt per sentence,
+with the sentence and all its structures.
 """
 
 from collections.abc import Sequence
@@ -26,54 +26,55 @@ class Structures(NamedTuple):
 
 
 def one_by_one(
-    asker: Asker, prompt: Prompt, asked: Sequence[Structures]
+    asker: Asker, prompt: Prompt, structures: Sequence[Structures]
 ) -> list[list[str | Failed]]:
-    """A statement for each structure, each once, and why others have none.
+    """Generate a statement for each structure, in one batch; a sentence's duplicates are removed.
 
-    Args:
-        asker: asks the language model; one call for all structures.
-        prompt: its field is ``structure``.
-        asked: of each sentence.
+    The prompt's field is ``structure``.
     """
-    lines = [flat(predicate) for own in asked for predicate in own.predicates]
+    lines = [flat(predicate) for sentence in structures for predicate in sentence.predicates]
     readings = asker.ask([prompt.messages(structure=line) for line in lines], parse_statement)
-    said = iter([Failed(one.failed) if one.failed else one.value for one in readings])
-    return [_each_once([next(said) for _ in own.predicates]) for own in asked]
+    statements = iter(
+        [Failed(reading.failed) if reading.failed else reading.value for reading in readings]
+    )
+    return [
+        _drop_duplicates([next(statements) for _ in sentence.predicates]) for sentence in structures
+    ]
 
 
-def together(asker: Asker, prompt: Prompt, asked: Sequence[Structures]) -> list[list[str] | Failed]:
-    """The statements of each sentence, or why it has none.
+def together(
+    asker: Asker, prompt: Prompt, structures: Sequence[Structures]
+) -> list[list[str] | Failed]:
+    """Generate the statements of each sentence with one prompt, in one batch.
 
-    Args:
-        asker: asks the language model; one call for all sentences.
-        prompt: its fields are ``sentence`` and ``structures``.
-        asked: of each sentence.
+    The prompt's fields are ``sentence`` and ``structures``.
     """
     messages = [
-        prompt.messages(sentence=own.sentence, structures=show(own.predicates)) for own in asked
+        prompt.messages(sentence=sentence.sentence, structures=show(sentence.predicates))
+        for sentence in structures
     ]
-    written = ask_for_claims(asker, messages, [own.sentence for own in asked])
+    written = ask_for_claims(asker, messages, [sentence.sentence for sentence in structures])
     return [
-        _no_more_than(len(own.predicates), claims)
-        for own, claims in zip(asked, written, strict=True)
+        _limit_count(len(sentence.predicates), claims)
+        for sentence, claims in zip(structures, written, strict=True)
     ]
 
 
-WAYS = {"one_by_one": one_by_one, "together": together}
+METHODS = {"one_by_one": one_by_one, "together": together}
 
 
-def _each_once(said: Sequence[str | Failed]) -> list[str | Failed]:
+def _drop_duplicates(statements: Sequence[str | Failed]) -> list[str | Failed]:
     seen: set[str] = set()
-    found: list[str | Failed] = []
-    for one in said:
-        if isinstance(one, Failed) or one not in seen:
-            found.append(one)
-        if isinstance(one, str):
-            seen.add(one)
-    return found
+    distinct: list[str | Failed] = []
+    for statement in statements:
+        if isinstance(statement, Failed) or statement not in seen:
+            distinct.append(statement)
+        if isinstance(statement, str):
+            seen.add(statement)
+    return distinct
 
 
-def _no_more_than(count: int, own: list[str] | Failed) -> list[str] | Failed:
-    if isinstance(own, Failed) or len(own) <= count:
-        return own
-    return Failed(f"{len(own)} sentences for {count} predicates")
+def _limit_count(limit: int, claims: list[str] | Failed) -> list[str] | Failed:
+    if isinstance(claims, Failed) or len(claims) <= limit:
+        return claims
+    return Failed(f"{len(claims)} sentences for {limit} predicates")

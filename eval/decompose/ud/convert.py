@@ -1,11 +1,10 @@
-"""From the labels of spaCy's English models to Universal Dependencies v2, by rules.
+"""Rules that convert the labels of spaCy's English models to Universal Dependencies v2.
 
-spaCy's English models are trained on OntoNotes with the CLEAR labels (Choi and Palmer 2012, in the
-tradition of Stanford dependencies): prepositions and copulas are heads there, which Universal
-Dependencies (https://universaldependencies.org/en/, as its English Web Treebank) hangs below the
-content word. :data:`RELATIONS` renames; the functions below it turn heads round, in the order of
-:func:`convert`. The input is :class:`Token` with spaCy's label in ``deprel`` and, where known,
-``Entity=B-PERSON`` or ``I-PERSON`` in ``misc``, so nothing here needs spaCy.
+spaCy's English models use the CLEAR labels (Choi and Palmer 2012), in which prepositions and
+copulas are heads; in Universal Dependencies (https://universaldependencies.org/en/) they depend on
+the content word. :data:`RELATIONS` renames labels; the functions change heads, in the order of
+:func:`convert`. The input is :class:`Token` with spaCy's label in ``deprel`` and optionally
+``Entity=B-PERSON`` or ``I-PERSON`` in ``misc``; spaCy is not imported.
 """
 
 import re
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from eval.decompose.ud.tree import Token, Tree
 
-# Labels that only change their name. Those that depend on more are in _relation below.
+# Labels that are only renamed; _relation() handles the others.
 RELATIONS = {
     "ROOT": "root",
     "acomp": "xcomp",
@@ -39,7 +38,7 @@ RELATIONS = {
     "relcl": "acl:relcl",
 }
 
-# The fixed expressions of English that matter for who did what, and what their first word is.
+# Fixed expressions of English to the relation of their first word.
 FIXED = {
     ("according", "to"): "case",
     ("as", "well", "as"): "cc",
@@ -88,7 +87,7 @@ class _Word:
 
 
 class _Sentence:
-    """The words while their heads and labels change; ids are 1-based, 0 is no word."""
+    """The mutable words of a sentence; ids are 1-based."""
 
     def __init__(self, tokens: Sequence[Token]):
         self.words = [_Word(t, t.upos, t.head, t.deprel) for t in tokens]
@@ -113,16 +112,16 @@ class _Sentence:
         return sorted(self.words, key=lambda word: (-depth[word.id], word.id))
 
     def below(self, id: int) -> set[int]:
-        found, stack = {id}, [id]
+        ids, stack = {id}, [id]
         while stack:
-            more = [w.id for w in self.kids(stack.pop())]
-            found.update(more)
-            stack.extend(more)
-        return found
+            children = [w.id for w in self.kids(stack.pop())]
+            ids.update(children)
+            stack.extend(children)
+        return ids
 
 
 def convert(tokens: Sequence[Token], text: str) -> Tree:
-    """Turn one parse with spaCy's English labels into a tree of Universal Dependencies v2.
+    """Convert a parse with spaCy's English labels to Universal Dependencies v2.
 
     Args:
         tokens: the words with spaCy's tags (``upos``, ``xpos``), heads and labels.
@@ -144,7 +143,7 @@ def convert(tokens: Sequence[Token], text: str) -> Tree:
     _punctuation(sentence)
     for word in sentence.words:
         word.upos = _part_of_speech(word)
-    done = tuple(
+    converted = tuple(
         replace(
             w.token,
             upos=w.upos,
@@ -154,12 +153,12 @@ def convert(tokens: Sequence[Token], text: str) -> Tree:
         )
         for w in sentence.words
     )
-    return Tree(done, text)
+    return Tree(converted, text)
 
 
 def _one_root(sentence: _Sentence) -> None:
-    first, *others = sentence.kids(0)
-    for word in others:
+    first, *extra_roots = sentence.kids(0)
+    for word in extra_roots:
         word.head, word.dep = first.id, "parataxis"
 
 
@@ -198,7 +197,7 @@ def _prepositions(sentence: _Sentence) -> None:
         for kid in inside:
             if kid is low:
                 continue
-            if kid.upos in ("ADP", "SCONJ"):  # due to illness: both over the noun
+            if kid.upos in ("ADP", "SCONJ"):  # due to illness: both mark the noun
                 kid.head, kid.dep = low.id, "case"
             else:  # from 1950 to 1972
                 kid.head, kid.dep = (word.head, label) if word.head else (low.id, "dep")
@@ -249,14 +248,14 @@ def _copulas(sentence: _Sentence) -> None:
 
 def _predicate(sentence: _Sentence, be: _Word) -> _Word | None:
     for dep in ("attr", "acomp"):
-        found = sentence.kids(be.id, dep)
-        if found:
-            return min(found, key=lambda kid: (kid.id < be.id, kid.id))
+        predicates = sentence.kids(be.id, dep)
+        if predicates:
+            return min(predicates, key=lambda kid: (kid.id < be.id, kid.id))
     if sentence.kids(be.id, "ccomp", "xcomp") or not sentence.kids(be.id, "nsubj", "csubj"):
         return None
-    places = sentence.kids(be.id, "obl", "advmod")
-    after = [k for k in places if k.id > be.id and (k.dep == "obl" or _PLACES.fullmatch(k.form))]
-    before = [k for k in places if k.id < be.id and _ASKS.fullmatch(k.form)]
+    modifiers = sentence.kids(be.id, "obl", "advmod")
+    after = [k for k in modifiers if k.id > be.id and (k.dep == "obl" or _PLACES.fullmatch(k.form))]
+    before = [k for k in modifiers if k.id < be.id and _ASKS.fullmatch(k.form)]
     return next(iter([*after, *before]), None)
 
 
@@ -347,8 +346,8 @@ def _fixed(sentence: _Sentence) -> None:
             span = sentence.words[start : start + len(phrase)]
             ids = {word.id for word in span}
             outside = {word.head for word in span} - ids
-            others = [w for w in sentence.words if w.id not in ids and w.head in ids]
-            if len(outside) != 1 or others or any(w.dep == "fixed" for w in span):
+            outside_words = [w for w in sentence.words if w.id not in ids and w.head in ids]
+            if len(outside) != 1 or outside_words or any(w.dep == "fixed" for w in span):
                 continue
             for word in span:
                 word.head, word.dep = span[0].id, "fixed"

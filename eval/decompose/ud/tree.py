@@ -1,8 +1,8 @@
-"""Dependency trees in CoNLL-U: reading, writing, and telling what is not Universal Dependencies.
+"""Read, write and validate dependency trees in CoNLL-U.
 
-The format is that of https://universaldependencies.org/format.html, version 2; the labels are those
-of Universal Dependencies v1 and v2. conllu reads comments and cells; its readers of whole files
-tell no lines and take rows of any number of columns, so both are counted here.
+The format is https://universaldependencies.org/format.html, version 2, with the labels of Universal
+Dependencies v1 or v2. The package conllu parses comments and cells; its file readers report no line
+numbers and accept any number of columns, so both are checked here.
 """
 
 import re
@@ -37,15 +37,11 @@ class Token:
     """One syntactic word: a row of CoNLL-U without its enhanced dependencies.
 
     Attributes:
-        id: 1-based place in the tree.
-        form: the word as it stands.
-        lemma: its base form.
-        upos: the universal part of speech.
-        xpos: the treebank's own tag.
+        id: 1-based index in the tree.
+        xpos: the treebank-specific tag.
         feats: morphological features, ``Name=Value|…`` or ``_``.
         head: id of the head, 0 for the root.
-        deprel: relation to the head.
-        misc: ``SpaceAfter=No`` and whatever else the file says.
+        misc: ``SpaceAfter=No`` and other fields of the file.
     """
 
     id: int
@@ -60,7 +56,7 @@ class Token:
 
     @property
     def space_after(self) -> bool:
-        """Whether a blank follows in the text."""
+        """Whether a space follows in the text."""
         return "SpaceAfter=No" not in self.misc.split("|")
 
 
@@ -70,7 +66,7 @@ class Tree:
 
     Attributes:
         tokens: the words in order; ``tokens[i].id == i + 1``.
-        text: the sentence as it was written.
+        text: the original sentence.
     """
 
     tokens: tuple[Token, ...]
@@ -78,15 +74,14 @@ class Tree:
 
     @property
     def root(self) -> Token:
-        """The word that depends on no other."""
         return next(token for token in self.tokens if token.head == 0)
 
     def children(self, id: int) -> list[Token]:
-        """The words that depend on word ``id``, in order."""
+        """The dependents of word ``id``, in order."""
         return [token for token in self.tokens if token.head == id]
 
     def conllu(self) -> str:
-        """The tree as CoNLL-U, with its text and the blank line that ends it."""
+        """The tree as CoNLL-U, with its text and the final blank line."""
         rows = [
             (t.id, t.form, t.lemma, t.upos, t.xpos, t.feats, t.head, t.deprel, "_", t.misc)
             for t in self.tokens
@@ -98,22 +93,21 @@ class Tree:
 def read_conllu(source: str | Path | Iterable[str]) -> Iterator[Tree]:
     """Read the trees of a CoNLL-U file one by one.
 
-    Multiword ranges (``3-4``) and empty nodes (``5.1``) are no tokens; the words of a range carry
-    its spacing where they spell it (``do`` + ``n't``).
+    Multiword ranges (``3-4``) and empty nodes (``5.1``) are skipped. If the words of a range spell
+    its form (``do`` + ``n't``), they get its spacing.
 
     Args:
         source: a path, or lines.
 
     Raises:
-        BadInput: a tree that is not well formed or not Universal Dependencies, as
-            ``file:line: field: what is wrong``.
+        BadInput: a tree that is malformed or not Universal Dependencies.
     """
     if isinstance(source, (str, Path)):
         try:
             with Path(source).open(encoding="utf-8-sig") as file:
                 yield from _trees(file, str(source))
         except FileNotFoundError:
-            raise UserError(f"{source}: no such file; give the path of a CoNLL-U file") from None
+            raise UserError(f"{source}: no such file; expected a CoNLL-U file") from None
         except UnicodeDecodeError as error:
             raise BadInput([f"{source}:1: file: not UTF-8 ({error.reason})"]) from None
     else:
@@ -121,23 +115,22 @@ def read_conllu(source: str | Path | Iterable[str]) -> Iterator[Tree]:
 
 
 def check_ud(tree: Tree) -> str | None:
-    """Why a tree is not Universal Dependencies, or ``None`` where it is.
+    """Return why a tree is not Universal Dependencies, or ``None`` if it is valid.
 
-    A tree has one root, heads within the sentence and no cycle; its labels and parts of speech are
-    those of v1 or those of v2. The labels of spaCy's English models (``pobj``, ``prep``, ``ROOT``)
-    are not.
+    A valid tree has one root, heads within the sentence, no cycle, and the labels and parts of
+    speech of v1 or of v2. The labels of spaCy's English models (``pobj``, ``prep``) are invalid.
     """
     faults = _faults(tree.tokens)
     return f"{faults[0][1]}: {faults[0][2]}" if faults else None
 
 
 def ud_version(tree: Tree) -> int:
-    """1 or 2, told by the labels; 2 where they are those that both have."""
+    """Return 1 or 2 by the tree's labels; 2 if all labels exist in both versions."""
     return 1 if any(_version(token.deprel) == 1 for token in tree.tokens) else 2
 
 
-def written(tokens: Sequence[Token]) -> str:
-    """The words as text, blanks where they stood."""
+def join_words(tokens: Sequence[Token]) -> str:
+    """Join the words with their original spacing."""
     return "".join(t.form + " " * t.space_after for t in tokens).rstrip()
 
 
@@ -153,25 +146,25 @@ def _version(label: str) -> int | None:
 
 
 def _faults(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
-    found: list[tuple[int, str, str]] = []
-    odd = [index for index, token in enumerate(tokens) if token.id != index + 1]
-    if odd:  # the numbers behind it are wrong with it
-        first = odd[0]
-        new = "; an empty line goes between sentences" if tokens[first].id == 1 else ""
-        found.append((first, "id", f"expected {first + 1} (got {tokens[first].id}){new}"))
+    faults: list[tuple[int, str, str]] = []
+    misnumbered = [index for index, token in enumerate(tokens) if token.id != index + 1]
+    if misnumbered:  # all later ids are wrong, too
+        first = misnumbered[0]
+        hint = "; separate sentences with an empty line" if tokens[first].id == 1 else ""
+        faults.append((first, "id", f"expected {first + 1} (got {tokens[first].id}){hint}"))
     for index, token in enumerate(tokens):
         if not 0 <= token.head <= len(tokens) or token.head == token.id:
-            found.append((index, "head", f"{token.head} is no other word of the sentence"))
+            faults.append((index, "head", f"{token.head} is not another word of the sentence"))
         if (token.head == 0) != (token.deprel.split(":")[0] == "root"):
-            found.append((index, "deprel", f"head {token.head} with `{token.deprel}`"))
+            faults.append((index, "deprel", f"head {token.head} with `{token.deprel}`"))
         if _version(token.deprel) is None:
             wrong = f"`{token.deprel}` is not a relation of Universal Dependencies"
-            found.append((index, "deprel", wrong))
+            faults.append((index, "deprel", wrong))
         if not _UPOS.fullmatch(token.upos):
             wrong = f"`{token.upos}` is not a part of speech of Universal Dependencies"
-            found.append((index, "upos", wrong))
-    if found:
-        return found
+            faults.append((index, "upos", wrong))
+    if faults:
+        return faults
     roots = [index for index, token in enumerate(tokens) if token.head == 0]
     if len(roots) != 1:
         return [(roots[-1] if roots else 0, "head", f"{len(roots)} roots, expected one")]
@@ -182,12 +175,12 @@ def _cycle(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
     safe = {0}
     for index, token in enumerate(tokens):
         path: list[int] = []
-        at = token.id
-        while at not in safe:
-            if at in path:
-                return [(index, "head", f"a cycle through word {at}")]
-            path.append(at)
-            at = tokens[at - 1].head
+        id = token.id
+        while id not in safe:
+            if id in path:
+                return [(index, "head", f"a cycle through word {id}")]
+            path.append(id)
+            id = tokens[id - 1].head
         safe.update(path)
     return []
 
@@ -197,8 +190,8 @@ def _mixed(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
     if 1 not in versions or 2 not in versions:
         return []
     old, new = versions.index(1), versions.index(2)
-    labels = f"`{tokens[old].deprel}` is of v1, `{tokens[new].deprel}` of v2"
-    return [(max(old, new), "deprel", f"{labels}: a tree is one or the other")]
+    labels = f"`{tokens[old].deprel}` is a label of v1, `{tokens[new].deprel}` of v2"
+    return [(max(old, new), "deprel", f"{labels}; expected labels of one version")]
 
 
 def _trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
@@ -237,8 +230,8 @@ def _tree(block: Sequence[tuple[int, str]], name: str) -> Iterator[Tree]:
     tokens = _spaced([token for _, token in words], ranges)
     faults = _faults(tokens)
     if faults:
-        shown = [f"{name}:{words[i][0]}: {field}: {wrong}" for i, field, wrong in faults]
-        raise BadInput(shown[:10], max(0, len(shown) - 10))
+        messages = [f"{name}:{words[i][0]}: {field}: {wrong}" for i, field, wrong in faults]
+        raise BadInput(messages[:10], max(0, len(messages) - 10))
     yield Tree(tuple(tokens), text or _surface(tokens, ranges))
 
 
