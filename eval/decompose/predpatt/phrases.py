@@ -48,7 +48,7 @@ def collect_argument(tree: Tree, predicate: Predicate, argument: Argument) -> No
     of_modified = argument.root.id == predicate.root.head
 
     def belongs(token: Token) -> bool:
-        # Rules o3 to o7 and special_arg_drop_direct_dep: exclude the predicate's words, appositives,
+        # Rules o3 to o7 and special_arg_drop_direct_dep: exclude words of the predicate, appos,
         # unknown relations and, below the root, case markers, conjuncts, and the clause of a
         # modified word.
         label = token.deprel
