@@ -66,7 +66,9 @@ class BySentence(ABC):
             for index in range(len(sentences))
         ]
         method = f"{class_path_of(self)}.subclaims"
-        outputs = require_one_each(method, self.subclaims(places), places, "sentence") if places else []
+        outputs = (
+            require_one_each(method, self.subclaims(places), places, "sentence") if places else []
+        )
         subclaims = iter(
             [_validate(method, place, out) for place, out in zip(places, outputs, strict=True)]
         )
