@@ -1,4 +1,4 @@
-"""How every command starts and ends: parsing, one-line errors, exit codes.
+"""Command-line entry points: parsing, one-line errors, exit codes.
 
 Imports nothing else of this repository.
 """

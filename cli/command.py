@@ -1,4 +1,4 @@
-"""How every command ends: a user's mistake is one line and exit code 2, without a traceback."""
+"""Command entry and exit: user errors become one line on stderr and exit code 2."""
 
 import errno
 import io
@@ -13,31 +13,31 @@ from contextlib import suppress
 
 from cli.printable import printable
 
-_REFUSED = (
+_FILE_ERRORS = (
     *(FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError),
-    sqlite3.OperationalError,  # disk full, no rights
+    sqlite3.OperationalError,  # disk full, no permission
 )
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 RESUME_HINT = "the same command resumes (a fit with --ckpt_path last)"
 
 
 class CommandError(Exception):
-    """A mistake in a command line or its configuration."""
+    """An error in a command line or its configuration."""
 
     exit_code = 2
 
 
 def run_command(main: Callable[[], int | None]) -> None:
-    """Run a command's ``main`` and leave the process with its exit code.
+    """Run a command's ``main`` and exit with its return code.
 
-    An exception with an ``exit_code`` (``records.UserError``), a parser's error and a failed file
-    operation are printed on standard error as one line. Any other exception keeps its traceback.
-    If standard error is not a terminal, libraries draw no progress bars.
+    Exceptions with an ``exit_code`` (``records.UserError``), parser errors and failed file
+    operations are printed to standard error as one line. Other exceptions keep their traceback.
+    Progress bars are off if standard error is not a terminal.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # as standard error does it
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    # The parser reads YAML in the encoding of the locale, which may be Latin-1 or ASCII.
+    # jsonargparse reads YAML in the encoding of the locale, which may be Latin-1 or ASCII.
     with suppress(locale.Error):
         locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
     if not sys.stderr.isatty():
@@ -66,35 +66,35 @@ def choose_command(
     argv: Sequence[str] | None,
     describe: Callable[[str], str] | None = None,
 ) -> tuple[str, list[str]]:
-    """The command that a command line names, and the words after it; prints the help if asked.
+    """Return the command name and the remaining arguments; print the help on request.
 
     Args:
         prog: e.g. ``python -m eval``.
         commands: name → one line of help.
-        argv: the command line; that of the process if null.
+        argv: the command line; ``None`` for that of the process.
         describe: name → one line of help, instead of the values of ``commands``.
     """
-    name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    name, *arguments = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in {"-h", "--help"}:
         width = max(map(len, commands))
         describe = describe or commands.__getitem__
         lines = [f"  {command:{width}}  {describe(command)}" for command in commands]
-        last = f"{prog} NAME --help shows the options of NAME."
-        print(f"usage: {prog} NAME [options]", "", *lines, "", last, sep="\n")
+        hint = f"{prog} NAME --help shows the options of NAME."
+        print(f"usage: {prog} NAME [options]", "", *lines, "", hint, sep="\n")
         sys.exit(0)
     if name not in commands:
         raise CommandError(f"no command {name!r}; expected one of: {', '.join(commands)}")
-    return name, rest
+    return name, arguments
 
 
 def _message_for_user(error: BaseException | None) -> str | None:
     if isinstance(error, ArgumentError):
         return " ".join(str(error).split())
     name = getattr(error, "filename", None) or "a file"
-    if isinstance(error, _REFUSED) or getattr(error, "errno", None) in _FULL:
-        why = getattr(error, "strerror", error)
-        return f"{name}: cannot be read or written ({why}); free some space, or use another path"
-    # jsonargparse wraps what the constructor of an optional stage raises.
+    if isinstance(error, _FILE_ERRORS) or getattr(error, "errno", None) in _DISK_ERRNOS:
+        reason = getattr(error, "strerror", error)
+        return f"{name}: cannot be read or written ({reason}); free some space or use another path"
+    # jsonargparse wraps exceptions from the constructor of an optional stage.
     while error is not None and not hasattr(error, "exit_code"):
         error = error.__cause__
     return None if error is None else str(error)

@@ -1,4 +1,4 @@
-"""One parser for every command; its errors name the line of the configuration and a suggestion."""
+"""The argument parser of all commands; errors name the line of the configuration file."""
 
 import inspect
 import pkgutil
@@ -23,12 +23,12 @@ _IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '
 def command_parser(
     prog: str, description: str | None = None, config: bool = True
 ) -> ArgumentParser:
-    """The parser of a command.
+    """Create the parser of a command.
 
     Args:
         prog: the command, e.g. ``python -m eval score``.
-        description: the first lines of its help.
-        config: whether its options may be set in YAML files.
+        description: first lines of the help.
+        config: add ``--config`` for YAML files.
     """
     parser = ArgumentParser(prog=prog, description=description, exit_on_error=False)
     if config:
@@ -39,12 +39,15 @@ def command_parser(
 def parse(
     parser: ArgumentParser, argv: Sequence[str], subparser: ArgumentParser | None = None
 ) -> Namespace:
-    """Parse a command line; an error is one line that names the configuration's line.
+    """Parse a command line.
 
     Args:
         parser: of the command.
-        argv: the words after the command.
-        subparser: the one whose options are suggested, if ``parser`` has subcommands.
+        argv: the arguments after the command.
+        subparser: whose options are suggested if ``parser`` has subcommands.
+
+    Raises:
+        CommandError: one line with ``FILE:LINE:`` and a suggestion, if known.
     """
     try:
         return parser.parse_args(list(argv))
@@ -55,14 +58,14 @@ def parse(
 
 
 def function_parser(prog: str, function: Callable) -> ArgumentParser:
-    """A parser with the typed parameters of a function as options; its docstring is their help."""
+    """Create a parser from a function's typed parameters and docstring."""
     parser = command_parser(prog, inspect.getdoc(function).split("\n\nArgs:")[0], config=False)
     parser.add_function_arguments(function, as_group=False)
     return parser
 
 
 def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]) -> str:
-    """A parser's error in one line, with ``FILE:LINE:`` and a suggestion where they are known."""
+    """Format a parser error as one line, with ``FILE:LINE:`` and a suggestion if known."""
     text = " ".join(str(error).split())
     text, _, value = text.partition(" Given value type: ")
     text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
@@ -79,14 +82,16 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
         names = [name.removeprefix("--").rpartition(".")[2] for name in names]
     elif keys := _KEY.findall(text):
         word = keys[-1]
-    got = re.search(r"Got value: (\S+)$", text)
+    quoted = re.search(r"Got value: (\S+)$", text)
     if re.match("Problems parsing|Unexpected config", text):
         lines = [f":{number}" for number in re.findall(r" line (\d+),", text)] or [""]
-        place = "".join(f"{config}{lines[-1]}: " for config in _configs(argv)[:1])
+        location = "".join(f"{config}{lines[-1]}: " for config in _configs(argv)[:1])
     else:
-        place = _place(_configs(argv), word, classes[-1] if classes else "", got[1] if got else "")
-    close = get_close_matches(word, sorted(set(names)), n=1)
-    return f"{place}{text}" + "".join(f"; did you mean {name}?" for name in close)
+        location = _config_location(
+            _configs(argv), word, classes[-1] if classes else "", quoted[1] if quoted else ""
+        )
+    suggestions = get_close_matches(word, sorted(set(names)), n=1)
+    return f"{location}{text}" + "".join(f"; did you mean {name}?" for name in suggestions)
 
 
 def _configs(argv: Sequence[str]) -> list[Path]:
@@ -95,21 +100,21 @@ def _configs(argv: Sequence[str]) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def _place(configs: Iterable[Path], word: str, after: str, value: str) -> str:
-    """``FILE:LINE: `` of the first line with ``word``, from the line with the class path on.
+def _config_location(configs: Iterable[Path], word: str, class_path: str, value: str) -> str:
+    """Return ``FILE:LINE: `` of the first line with ``word`` at or after the class path.
 
-    A line that also has the refused value is preferred.
+    Prefers a line that also contains the rejected value.
     """
     for path in configs if word else ():
-        started, places = False, []
+        reached, matches = False, []
         text = path.read_text(encoding="utf-8", errors="replace")
         for number, line in enumerate(text.splitlines(), 1):
             code = re.split(r"(?:^|\s)#", line)[0]
-            started = started or after not in text or after in code
-            if started and re.search(rf"\b{re.escape(word)}\b", code):
-                places.append((value not in code, number))
-        if places:
-            return f"{path}:{min(places)[1]}: "
+            reached = reached or class_path not in text or class_path in code
+            if reached and re.search(rf"\b{re.escape(word)}\b", code):
+                matches.append((value not in code, number))
+        if matches:
+            return f"{path}:{min(matches)[1]}: "
     return ""
 
 

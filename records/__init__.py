@@ -1,4 +1,4 @@
-"""Ground floor: the typed records that cross a door, and how they are read and written.
+"""Typed records shared by all packages, and how they are read and written.
 
 Imports nothing else of this repository.
 """

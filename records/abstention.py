@@ -1,13 +1,13 @@
-"""Whether a text says anything about its topic at all; FActScore leaves out those that do not."""
+"""Detection of abstentions, which FActScore excludes."""
 
 import re
 
 from records.errors import UserError
 from records.types import Document
 
-# The text gives up on the topic. Short texts only: a biography may quote such words.
+# Applied to short texts only: a biography may quote such phrases.
 _REFUSAL = re.compile(
-    r"^(?:[^.!?]{0,20}\bhappy to help! however, )?"  # Llama 3's opening
+    r"^(?:[^.!?]{0,20}\bhappy to help! however, )?"  # Llama 3
     r"((i['’]?m|i am) (sorry|unable|not (able|aware|familiar))|sorry"
     r"|i (do not|don['’]t|could not|couldn['’]t|cannot|can['’]t)"
     r"|i apologi[sz]e|unfortunately, i|as an ai|there is no (information|public)"
@@ -18,17 +18,19 @@ _REFUSAL_MAX_WORDS = 80
 
 
 def responds(document: Document) -> bool:
-    """Whether the text says anything about its topic (FActScore's abstention, by phrases).
+    """Whether a text gives information about its topic (FActScore's abstention, by phrases).
 
-    A document may say so itself, in a field ``responds``: true or false (in a table a text, in any
-    case). An empty text never does.
+    A document's own field ``responds`` takes precedence: true or false, in tables as text in any
+    case. An empty text never responds.
     """
     text = document.text.strip()
-    said = (document.model_extra or {}).get("responds")
-    if isinstance(said, str):
-        said = {"true": True, "false": False}.get(said.strip().lower(), said)
-    if not isinstance(said, bool | None):
-        raise UserError(f"document {document.id}: responds: {said!r}; give true or false")
-    if not text or said is not None:
-        return bool(text and said)
+    declared = (document.model_extra or {}).get("responds")
+    if isinstance(declared, str):
+        declared = {"true": True, "false": False}.get(declared.strip().lower(), declared)
+    if not isinstance(declared, bool | None):
+        raise UserError(
+            f"document {document.id}: field 'responds': expected true or false, got {declared!r}"
+        )
+    if not text or declared is not None:
+        return bool(text and declared)
     return not (len(text.split()) <= _REFUSAL_MAX_WORDS and _REFUSAL.match(text) is not None)

@@ -2,13 +2,13 @@
 
 
 class UserError(Exception):
-    """A mistake in the user's input. The message says what to change; commands exit with 2."""
+    """A mistake in the user's input. The message contains the fix; commands exit with 2."""
 
     exit_code = 2
 
 
 class BadInput(UserError):
-    """Faults found in a data file.
+    """Invalid rows of a data file.
 
     Attributes:
         faults: up to ten ``file:line: field: message`` strings.
@@ -21,5 +21,5 @@ class BadInput(UserError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says; the name of its type where it says nothing."""
+    """Return the first line of an error message, or the type name if it is empty."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

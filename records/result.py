@@ -1,4 +1,4 @@
-"""The versioned result schema: what ``results.json`` of every experiment looks like."""
+"""The versioned schema of ``results.json``, shared by all experiments."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from records.reading import load_json, to_bad_input
 from records.writing import write_json
 
 if TYPE_CHECKING:
-    import pandas as pd  # half a second to import, for the one function that needs it
+    import pandas as pd  # takes 0.5 s to import
 
 RESULT_SCHEMA_VERSION = 2
 
 
 class Result(BaseModel):
-    """One number of an experiment, with what it was measured on.
+    """One value of an experiment and what it was measured on.
 
-    No name holds another one: who wants the results of an assessor or a variant asks for the field.
+    Names are not composed: select results of an assessor or variant by its field.
 
     Attributes:
         metric: e.g. ``factual_precision`` or ``kept_share``.
-        assessor: whose judgements they are, where a run has several: of a verifier, a judge, a
-            relation model, or a metric that is judged itself.
+        assessor: whose judgements were used, if a run has several: verifier, judge, relation model,
+            or an evaluated metric.
         selection: ``none``, or the selector's name, e.g. ``core``.
-        kind: kind of text (normal, uninformative, repetitive, …), or what else an experiment sets
-            side by side: decomposers, engines, sources of verdicts, classes of claims.
-        against: the other side of a comparison. The value is the difference to what the metric is
-            there, or, of a metric of agreement, how far both agree.
-        variant: which of several values of one name it is: ``trained`` or ``untrained`` (the
-            control), a number of appended sentences, a threshold, a named verdict, ``sd``, ….
-        generator: who wrote the texts.
+        kind: kind of text (normal, uninformative, repetitive, …) or what else an experiment
+            compares: decomposers, engines, verdict sources, claim classes.
+        against: the other side of a comparison. The value is the difference to it or, for an
+            agreement metric, the agreement with it.
+        variant: distinguishes values of the same name: ``trained`` or ``untrained`` (control), a
+            number of appended sentences, a threshold, a named verdict, ``sd``, ….
+        generator: model or person that wrote the texts.
         domain: e.g. ``biographies``.
-        group: of the texts, by any property; ``all`` for no split.
-        bin: of the topics, by their frequency; ``all`` for no split.
-        n: how many topics entered the value.
-        failed: how many claims could not be judged; never inside the value.
-        value: the number, or ``None`` where nothing could be scored.
+        group: group of the texts; ``all`` if not split.
+        bin: frequency bin of the topics; ``all`` if not split.
+        n: number of topics in the value.
+        failed: number of claims that could not be judged; they are excluded from the value.
+        value: ``None`` if nothing could be scored.
         ci95: bootstrap interval over topics.
-        config_hash: SHA-256 of the configuration the value came from.
+        config_hash: SHA-256 of the configuration.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -64,10 +64,10 @@ class Result(BaseModel):
 
 
 class ResultFile(BaseModel):
-    """``results.json``: the results and, once a file, their provenance.
+    """``results.json``: results and their provenance.
 
-    ``provenance`` holds the config, library versions, checkpoint and data hashes and seeds; no
-    time, host or path, so that the same run gives the same bytes.
+    ``provenance`` holds the config, library versions, hashes of checkpoints and data, and seeds. It
+    has no time, host or path, so equal runs give equal bytes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -79,7 +79,7 @@ class ResultFile(BaseModel):
 
     @property
     def command(self) -> str:
-        """What wrote it: ``score``, or ``experiment NAME``."""
+        """The command that wrote the file: ``score`` or ``experiment NAME``."""
         return "score" if self.experiment == "score" else f"experiment {self.experiment}"
 
 
@@ -99,29 +99,28 @@ def read_results(path: str | Path) -> ResultFile:
 
 
 def read_frame(path: str | Path) -> pd.DataFrame:
-    """Results as a pandas frame, to be grouped, pivoted and drawn.
+    """Read results into a pandas frame.
 
     Args:
-        path: a ``results.json``, or a folder: every ``results.json`` in it and below.
+        path: a ``results.json``, or a folder that is searched for them recursively.
 
     Returns:
-        A row a result: ``run`` (the folder of its file), ``command`` (``score``, ``experiment
-        NAME``), the fields of :class:`Result`, ``config_hash`` among them, and instead of ``ci95``
-        its ends ``low`` and ``high``; NaN for no value and for no interval.
+        One row per result: ``run`` (folder of the file), ``command``, the fields of
+            :class:`Result`, and ``low`` and ``high`` instead of ``ci95``; NaN for missing values.
     """
     import pandas as pd
 
     path = Path(path)
     files = sorted(path.rglob("results.json")) if path.is_dir() else [path]
     if not files:
-        raise UserError(f"{path}: no results.json in it or below; give the folder of a run")
+        raise UserError(f"{path}: no results.json in this folder; expected the folder of a run")
     rows = []
-    for one in files:
-        file = read_results(one)
+    for result_path in files:
+        file = read_results(result_path)
         for row in file.results:
             low, high = row.ci95 or (None, None)
             fields = row.model_dump(exclude={"ci95"})
-            run = {"run": str(one.parent), "command": file.command}
+            run = {"run": str(result_path.parent), "command": file.command}
             rows.append(run | fields | {"low": low, "high": high})
     columns = ["run", "command", *(name for name in Result.model_fields if name != "ci95")]
     numbers = dict.fromkeys(("value", "low", "high"), float)

@@ -1,28 +1,32 @@
-"""What a class of a user's own gave for what it was asked; a fault names the class."""
+"""Validation of what user-defined classes return; errors name the class."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from records.errors import UserError
 
 
-def require_one_each(who: str, given: object, of: Sequence[object], what: str) -> list:
-    """What a user's code gave, as a list with one entry for each of those it was asked about.
+def require_one_each(source: str, outputs: object, inputs: Sequence[object], noun: str) -> list:
+    """Return a custom stage's output as a list with one entry per input.
 
     Args:
-        who: what gave it, as the line names it.
-        given: any iterable.
-        of: what it was asked about.
-        what: one of them, in words.
+        source: what returned it, for the message.
+        outputs: any iterable.
+        inputs: what it was called with.
+        noun: one input, in words.
     """
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise UserError(f"{who}: gave a {type(given).__name__}; give a list, one entry a {what}")
-    found = list(given)
-    if len(found) != len(of):
-        raise UserError(f"{who}: gave {len(found)} entries for {len(of)}; give one a {what}")
-    return found
+    if not isinstance(outputs, Iterable) or isinstance(outputs, str | bytes | Mapping):
+        raise UserError(
+            f"{source}: returned a {type(outputs).__name__}; return a list, one entry per {noun}"
+        )
+    entries = list(outputs)
+    if len(entries) != len(inputs):
+        raise UserError(
+            f"{source}: returned {len(entries)} entries for {len(inputs)}; return one per {noun}"
+        )
+    return entries
 
 
 def class_path_of(stage: object) -> str:
-    """The path of a stage's class, or of a function."""
+    """Return the import path of a function or of a stage's class."""
     kind = stage if hasattr(stage, "__qualname__") else type(stage)
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,7 +1,6 @@
-"""The records of the house: one JSON object a line, validated on reading.
+"""Record types: one JSON object per line, validated on reading.
 
-Fields that a record does not know are kept as they are (``model_extra``), so that a user's own
-columns survive a trip through the pipeline.
+Unknown fields are kept (``model_extra``), so user-defined columns survive the pipeline.
 """
 
 from typing import Annotated, Literal
@@ -26,13 +25,13 @@ VerdictLabel = Literal[
 
 
 class Record(BaseModel):
-    """Base of all records: immutable, strict about its own fields, tolerant of foreign ones."""
+    """Base class of all records: immutable, validated, keeps unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 
 
 class UnliPair(Record):
-    """A premise and a hypothesis with the subjective probability of the hypothesis.
+    """A premise, a hypothesis and the subjective probability of the hypothesis.
 
     Source: Chen et al. 2020 (u-SNLI).
     """
@@ -45,7 +44,7 @@ class UnliPair(Record):
 
 
 class UnjudgedUnliPair(UnliPair):
-    """A premise and a hypothesis to be judged: whatever ``label`` the row has is not read."""
+    """A premise and a hypothesis to predict; the row's ``label`` is ignored."""
 
     label: Probability = 0.0
 
@@ -58,14 +57,14 @@ class UnjudgedUnliPair(UnliPair):
 class RelationPair(Record):
     """A premise and a hypothesis with their relation.
 
-    ``not_entailment`` comes from two-class sources and says nothing about contradiction.
+    ``not_entailment`` comes from two-class sources and may be neutral or contradiction.
 
-    ``label`` may be given as probabilities, as a teacher predicts them: ``{"entailment": 0.7,
-    "neutral": 0.3}`` (what is not named has none) or a list in the order of ``soft``. They are then
-    ``soft``, and ``label`` is the likeliest.
+    ``label`` may be given as probabilities: ``{"entailment": 0.7, "neutral": 0.3}`` (missing
+    classes are 0) or a list in the order of ``soft``. They are stored in ``soft``, and ``label``
+    becomes the most likely class.
 
     Attributes:
-        soft: probabilities of entailment, neutral and contradiction, which sum to 1.
+        soft: probabilities of entailment, neutral and contradiction; they sum to 1.
     """
 
     premise: Text
@@ -80,18 +79,18 @@ class RelationPair(Record):
     def _from_probabilities(cls, row: object) -> object:
         label = row.get("label") if isinstance(row, dict) else None
         if isinstance(label, (dict, list, tuple)):
-            soft = _three("label", label)
+            soft = _soft_label("label", label)
             return row | {"label": _RELATIONS[soft.index(max(soft))], "soft": soft}
         if label in _RELATIONS and isinstance(row.get("soft"), (list, tuple)):
-            soft = _three("soft", row["soft"])
+            soft = _soft_label("soft", row["soft"])
             if soft[_RELATIONS.index(label)] < max(soft):
-                raise ValueError(f"soft: {row['soft']}, of which {label!r} is not the likeliest")
+                raise ValueError(f"soft: {label!r} is not the most likely class of {row['soft']}")
             return row | {"soft": soft}
         return row
 
 
 class UnjudgedRelationPair(RelationPair):
-    """A premise and a hypothesis to be judged: whatever ``label`` the row has is not read."""
+    """A premise and a hypothesis to predict; the row's ``label`` is ignored."""
 
     label: RelationLabel = "neutral"
 
@@ -106,21 +105,21 @@ def _unlabelled(row: object) -> object:
     return {k: v for k, v in row.items() if k not in labels} if isinstance(row, dict) else row
 
 
-# The order of the relation model's outputs (``components/checkpoint.py``).
+# In the order of ``components.checkpoint.RELATIONS``.
 _RELATIONS = ("entailment", "neutral", "contradiction")
 
 
-def _three(field: str, label: dict | list | tuple) -> tuple[float, ...]:
-    """The probabilities of a soft label; in Parquet a class that is not named is null."""
-    given = label
+def _soft_label(field: str, label: dict | list | tuple) -> tuple[float, ...]:
+    """Normalise a soft label; unnamed classes are null in Parquet."""
+    raw = label
     if isinstance(label, dict):
         if not label.keys() <= set(_RELATIONS):
-            raise ValueError(f"{field}: give probabilities of {', '.join(_RELATIONS)}, not {given}")
+            raise ValueError(f"{field}: expected classes {', '.join(_RELATIONS)}, got {raw}")
         label = [0.0 if label.get(name) is None else label[name] for name in _RELATIONS]
     numbers = all(isinstance(p, (int, float)) and not isinstance(p, bool) for p in label)
     if len(label) != 3 or not numbers or min(label) < 0 or not abs(sum(label) - 1) <= 0.01:
         raise ValueError(
-            f"{field}: give probabilities of {', '.join(_RELATIONS)} that sum to 1, not {given}"
+            f"{field}: expected probabilities of {', '.join(_RELATIONS)} that sum to 1, got {raw}"
         )
     return tuple(p / sum(label) for p in label)
 
@@ -134,28 +133,29 @@ class Annotation(Record):
 
 
 class LssExample(Record):
-    """A reference, a claim, and one or more annotations of what the reference supports."""
+    """A reference, a claim, and annotations of what the reference supports."""
 
     reference: Text
     claim: Text
     annotations: Annotated[list[Annotation], Field(min_length=1)]
     id: str | None = None
     keep: list[bool] | None = Field(
-        default=None, description="word-level gold where the source has it, e.g. WiCE's tokens"
+        default=None,
+        description="word-level gold labels if the source has them, e.g. WiCE's tokens",
     )
 
 
 class Sentence(Record):
-    """A sentence of a generation whose truth is known because a knowledge base made it."""
+    """A generated sentence whose truth is known from the knowledge base it was made from."""
 
     text: Text
     true: bool
 
 
 class Generation(Record):
-    """A text that some generator wrote about a topic.
+    """A generated text about a topic.
 
-    ``group`` and ``bin`` say of which group and frequency the topic is; results have rows of each.
+    ``group`` and ``bin`` are the topic's group and frequency bin; results have rows for each.
     """
 
     topic: Text
@@ -172,14 +172,14 @@ class Claim(Record):
     """A subclaim of a document.
 
     Attributes:
-        sentence: 0-based index of the sentence it came from.
+        sentence: 0-based index of its sentence.
         source: that sentence as the decomposer saw it; the premise of document entailment.
-        label: a human or knowledge-base label, where one is known.
-        contexts: ids of the passages that belong to it; after retrieval ``[]`` says that nothing
-            was found and ``None`` that retrieval failed.
-        original: the text before a revision changed it.
-        failed: why there is no claim: the sentence, or the claim, that could not be processed
-            stands in ``text``. Counted beside every score, never inside it.
+        label: human or knowledge-base label, if known.
+        contexts: ids of its passages; after retrieval ``[]`` means no results, ``None`` that
+            retrieval failed.
+        original: the text before revision.
+        failed: why a sentence or claim could not be processed; ``text`` holds it. Reported
+            separately and never scored.
     """
 
     id: Text
@@ -193,7 +193,7 @@ class Claim(Record):
 
 
 class Passage(Record):
-    """A piece of evidence. ``prior`` is the probability that what it says is true."""
+    """A piece of evidence. ``prior`` is the probability that its content is true."""
 
     id: Text
     title: str = ""
@@ -204,9 +204,9 @@ class Passage(Record):
 
 
 class SourcePrior(Record):
-    """How far a source is to be trusted: the probability that what it says is true.
+    """The probability that the content of a source is true.
 
-    ``agreed`` of ``seen`` are the votes that it was learnt from, where it was learnt.
+    A learned prior rests on ``seen`` votes, of which ``agreed`` were right.
     """
 
     source: Text
@@ -216,9 +216,9 @@ class SourcePrior(Record):
 
 
 class Document(Record):
-    """A text to be scored, with claims and passages where they are given beforehand.
+    """A text to score, optionally with claims and passages.
 
-    ``group`` and ``bin`` say of which group and frequency the topic is; results have rows of each.
+    ``group`` and ``bin`` are the topic's group and frequency bin; results have rows for each.
     """
 
     id: Text
@@ -240,14 +240,14 @@ class Document(Record):
 
 
 class Verdict(Record):
-    """What an assessor says of one claim.
+    """An assessor's judgement of one claim.
 
     Attributes:
         claim: the claim's id.
-        assessor: who judged, e.g. ``nli``.
+        assessor: e.g. ``nli``.
         name: which of the assessor's verdicts, e.g. ``independent`` or ``grouped``.
-        p: probability that the claim is supported, where the assessor gives one.
-        reason: why it failed; required reading when ``label`` is ``failed``.
+        p: probability that the claim is supported, if the assessor returns one.
+        reason: why the claim has the label ``failed``.
     """
 
     claim: Text
@@ -272,13 +272,13 @@ class Preference(Record):
 
 
 def group_of(record: Record) -> str:
-    """What must not stand on both sides of a split: the row's own ``group``, else its text.
+    """Return the key that must not be on both sides of a split: ``group`` or the row's text.
 
-    The record of a component of one's own may call its text otherwise: then it is the whole row.
+    Records of custom components may have no such text field; then the key is the whole row.
     """
-    own = (record.model_extra or {}).get("group")
-    if own is not None:
-        return str(own)
+    group = (record.model_extra or {}).get("group")
+    if group is not None:
+        return str(group)
     fields = ("premise", "reference", "topic", "prompt")
-    known = next((name for name in fields if hasattr(record, name)), None)
-    return record.model_dump_json() if known is None else getattr(record, known)
+    field = next((name for name in fields if hasattr(record, name)), None)
+    return record.model_dump_json() if field is None else getattr(record, field)

@@ -1,7 +1,7 @@
 """Atomic and resumable writing.
 
-A file that is there is whole: everything is written beside its place and renamed into it. The one
-file that grows in place is a :class:`LineAppender`'s, which repairs a torn last line when opened.
+Files are written under a temporary name and renamed, so an existing file is complete. The exception
+is :class:`LineAppender`, which grows in place and removes a torn last line when opened.
 """
 
 import errno
@@ -21,45 +21,45 @@ from pydantic import BaseModel
 
 from records.errors import UserError
 
-# What the user can fix: space, rights, a path that leads below a file.
-_REFUSED = {
+# Errors that the user can fix: disk space, permissions, invalid paths.
+_USER_ERRNOS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
 }
-_TEMPORARY = "[a-z0-9_]" * 8  # what ends the name of a file that is being written
+_TEMPORARY = "[a-z0-9_]" * 8  # suffix of temporary files
 
 
 @contextmanager
 def report_write_errors(path: str | Path) -> Iterator[None]:
-    """What the file system refuses while the block writes to ``path``, in a line for the user."""
+    """Convert file system errors of the block into a one-line :class:`UserError`."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _REFUSED:
+        if error.errno not in _USER_ERRNOS:
             raise
-        # Of a file that could not take its place: not the one beside it, which nobody knows of.
+        # `filename2` is the target of a failed rename.
         name = error.filename2 or error.filename or path
         raise UserError(
-            f"{name}: cannot be written ({error.strerror}); free some space, or give a folder that "
-            "you may write to"
+            f"{name}: cannot be written ({error.strerror}); free some space or choose "
+            "a writable folder"
         ) from None
 
 
 @contextmanager
 def lock_folder(folder: str | Path, option: str = "--output") -> Iterator[None]:
-    """A folder that is nobody else's while the block runs; made where it is not there.
+    """Create and lock a folder while the block runs.
 
-    The lock goes with the process: what a killed one left of it keeps nobody out.
+    The lock ends with the process, so a killed run leaves no stale lock.
 
     Args:
         folder: the folder.
-        option: by which the user gives another one.
+        option: that selects another folder, for the message.
     """
     path = Path(folder) / ".lock"
     with report_write_errors(folder):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = _locked(path, option)
+        lock = _open_lock(path, option)
     try:
         yield
     finally:
@@ -67,20 +67,20 @@ def lock_folder(folder: str | Path, option: str = "--output") -> Iterator[None]:
         os.close(lock)
 
 
-def _locked(path: Path, option: str) -> int:
+def _open_lock(path: Path, option: str) -> int:
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # the umask says who else may
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
             raise UserError(
-                f"{path.parent}: another process runs in this folder; wait for it, or give another "
+                f"{path.parent}: another process runs in this folder; wait for it or set another "
                 f"{option}"
             ) from None
         except OSError:  # a file system without locks
             return lock
-        # Whoever had it may have deleted the file, and a third have made a new one.
+        # The previous owner may have deleted the file and a third process recreated it.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), os.stat(path)):
                 return lock
@@ -88,13 +88,13 @@ def _locked(path: Path, option: str) -> int:
 
 
 def escape_markdown(text: str) -> str:
-    """A text that Markdown shows as it is, in one line: no cell's end, no HTML, link or picture."""
+    """Escape a text for one line of Markdown: table cells, HTML, links and images."""
     text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def json_line(record: BaseModel | dict) -> str:
-    """One line of JSON with sorted-as-declared keys, without absent optional fields."""
+    """Serialise a record as one line of JSON in field order, without absent optional fields."""
     if isinstance(record, BaseModel):
         record = record.model_dump(mode="json", exclude_none=True)
     return json.dumps(record, ensure_ascii=False)
@@ -102,7 +102,7 @@ def json_line(record: BaseModel | dict) -> str:
 
 @contextmanager
 def atomic_file(path: str | Path) -> Iterator[TextIO]:
-    """A text file to write to that takes its place when the block ends without an error."""
+    """Open a text file that replaces ``path`` when the block ends without an error."""
     with atomic_bytes(path) as raw:
         file = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
         yield file
@@ -111,16 +111,16 @@ def atomic_file(path: str | Path) -> Iterator[TextIO]:
 
 @contextmanager
 def atomic_bytes(path: str | Path) -> Iterator[BinaryIO]:
-    """As :func:`atomic_file`, of bytes."""
+    """As :func:`atomic_file`, for bytes."""
     path = Path(path)
     with report_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # No ``mkstemp``: its files are the owner's alone, whatever the umask lets others do.
+        # ``mkstemp`` would ignore the umask.
         temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}"
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with report_write_errors(path):
-            with os.fdopen(handle, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -131,69 +131,69 @@ def atomic_bytes(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write ``text`` to ``path`` so that a reader sees the old file or the new one."""
+    """Write ``text`` to ``path`` atomically."""
     with atomic_file(path) as file:
         file.write(text)
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write ``value`` as indented JSON, atomically. NaN and infinity are refused."""
+    """Write ``value`` as indented JSON, atomically. Rejects NaN and infinity."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
-    """Write records one a line, atomically, and return how many there were.
+    """Write one record per line, atomically, and return the number of records.
 
-    One record at a time is in memory, so ``records`` may be a generator over millions.
+    ``records`` may be a generator; only one record is in memory at a time.
     """
     rows = 0
     with atomic_file(path) as file:
-        for rows, record in enumerate(records, 1):  # noqa: B007 (the count is the answer)
+        for rows, record in enumerate(records, 1):  # noqa: B007 (used after the loop)
             file.write(json_line(record) + "\n")
     return rows
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """A text of which every file takes each character: half a pair of escapes is replaced."""
+    """Replace lone surrogates, which cannot be encoded in UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def find_partial_files(folder: Path, name: str | None = None) -> list[Path]:
-    """What processes left in a folder that were killed in :func:`atomic_bytes`.
+    """Find temporary files left by processes killed in :func:`atomic_bytes`.
 
     Args:
-        folder: it need not be there.
-        name: of the file that was to be written; by default any, with an ending.
+        folder: may be absent.
+        name: of the file to be written; by default any with a suffix.
     """
-    of = "?*.?*" if name is None else glob.escape(name)
-    return list(folder.glob(f".{of}.{_TEMPORARY}"))
+    pattern = "?*.?*" if name is None else glob.escape(name)
+    return list(folder.glob(f".{pattern}.{_TEMPORARY}"))
 
 
 def sha256_file(path: str | Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
+    """Return the hex SHA-256 of a file."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; give the path of one that is there") from None
+        raise UserError(f"{path}: no such file; pass the path of an existing file") from None
     return digest.hexdigest()
 
 
 def sha256_text(text: str) -> str:
-    """Hex SHA-256 of a text's UTF-8 bytes."""
+    """Return the hex SHA-256 of a text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 class LineAppender:
-    """A file that a killed run can go on with.
+    """An append-only file for resumable runs.
 
-    Each ``append_lines`` writes whole lines and flushes them to disk. On opening, a torn end
-    (killed in the middle of a write) is cut off. Until it is closed, the file is nobody else's.
+    ``append_lines`` writes complete lines and flushes them to disk. A torn last line is removed on
+    opening. The file is locked until closed.
 
     Args:
-        path: the file; made with its folder when absent.
+        path: created with its folder if absent.
     """
 
     def __init__(self, path: str | Path):
@@ -203,9 +203,9 @@ class LineAppender:
             self._file = open(self.path, "ab")  # noqa: SIM115 (kept open until close)
         try:
             self._lock()
-            whole = self._read()
+            end = self._read()
             with report_write_errors(self.path):
-                self._file.truncate(whole)
+                self._file.truncate(end)
         except BaseException:
             self._file.close()
             raise
@@ -215,7 +215,7 @@ class LineAppender:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(
-                f"{self.path}: another process writes it; wait for it, or give another output"
+                f"{self.path}: another process writes this file; wait for it or set another output"
             ) from None
         except OSError:  # a file system without locks
             pass
@@ -224,15 +224,15 @@ class LineAppender:
         raise NotImplementedError
 
     def append_lines(self, lines: Iterable[str]) -> None:
-        """Write lines and make them durable before returning."""
+        """Write lines and flush them to disk."""
         with report_write_errors(self.path):
             self._file.writelines(f"{line}\n".encode() for line in lines)
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file; what was appended is on disk already."""
-        with report_write_errors(self.path):  # what a full disk did not take is tried again
+        """Close the file."""
+        with report_write_errors(self.path):  # retries what a full disk rejected
             self._file.close()
 
     def __enter__(self) -> Self:
@@ -243,26 +243,26 @@ class LineAppender:
 
 
 def read_complete_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
-    """The rows of a JSONL file up to a torn one, each with the offset of its end in bytes."""
+    """Yield the rows of a JSONL file up to a torn one, each with its end offset in bytes."""
     end = 0
     with open(path, "rb") as file:
-        for raw in file:
-            if not raw.endswith(b"\n"):
+        for line in file:
+            if not line.endswith(b"\n"):
                 return
             try:
-                row = json.loads(raw)
+                row = json.loads(line)
             except ValueError:
                 return
-            end += len(raw)
+            end += len(line)
             yield end, row
 
 
 class JsonlAppender(LineAppender):
-    """Rows of a :class:`LineAppender`; ``done`` holds those that are safe.
+    """A :class:`LineAppender` for rows; ``done`` holds the rows on disk.
 
     Args:
-        path: the file; made with its folder when absent.
-        key: the field that identifies a row; ``done`` is keyed by it.
+        path: created with its folder if absent.
+        key: the field that identifies a row in ``done``.
     """
 
     def __init__(self, path: str | Path, key: str):
@@ -272,12 +272,12 @@ class JsonlAppender(LineAppender):
 
     def _read(self) -> int:
         end = 0
-        for end, row in read_complete_rows(self.path):  # noqa: B007 (the last one is the answer)
+        for end, row in read_complete_rows(self.path):  # noqa: B007 (used after the loop)
             self.done[row[self.key]] = row
         return end
 
     def append(self, rows: Iterable[BaseModel | dict]) -> None:
-        """Write rows and make them durable before returning."""
+        """Write rows and flush them to disk."""
         lines = [json_line(row) for row in rows]
         self.append_lines(lines)
         self.done.update((row[self.key], row) for row in map(json.loads, lines))

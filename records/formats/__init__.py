@@ -1,1 +1,1 @@
-"""Rows of other projects and datasets: one file each, read once into our records."""
+"""File formats of other projects and datasets, one module each."""

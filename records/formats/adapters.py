@@ -1,7 +1,7 @@
-"""Rows of other projects, recognised by their published field names and turned into our records.
+"""Conversion of other projects' rows, recognised by their field names, into records.
 
-One file a project or set: a function of it answers ``None`` to a row that is not the project's.
-Rows in our own format pass untouched.
+Each module has readers that return ``None`` for rows of other projects. Rows in our own format are
+unchanged.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,20 +38,20 @@ _ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
 
 @contextmanager
 def report_malformed_row(project: str = "its project") -> Iterator[None]:
-    """Turn what the block's reading of a row raises into a ``ValueError`` that names the field."""
+    """Convert lookup and type errors of the block into a ``ValueError`` that names the field."""
     try:
         yield
     except KeyError as error:
         raise ValueError(f"{error.args[0]}: field required") from None
     except (AttributeError, IndexError, OverflowError, RecursionError, TypeError) as error:
-        raise ValueError(f"record: not as {project} writes it ({error})") from None
+        raise ValueError(f"record: does not match the format of {project} ({error})") from None
 
 
 def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
-    """Give ``row`` the field names of ``kind`` if it is a known project's row.
+    """Convert ``row`` to the fields of ``kind`` if it is a known project's row.
 
     Returns:
-        One row; for a project that keeps many records in a row, as many as there are.
+        One or more rows.
 
     Raises:
         ValueError: the row is recognised but incomplete or inconsistent; the message starts with
@@ -65,22 +65,21 @@ def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
     return adapted if isinstance(adapted, list) else [adapted]
 
 
-def rows_of_file(whole: object) -> list:
-    """The rows of a JSON file's value: a list's, else the object, unless it holds a project's rows.
+def rows_of_file(content: object) -> list:
+    """Return the rows of a JSON file: its list, a known project's rows, or the object itself.
 
-    These are SAFE's results (``per_prompt_data``), FaithBench's batches (``samples``), and the
-    files of ALCE and D-FActScore.
+    Known projects: SAFE (``per_prompt_data``), FaithBench (``samples``), ALCE and D-FActScore.
 
     Raises:
-        ValueError: it is such a file, but not a whole one.
+        ValueError: the file is recognised but incomplete.
     """
-    if not isinstance(whole, dict):
-        return whole if isinstance(whole, list) else [whole]
+    if not isinstance(content, dict):
+        return content if isinstance(content, list) else [content]
     with report_malformed_row():
-        if isinstance(whole.get("per_prompt_data"), list):
-            sides = {name: whole[name] for name in ("side_1", "side_2") if name in whole}
-            return [row | sides for row in whole["per_prompt_data"]]
-        if isinstance(whole.get("samples"), list):
-            return whole["samples"]
-        rows = ambigbio.rows_of_object(whole)
-    return [whole] if rows is None else rows
+        if isinstance(content.get("per_prompt_data"), list):
+            sides = {name: content[name] for name in ("side_1", "side_2") if name in content}
+            return [row | sides for row in content["per_prompt_data"]]
+        if isinstance(content.get("samples"), list):
+            return content["samples"]
+        rows = ambigbio.rows_of_object(content)
+    return [content] if rows is None else rows

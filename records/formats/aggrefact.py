@@ -13,9 +13,9 @@ _WORDS = {"1": SUPPORTED, "0": NOT_SUPPORTED, "True": SUPPORTED, "False": NOT_SU
 
 
 def aggrefact(row: dict, number: int) -> dict | None:
-    """A document with its claim; claims of one ``doc`` are drawn together."""
+    """Return a document with its claim; claims of one ``doc`` share a unit."""
     if not {"doc", "claim"} <= set(row) or "text" in row:
         return None
-    meant, doc = parse_judgement(row.get("label"), "label", _WORDS), required_text(row, "doc")
+    judgement, doc = parse_judgement(row.get("label"), "label", _WORDS), required_text(row, "doc")
     claim = required_text(row, "claim")
-    return document_of_pair(row, number, claim, doc, meant, short_hash(doc), row.get("dataset"))
+    return document_of_pair(row, number, claim, doc, judgement, short_hash(doc), row.get("dataset"))

@@ -1,19 +1,19 @@
-"""The files of AmbigBio (2402.05629) as rows of ours: names, texts, citations, verdicts.
+"""AmbigBio (2402.05629): names, texts, citations and verdicts.
 
-The files that its authors published, by their fields:
+Published files, recognised by their fields:
 
-- ``AmbigBio.csv``: a prompt, a tab and a Python list with the name a line, and no header;
-- ALCE's generations: one object of ``args`` and ``data``, of each text ``question``, ``output``
-  with its brackets, and ``docs`` with ``title`` and ``text``;
-- ALCE's scores (``….json.score``): one object whose ``autoais_log`` has an entry for each sentence
-  that cites, with the verdict of the NLI model;
-- D-FActScore's output: one object of ``decisions`` and ``global_decisions``, a list of atoms a
-  text, null for a text that abstains;
+- ``AmbigBio.csv``: lines of a prompt, a tab and a Python list with the name; no header;
+- ALCE's generations: an object of ``args`` and ``data``; each text has ``question``, ``output``
+  with bracketed citations, and ``docs`` with ``title`` and ``text``;
+- ALCE's scores (``….json.score``): an object whose ``autoais_log`` has one entry per citing
+  sentence with the verdict of the NLI model;
+- D-FActScore's output: an object of ``decisions`` and ``global_decisions``, one list of atoms per
+  text, null for an abstention;
 - generations with all of these in one row (``atoms_independent``, ``atoms_grouped``,
   ``citations``).
 
-Texts are numbered from 0 as ALCE's ``data`` has them, in the three files of one object alike. The
-number is the document's ``id``, so that what the files say of a text can be put together.
+Texts are numbered from 0 in the order of ALCE's ``data``. The number is the document's ``id`` in
+all files, so that they can be joined.
 """
 
 import ast
@@ -24,19 +24,19 @@ from records.formats.row_fields import document_of
 
 _NAME_LINE = re.compile(r"([^\t]*)\t\s*(\[\s*(?:'.*'|\".*\")\s*\])\s*")
 _QUESTION = re.compile(r"^Tell me a bio of\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL)
-# ALCE's log has the sentences with their brackets.
+# Citations in the sentences of ALCE's log.
 _BRACKETS = re.compile(r"\s*\[\d+(?:\s*[,;–-]\s*\d+)*\]")
-# Cited passages: sections of pages, one after the other, each under its page's title.
+# Cited passages are page sections, each preceded by its page title.
 _SECTION = re.compile(r"^Title: (.*)\n((?:(?!Title: ).*\n?)*)", re.MULTILINE)
 
 
 def is_name_line(line: str) -> bool:
-    """Whether a line is one of ``AmbigBio.csv``, which has no header."""
+    """Whether a line is a row of ``AmbigBio.csv``."""
     return _NAME_LINE.fullmatch(line.rstrip("\r\n")) is not None
 
 
 def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
-    """The names of ``AmbigBio.csv``, or what is wrong with a line."""
+    """Yield the names of ``AmbigBio.csv``, or the error of a line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -48,26 +48,26 @@ def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
             yield number, "name: expected a prompt, a tab and a list with one name, as ['Ada Lee']"
 
 
-def rows_of_object(whole: dict) -> list | None:
-    """The rows of a file that is one object, ``None`` of any other object.
+def rows_of_object(content: dict) -> list | None:
+    """Return the rows of a file that is one object; ``None`` for other objects.
 
     Raises:
-        ValueError: it is such a file, but not a whole one.
+        ValueError: the file is recognised but incomplete.
     """
-    if "args" in whole and isinstance(whole.get("data"), list):
-        return [{**row, "qid": place} for place, row in enumerate(whole["data"])]
-    if isinstance(whole.get("autoais_log"), list):
-        return _cited_texts(whole["autoais_log"])
-    alone, grouped = whole.get("decisions"), whole.get("global_decisions")
-    if isinstance(alone, list) and isinstance(grouped, list):
-        if len(alone) != len(grouped):
+    if "args" in content and isinstance(content.get("data"), list):
+        return [{**row, "qid": index} for index, row in enumerate(content["data"])]
+    if isinstance(content.get("autoais_log"), list):
+        return _cited_texts(content["autoais_log"])
+    independent, grouped = content.get("decisions"), content.get("global_decisions")
+    if isinstance(independent, list) and isinstance(grouped, list):
+        if len(independent) != len(grouped):
             raise ValueError(
-                f"global_decisions: {len(grouped)} texts where decisions has {len(alone)}; is the "
-                "file whole?"
+                f"global_decisions: {len(grouped)} texts, decisions: {len(independent)}; the "
+                "file may be incomplete"
             )
         return [
-            {"qid": place, "atoms_independent": atoms, "atoms_grouped": by_person}
-            for place, (atoms, by_person) in enumerate(zip(alone, grouped, strict=True))
+            {"qid": index, "atoms_independent": atoms, "atoms_grouped": by_person}
+            for index, (atoms, by_person) in enumerate(zip(independent, grouped, strict=True))
         ]
     return None
 
@@ -84,29 +84,28 @@ def _cited_texts(log: list[dict]) -> list[dict]:
 
 
 def _name(question: str) -> str:
-    found = _QUESTION.match(question)
-    return found[1] if found else question
+    match = _QUESTION.match(question)
+    return match[1] if match else question
 
 
 def read_generation(row: dict, number: int) -> dict | None:
-    """ALCE's generations; ``docs`` are what the brackets of the text name, from 1."""
+    """Read ALCE's generations; bracketed citations refer to ``docs``, from 1."""
     docs = row.get("docs")
     if not isinstance(docs, list) or not isinstance(row.get("output"), str):
         return None
     passages = []
-    for place, doc in enumerate(docs):
+    for index, doc in enumerate(docs):
         text = doc.get("sent") or doc["text"] or doc["title"]
-        passages.append({"id": f"p{place}", "title": doc["title"] or "", "text": text})
+        passages.append({"id": f"p{index}", "title": doc["title"] or "", "text": text})
     return _document(row, number, row["output"], passages=passages)
 
 
 def read_judged_text(row: dict, number: int) -> dict | None:
-    """Atoms with FActScore's verdict, and the passages that the text cites where they are told.
+    """Read atoms with FActScore's verdicts, and the cited passages if present.
 
-    ``atoms_independent`` judges each atom by itself. All sections that the text cites, each once,
-    are the contexts of every atom, since an atom does not say which citation is its own. The
-    citations and both lists of atoms stay beside. D-FActScore's output has no texts; they are
-    the atoms one after the other.
+    Claims are the atoms of ``atoms_independent``, each judged alone. All distinct cited sections
+    are contexts of every atom, since atoms do not name their citation. Citations and both lists of
+    atoms are kept. D-FActScore's output has no texts; the joined atoms replace them.
     """
     if "atoms_independent" not in row:
         return None
@@ -120,12 +119,12 @@ def read_judged_text(row: dict, number: int) -> dict | None:
         contexts = {"contexts": [passage["id"] for passage in more["passages"]]}
     claims = [
         {
-            "id": f"c{place}",
+            "id": f"c{index}",
             "text": atom["atom"],
             "label": "S" if _is_supported(atom) else "NS",
             **contexts,
         }
-        for place, atom in enumerate(atoms)
+        for index, atom in enumerate(atoms)
     ]
     text = row.get("output")
     text = " ".join(atom["atom"] for atom in atoms) if text is None else text
@@ -133,60 +132,66 @@ def read_judged_text(row: dict, number: int) -> dict | None:
 
 
 def _is_supported(atom: dict) -> bool:
-    said = atom["is_supported"]
-    if said not in (0, 1):
-        raise ValueError(f"is_supported: expected true or false, got {said!r}")
-    return bool(said)
+    supported = atom["is_supported"]
+    if supported not in (0, 1):
+        raise ValueError(f"is_supported: expected true or false, got {supported!r}")
+    return bool(supported)
 
 
-def _atoms(given: list[dict] | None) -> list[dict] | None:
-    """Atoms with one supporting title each, or none.
+def _atoms(atoms: list[dict] | None) -> list[dict] | None:
+    """Normalise ``supporting_topic`` to one title or ``None``.
 
-    Some released files have lists there, of no title or of one; where they hold only a title's
-    first letter, as they do after grouping, the title is not known.
+    Some released files have lists with no title or one. After grouping they hold only the title's
+    first letter, so the title is unknown.
     """
-    if not isinstance(given, list):
-        return given
-    found = []
-    for atom in given:
+    if not isinstance(atoms, list):
+        return atoms
+    normalised = []
+    for atom in atoms:
         title = atom["supporting_topic"]
         if isinstance(title, list):
             title = title[0] if title and len(title[0]) > 1 else None
-        found.append({**atom, "supporting_topic": title})
-    return found
+        normalised.append({**atom, "supporting_topic": title})
+    return normalised
 
 
 def read_cited_text(row: dict, number: int) -> dict | None:
-    """Texts with the verdicts of ALCE's NLI model on their citations."""
-    given = row.get("citations")
-    if not isinstance(given, list) or "qid" not in row or not isinstance(row.get("output"), str):
+    """Read texts with the verdicts of ALCE's NLI model on their citations."""
+    citations = row.get("citations")
+    if (
+        not isinstance(citations, list)
+        or "qid" not in row
+        or not isinstance(row.get("output"), str)
+    ):
         return None
-    return _document(row, number, row["output"], citations=given)
+    return _document(row, number, row["output"], citations=citations)
 
 
 def _cited_passages(citations: list[dict]) -> list[dict]:
-    found: dict[tuple[str, str], None] = {}
+    sections: dict[tuple[str, str], None] = {}
     for citation in citations:
         for title, text in _SECTION.findall("\n".join(citation["passage"])):
-            # A section starts with its title once more.
-            found[title, text.strip().removeprefix(title).strip() or text.strip() or title] = None
+            # A section repeats its title.
+            sections[title, text.strip().removeprefix(title).strip() or text.strip() or title] = (
+                None
+            )
     return [
-        {"id": f"p{place}", "title": title, "text": text}
-        for place, (title, text) in enumerate(found)
+        {"id": f"p{index}", "title": title, "text": text}
+        for index, (title, text) in enumerate(sections)
     ]
 
 
 def _document(row: dict, number: int, text: str, **more: object) -> dict:
-    place = row.get("qid", number - 1)
-    name = f"{row['generator']}-{place}" if row.get("generator") else str(place)
-    topic = row.get("name") or _name(row.get("question") or f"text {place}")
+    qid = row.get("qid", number - 1)
+    name = f"{row['generator']}-{qid}" if row.get("generator") else str(qid)
+    topic = row.get("name") or _name(row.get("question") or f"text {qid}")
     return document_of({**row, "id": name, "topic": topic}, number, text, **more)
 
 
 def citation_pairs(row: dict) -> list[dict]:
-    """Each citation of a text and what it cites, with the verdict of the authors' NLI model.
+    """Return one pair per citation and cited passage, with the NLI model's verdict.
 
-    A citation that stands behind no words (an empty ``claim``) makes no pair.
+    Citations with an empty ``claim`` are skipped.
     """
     name = row.get("name") or row.get("topic")
     pairs = []
@@ -202,12 +207,14 @@ def citation_pairs(row: dict) -> list[dict]:
 
 
 def atom_pairs(row: dict) -> list[dict]:
-    """The atoms after grouping by person, each with the cited sections of one title.
+    """Return pairs of atoms grouped by person and the cited sections of one title.
 
-    The title that supports an atom entails it. An atom that its person's title does not support is
-    not entailed by any title, but for the one that supports it where it is judged by itself.
+    An atom is entailed by its supporting title. An unsupported atom is not entailed by any title,
+    except the one that supports it when judged alone.
     """
-    alone = {(a["atom"], a["supporting_topic"]) for a in _atoms(row.get("atoms_independent")) or []}
+    independent = {
+        (a["atom"], a["supporting_topic"]) for a in _atoms(row.get("atoms_independent")) or []
+    }
     titles: dict[str, list[str]] = {}
     for passage in _cited_passages(row.get("citations") or []):
         titles.setdefault(passage["title"], []).append(passage["text"])
@@ -215,7 +222,7 @@ def atom_pairs(row: dict) -> list[dict]:
     for atom in row.get("atoms_grouped") or []:
         text, supporting, entailed = atom["atom"], atom["supporting_topic"], _is_supported(atom)
         for title, texts in titles.items():
-            if title == supporting if entailed else (text, title) not in alone:
+            if title == supporting if entailed else (text, title) not in independent:
                 pair = {"premise": f"{title}. " + "\n".join(texts), "hypothesis": text}
                 label = "entailment" if entailed else "not_entailment"
                 pairs.append(pair | {"label": label, "group": str(row["name"])})

@@ -4,10 +4,10 @@ from records.formats.judged_claims import document_of_pair, parse_judgement, req
 
 
 def attribution_bench(row: dict, number: int) -> dict | None:
-    """A claim with its references; claims of one ``question`` are drawn together."""
+    """Return a claim with its references; claims of one ``question`` share a unit."""
     if not {"claim", "references", "attribution_label"} <= set(row):
         return None
-    meant = parse_judgement(row["attribution_label"], "attribution_label")
+    judgement = parse_judgement(row["attribution_label"], "attribution_label")
     claim, unit = required_text(row, "claim"), row.get("question")
     source = row.get("src_dataset")
-    return document_of_pair(row, number, claim, row["references"], meant, unit, source)
+    return document_of_pair(row, number, claim, row["references"], judgement, unit, source)

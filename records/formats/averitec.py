@@ -1,13 +1,12 @@
-"""AVeriTeC (2305.13117): a claim with people's questions and the answers they found."""
+"""AVeriTeC (2305.13117): claims with questions and answers as evidence."""
 
 from records.formats.climate_fever import checked_claim
 
 
 def averitec(row: dict, number: int) -> dict | None:
-    """The claim is the text and its own only claim; ``claim_label`` is the set's verdict.
+    """Read a claim as a document with itself as the only claim; ``claim_label`` is the verdict.
 
-    Each answer is a passage, its question before it; ``boolean_explanation`` stands behind a Yes or
-    No.
+    Each answer is a passage preceded by its question; ``boolean_explanation`` follows a Yes or No.
     """
     if not isinstance(row.get("questions"), list) or "claim" not in row:
         return None

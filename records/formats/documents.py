@@ -1,4 +1,4 @@
-"""Projects whose texts are read as documents of ours, with their claims and passages."""
+"""Readers of documents, one per project."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ from records.formats.wice import claim_and_evidence
 
 Reader = Callable[[dict, int], dict | list[dict] | None]
 
-# Project to the reader of its documents. The first that knows a row reads it.
+# Project to reader; the first reader that recognises a row reads it.
 READERS: dict[str, Reader] = {
     "factscore": factscore,
     "factreasoner": factreasoner,
@@ -50,15 +50,15 @@ READERS: dict[str, Reader] = {
 
 
 def to_documents(row: dict, number: int) -> dict | list[dict]:
-    """A row of any project as a document or several; a row of ours as it is.
+    """Convert a row of any project into documents; rows of ours are unchanged.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the row matches no project.
     """
     if "id" in row and "topic" in row and "text" in row:
         return row
     read = (reader(row, number) for reader in READERS.values())
     documents = next((documents for documents in read if documents is not None), None)
     if documents is None:
-        raise ValueError("text: field required; a text in output or response would do")
+        raise ValueError("text: field required (or output, response)")
     return documents

@@ -1,39 +1,34 @@
-"""FactReasoner's files (IBM/FactReasoner): inputs with atoms and contexts, outputs of assessors."""
+"""FactReasoner (IBM/FactReasoner): inputs with atoms and contexts, outputs of assessors."""
 
 from records.formats.row_fields import document_of
 
-# What FactReasoner's assessors call a claim in ``predictions``.
-_PREDICTED = {
-    "S": "supported",
-    "NS": "not_supported",
-    "C": "contradicted",
-    "U": "undecided",
-}
+# Values of ``predictions``.
+_PREDICTED = {"S": "supported", "NS": "not_supported", "C": "contradicted", "U": "undecided"}
 
 
 def factreasoner(row: dict, number: int) -> dict | None:
-    """FactReasoner's ``atoms`` and ``contexts`` beside ``input`` and ``output``.
+    """Read FactReasoner's inputs, and its assessors' outputs.
 
-    Its inputs, with labels and ``cat`` (our ``bin`` and ``group``), and its assessors' outputs,
-    whose ``results`` are kept and give each claim ``recorded``: what
-    ``eval.verify.recorded.Recorded`` takes for a verdict. An atom's ``original`` is its text before
-    revision. An empty ``output``, as in its Conflicts, is the atoms one after the other. A context
-    is read by its text, else its snippet, summary or title; how many have none of them is kept as
-    ``contexts_left_out``.
+    Inputs have ``atoms`` and ``contexts`` with ``input`` and ``output``, labels and ``cat`` (our
+    ``bin`` and ``group``). Outputs also have ``results``, which are kept; each claim gets
+    ``recorded``, the verdict that ``eval.verify.recorded.Recorded`` reads. An atom's ``original``
+    is its text before revision. An empty ``output``, as in Conflicts, is replaced by the joined
+    atoms. A context's text is the first of text, snippet, summary and title; contexts without any
+    are skipped and counted in ``contexts_left_out``.
 
     Raises:
         ValueError: an atom names a context that the row does not have.
     """
     if not isinstance(row.get("atoms"), list) or not isinstance(row.get("contexts"), list):
         return None
-    known = {context["id"] for context in row["contexts"]}
-    for place, atom in enumerate(row["atoms"]):
+    context_ids = {context["id"] for context in row["contexts"]}
+    for index, atom in enumerate(row["atoms"]):
         for name in atom.get("contexts") or []:
-            if name not in known:
-                raise ValueError(f"atoms.{place}.contexts: {name!r} is not among the contexts")
-    every = [_context(context) for context in row["contexts"]]
-    passages = [passage for passage in every if passage["text"]]
-    there = {passage["id"] for passage in passages}
+            if name not in context_ids:
+                raise ValueError(f"atoms.{index}.contexts: {name!r} is not among the contexts")
+    converted = [_context(context) for context in row["contexts"]]
+    passages = [passage for passage in converted if passage["text"]]
+    passage_ids = {passage["id"] for passage in passages}
     recorded = _recorded(row.get("results") or {})
     claims = [
         {
@@ -41,14 +36,14 @@ def factreasoner(row: dict, number: int) -> dict | None:
             "text": atom["text"],
             "original": atom.get("original"),
             "label": atom.get("label") if atom.get("label") in {"S", "NS", "IR"} else None,
-            "contexts": [name for name in atom.get("contexts") or [] if name in there],
+            "contexts": [name for name in atom.get("contexts") or [] if name in passage_ids],
             **({"recorded": recorded[atom["id"]]} if atom["id"] in recorded else {}),
         }
         for atom in row["atoms"]
     ]
     more = {name: row[name] for name in ("input", "results") if row.get(name)}
-    if len(passages) < len(every):
-        more["contexts_left_out"] = len(every) - len(passages)
+    if len(passages) < len(converted):
+        more["contexts_left_out"] = len(converted) - len(passages)
     text = row.get("output") or " ".join(atom["text"] for atom in row["atoms"])
     return document_of(row, number, text, claims=claims, passages=passages, **more)
 
@@ -56,29 +51,28 @@ def factreasoner(row: dict, number: int) -> dict | None:
 def _context(context: dict) -> dict:
     texts = {name: context.get(name) for name in ("text", "snippet", "synthetic_summary")}
     title = context.get("title") or ""
-    read = next((name for name, text in texts.items() if text), None)
-    others = {name: text for name, text in texts.items() if text and name != read}
-    return others | {
+    field = next((name for name, text in texts.items() if text), None)
+    unused = {name: text for name, text in texts.items() if text and name != field}
+    return unused | {
         "id": context["id"],
         "title": title,
-        "text": texts[read] if read else title,
+        "text": texts[field] if field else title,
         "url": context.get("link"),
         "prior": context.get("probability"),
     }
 
 
 def _recorded(results: dict) -> dict[str, dict]:
-    """Label and probability of each atom in FactReasoner's, or a baseline's, ``results``.
+    """Return label and probability of each atom in ``results``.
 
-    Where there are marginals they decide the label, since FactReasoner's own predictions call an
-    undecided atom not supported.
+    Marginals take precedence, since FactReasoner's predictions label undecided atoms not supported.
     """
     p = {row["variable"]: row["probabilities"][1] for row in results.get("marginals") or []}
-    found = {}
-    for name, said in (results.get("predictions") or {}).items():
+    recorded = {}
+    for name, prediction in (results.get("predictions") or {}).items():
         if name in p:
             side = "supported" if p[name] > 0.5 else "contradicted"
-            found[name] = {"label": "undecided" if p[name] == 0.5 else side, "p": p[name]}
-        elif said in _PREDICTED:
-            found[name] = {"label": _PREDICTED[said]}
-    return found
+            recorded[name] = {"label": "undecided" if p[name] == 0.5 else side, "p": p[name]}
+        elif prediction in _PREDICTED:
+            recorded[name] = {"label": _PREDICTED[prediction]}
+    return recorded

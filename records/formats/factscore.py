@@ -1,25 +1,25 @@
-"""FActScore's files (2305.14251): labelled biographies, and the released predictions."""
+"""FActScore (2305.14251): labelled biographies and released predictions."""
 
 from records.formats.row_fields import document_of
 
 
 def factscore(row: dict, number: int) -> dict | None:
-    """FActScore's labelled biographies: ``annotations`` with atomic facts.
+    """Read FActScore's labelled biographies: ``annotations`` with atomic facts.
 
-    The humans' facts become ``claims``, the model's, which have no labels, ``model_claims``. A text
-    whose ``annotations`` are null does not respond, whatever it says: so FActScore (2305.14251)
-    counts 99.5 % of InstructGPT's 183 texts and 90.7 % of PerplexityAI's as responses.
+    Human facts become ``claims``; the model's unlabelled facts become ``model_claims``. A text with
+    null ``annotations`` is an abstention, regardless of its text: FActScore counts 99.5 % of
+    InstructGPT's 183 texts and 90.7 % of PerplexityAI's as responses.
     """
     sentences = row.get("annotations")
     if sentences is None and "annotations" in row and "output" in row:
         return document_of(row, number, row["output"], responds=False)
     if not isinstance(sentences, list) or "output" not in row:
         return None
-    found = {
+    claims = {
         "claims": _atomic_facts(sentences, "human-atomic-facts"),
         "model_claims": _atomic_facts(sentences, "model-atomic-facts"),
     }
-    return document_of(row, number, row["output"], kind="normal", **found)
+    return document_of(row, number, row["output"], kind="normal", **claims)
 
 
 def _atomic_facts(sentences: list[dict], field: str) -> list[dict]:
@@ -35,19 +35,21 @@ def _atomic_facts(sentences: list[dict], field: str) -> list[dict]:
 
 
 def factscore_predictions(row: dict, number: int) -> dict | None:
-    """FActScore's released predictions: ``facts`` with the labels of two estimators.
+    """Read FActScore's released predictions: ``facts`` with labels of two estimators.
 
-    The labels are those of ChatGPT where they are there, else of LLAMA+NP; the text, which these
-    files lack, is the facts one after the other.
+    Labels are ChatGPT's if present, else LLAMA+NP's. The files have no texts; the joined facts
+    replace them.
     """
     if not isinstance(row.get("facts"), list) or "prompt" not in row:
         return None
-    names = (f"{who}_{word}abels" for who in ("ChatGPT", "LLAMA+NP") for word in "Ll")
+    names = (
+        f"{estimator}_{initial}abels" for estimator in ("ChatGPT", "LLAMA+NP") for initial in "Ll"
+    )
     labels = next((row[name] for name in names if name in row), [None] * len(row["facts"]))
     if len(labels) != len(row["facts"]):
-        raise ValueError("facts: must be as many as their labels")
+        raise ValueError("facts: number of facts differs from number of labels")
     claims = [
-        {"id": f"c{place}", "text": text, "label": label if label in ("S", "NS", "IR") else None}
-        for place, (text, label) in enumerate(zip(row["facts"], labels, strict=True))
+        {"id": f"c{index}", "text": text, "label": label if label in ("S", "NS", "IR") else None}
+        for index, (text, label) in enumerate(zip(row["facts"], labels, strict=True))
     ]
     return document_of(row, number, " ".join(row["facts"]), claims=claims)

@@ -1,4 +1,4 @@
-"""FaithBench (2410.13210): a summary with people's annotations, the worst of which decides."""
+"""FaithBench (2410.13210): summaries with annotations; the worst annotation is the label."""
 
 from records.formats.judged_claims import (
     document_of_pair,
@@ -11,10 +11,10 @@ _BY_SEVERITY = ("consistent", "benign", "questionable", "unwanted")
 
 
 def faithbench(row: dict, number: int) -> dict | None:
-    """A summary as one claim.
+    """Read a summary as one claim.
 
-    Unwanted and questionable is not supported, benign is, as in the set's own script. In its table
-    (``FaithBench.csv``) a row has that worst label, and ``LLM`` for the summarizer.
+    Unwanted and questionable mean not supported, benign means supported, as in the official script.
+    The table (``FaithBench.csv``) has the worst label and the summarizer in ``LLM``.
     """
     if not {"source", "summary"} <= set(row) or not {"annotations", "worst-label"} & set(row):
         return None
@@ -28,8 +28,8 @@ def faithbench(row: dict, number: int) -> dict | None:
         raise ValueError(f"annotations: label: expected one of {expected}, got {min(unknown)!r}")
     worst = max(words, key=_BY_SEVERITY.index, default="consistent")
     source, summary = required_text(row, "source"), required_text(row, "summary")
-    meant = parse_judgement(worst, "label")
-    found = document_of_pair(row, number, summary, source, meant, short_hash(source))
+    judgement = parse_judgement(worst, "label")
+    document = document_of_pair(row, number, summary, source, judgement, short_hash(source))
     meta = row.get("metadata") or {}
     writer = meta.get("summarizer") or row.get("meta_model") or row.get("LLM")
-    return found | ({"generator": writer} if writer else {})
+    return document | ({"generator": writer} if writer else {})

@@ -1,23 +1,23 @@
-"""HALoGEN's biographies (AbhilashaRavichander/HALoGEN): atoms with a model's verdicts."""
+"""HALoGEN (AbhilashaRavichander/HALoGEN): biographies with atoms and a model's verdicts."""
 
 import re
 
 from records.formats.row_fields import document_of
 
-# Its tables: ``| An atom. <tab> True |``, one a line.
+# Table rows: ``| An atom. <tab> True |``.
 _ATOM = re.compile(r"^\|?\s*(.+?)\s*(?:\t\s*(True|False))?\s*\|?$")
 _VERDICTS = {"True": "S", "False": "NS"}
-# The topics of one of its files stand in quotation marks, all of them.
+# One file has all its topics in quotation marks.
 _QUOTED = re.compile(r"""\s*(['"])\s*(.+?)\s*\1\s*""")
 
 
 def halogen(row: dict, number: int) -> dict | None:
-    """A biography with its atoms.
+    """Read a biography with its atoms.
 
-    ``atoms`` is the release's table of lines, or a list of ``text`` and ``label``. An atom without
-    a verdict has no label. A row whose tables are empty is a text without atoms. Where a
-    copy has nothing but the topic's name for a text, its atoms, joined, stand for it. A topic in
-    quotation marks is the one without, as the other files have it.
+    ``atoms`` is the release's table of lines, or a list of ``text`` and ``label``. Atoms without a
+    verdict have no label. Rows with empty tables are texts without atoms. If the text is only the
+    topic's name, the joined atoms replace it. Quotation marks around a topic are removed, as in the
+    other files.
     """
     atoms = row.get("atoms")
     listed = isinstance(atoms, list) and "contexts" not in row
@@ -30,8 +30,8 @@ def halogen(row: dict, number: int) -> dict | None:
         pairs = [_ATOM.match(line).groups() for line in lines]
         pairs = [(text, _VERDICTS.get(verdict)) for text, verdict in pairs]
     claims = [
-        {"id": f"c{place}", "text": text, "label": label}
-        for place, (text, label) in enumerate(pairs)
+        {"id": f"c{index}", "text": text, "label": label}
+        for index, (text, label) in enumerate(pairs)
     ]
     text = row.get("output", row.get("response"))
     if claims and isinstance(text, str) and text.strip() == str(row.get("topic", "")).strip():

@@ -1,13 +1,13 @@
-"""Claims that people judged against evidence, as documents of one form.
+"""Claims that people judged against evidence, as documents of one schema.
 
-Each claim has ``label`` (S: the evidence supports it; NS: it does not) and the set's own, finer
-word for that in ``finer``. A claim on which people agree neither way has no label. Beside them:
+Each claim has ``label`` (S: supported by the evidence; NS: not supported) and the dataset's own
+finer word in ``finer``. Claims without agreement have no label. Further fields:
 
-- a document's ``group`` is the source of a set that was put together of several, its ``unit`` what
-  must not be torn apart when documents are drawn (an article, a question);
-- a claim's ``share`` is the share of the people who called it supported, ``people`` how many these
-  were, where votes are told;
-- a passage's ``evidence_label`` says what it alone says of the claim.
+- a document's ``group`` is the source of a combined dataset; documents with the same ``unit``
+  (article, question) are sampled together;
+- a claim's ``share`` is the share of its ``people`` annotators who called it supported, if votes
+  are published;
+- a passage's ``evidence_label`` is the label of the claim given this passage alone.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 
 Judgement = tuple[str | None, str | None]
 
-# The words of all sets: S, NS or neither, and one finer word for each. What is supported in part is
-# not supported, as in WiCE and LLM-AggreFact; evidence that conflicts decides nothing.
-_MEANT: dict[tuple[str | None, str], tuple[str, ...]] = {
+# (label, finer word) → words of all datasets. Partial support is NS, as in WiCE and LLM-AggreFact;
+# conflicting evidence has no label.
+_JUDGEMENTS: dict[tuple[str | None, str], tuple[str, ...]] = {
     ("S", "supported"): (
         "supported", "supports", "support", "entailment", "e", "attributable", "completely support",
         "complete", "consistent",
@@ -37,31 +37,33 @@ _MEANT: dict[tuple[str | None, str], tuple[str, ...]] = {
     (None, "disputed"): ("disputed", "conflicting evidence/cherrypicking"),
     (None, "unknown"): ("unknown", "n/a", "na", "hidden", "not available", "-", "-1"),
 }  # fmt: skip
-_WORDS = {word: meant for meant, words in _MEANT.items() for word in words}
+_BY_WORD = {word: judgement for judgement, words in _JUDGEMENTS.items() for word in words}
 SUPPORTED, NOT_SUPPORTED = ("S", "supported"), ("NS", "not_supported")
 
 
-def parse_judgement(word: object, field: str, words: Mapping[str, Judgement] = _WORDS) -> Judgement:
-    """S, NS or neither, and the finer word; neither of them for a row without a label.
+def parse_judgement(
+    word: object, field: str, words: Mapping[str, Judgement] = _BY_WORD
+) -> Judgement:
+    """Return the label and the finer word, or ``(None, None)`` for an empty field.
 
     Raises:
-        ValueError: nobody knows the word; the message starts with the field.
+        ValueError: unknown word; the message starts with the field.
     """
     if word is None or word == "" or (isinstance(word, float) and math.isnan(word)):
         return None, None
     if isinstance(word, float) and word.is_integer():
         word = int(word)
     elif isinstance(word, str) and re.fullmatch(r"-?\d\.0", word):
-        word = word[:-2]  # a number in the CSV of a table with gaps
+        word = word[:-2]  # integer columns with gaps in a CSV
     plain = " ".join(str(word).lower().replace("_", " ").replace("-", " ").split()) or "-"
-    meant = words.get(str(word), words.get(plain))
-    if meant is None:
+    judgement = words.get(str(word), words.get(plain))
+    if judgement is None:
         raise ValueError(f"{field}: expected one of {', '.join(words)}, got {word!r}")
-    return meant
+    return judgement
 
 
 def required_text(row: Mapping, field: str) -> str:
-    """A field that must hold a text, without the blanks around it."""
+    """Return a non-empty text field, stripped."""
     value = row.get(field)
     if not isinstance(value, str) or not value.strip():
         fault = "field required" if value is None else f"expected a text, got {value!r}"
@@ -70,22 +72,22 @@ def required_text(row: Mapping, field: str) -> str:
 
 
 def short_hash(text: str) -> str:
-    """A short name that depends on a text alone."""
+    """Return a short name that depends only on the text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def passages_of(texts: str | Iterable[str], prefix: str = "p") -> list[dict]:
-    """Passages of texts, without those that are empty."""
-    every = [texts] if isinstance(texts, str) else texts
-    full = [text.strip() for text in every if isinstance(text, str) and text.strip()]
-    return [{"id": f"{prefix}{place}", "text": text} for place, text in enumerate(full)]
+    """Return passages of the non-empty texts."""
+    candidates = [texts] if isinstance(texts, str) else texts
+    non_empty = [text.strip() for text in candidates if isinstance(text, str) and text.strip()]
+    return [{"id": f"{prefix}{index}", "text": text} for index, text in enumerate(non_empty)]
 
 
 def claim_of(
-    text: str, meant: Judgement, passages: list[dict], name: str = "c0", **more: object
+    text: str, judgement: Judgement, passages: list[dict], name: str = "c0", **more: object
 ) -> dict:
-    """A claim and its evidence."""
-    label, finer = meant
+    """Return a claim with its evidence."""
+    label, finer = judgement
     contexts = [passage["id"] for passage in passages]
     return {"id": name, "text": text, "label": label, "finer": finer, "contexts": contexts, **more}
 
@@ -95,21 +97,21 @@ def document_of_pair(
     number: int,
     claim: str,
     evidence: str | Iterable[str],
-    meant: Judgement,
+    judgement: Judgement,
     unit: object = None,
     source: object = None,
     **more: object,
 ) -> dict:
-    """A document that is a claim with its own evidence.
+    """Return a document of one claim with its evidence.
 
     Args:
-        row: of the set; its ``id`` or ``uid`` and its ``question`` are kept.
+        row: of the dataset; its ``id`` or ``uid`` and its ``question`` are kept.
         number: of the row in its file.
-        claim: what was judged.
-        evidence: one text or several.
-        meant: people's label.
-        unit: what is drawn together; the evidence where there is none.
-        source: of a set of several.
+        claim: the judged claim.
+        evidence: one or several texts.
+        judgement: the human label.
+        unit: key of documents that are sampled together; default a hash of the evidence.
+        source: dataset of the row in a combined dataset.
         more: further fields of the claim.
     """
     passages = passages_of(evidence)
@@ -120,7 +122,7 @@ def document_of_pair(
         "id": f"d{number}" if name is None else str(name),
         "topic": question if isinstance(question, str) and question.strip() else claim,
         "text": claim,
-        "claims": [claim_of(claim, meant, passages, **more)],
+        "claims": [claim_of(claim, judgement, passages, **more)],
         "passages": passages,
         "unit": unit,
     } | ({} if source in (None, "") else {"group": str(source)})

@@ -1,6 +1,6 @@
-"""Claims with evidence that was judged, as pairs of premise and hypothesis.
+"""Judged claims with evidence, as pairs of premise and hypothesis.
 
-They come from the documents that the same rows are read as, but for AmbigBio's citations and LSS.
+Built from the documents of the same rows, except AmbigBio's citations and LSS.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from records.formats.nli import form_of, other_direction
 from records.formats.wice import to_lss
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
-# Finer words that say more than supported or not.
-_RELATION_OF = {"refuted": CONTRADICTION, "not_enough": NEUTRAL, "irrelevant": NEUTRAL}
-_OF_LABEL = {"S": ENTAILMENT, "NS": "not_entailment"}
-# A set's name and the fields that tell it; the first that fits counts.
-_SETS = (
+# Finer words that determine the relation.
+_RELATION_OF_WORD = {"refuted": CONTRADICTION, "not_enough": NEUTRAL, "irrelevant": NEUTRAL}
+_RELATION_OF_LABEL = {"S": ENTAILMENT, "NS": "not_entailment"}
+# Dataset name and required fields; the first match applies.
+_DATASETS = (
     ("citations", "citations"),
     ("lss", "claim", "annotations"),
     ("lss", "claim_tokens", "non_supported_spans"),
@@ -27,20 +27,20 @@ _SETS = (
     ("factcheck_bench", "claim", "evidence", "stance"),
     ("factcheck_bench", "response", "sentences"),
 )
-# Sets whose texts are kept as they are written, and those of whose texts the premises are.
-_AS_WRITTEN = {"atoms", "averitec", "citations", "climate_fever", "wice"}
-_WITH_LINES = {*_AS_WRITTEN, "attribution_bench", "lss", "ours", "unli"}
+# Datasets whose texts, or whose premises, keep their line breaks.
+_KEEP_LINES = {"atoms", "averitec", "citations", "climate_fever", "wice"}
+_KEEP_PREMISE_LINES = {*_KEEP_LINES, "attribution_bench", "lss", "ours", "unli"}
 RELATIONS = (ENTAILMENT, NEUTRAL, CONTRADICTION, "not_entailment")
 
 
 class Pair(NamedTuple):
-    """A claim and evidence that was judged.
+    """A claim and its judged evidence.
 
     Attributes:
-        premise, hypothesis: without blanks around them; may be empty.
-        label: one of our relations, or a probability; ``None`` where the row has no gold label.
-        group: what must not stand on both sides of a split: the page, the name, else the premise.
-        documents: names of the documents that it belongs to besides.
+        premise, hypothesis: stripped; may be empty.
+        label: one of our relations, or a probability; ``None`` if the row has no gold label.
+        group: key that must not be on both sides of a split: the page or name, else the premise.
+        documents: names of further documents that it belongs to.
     """
 
     premise: str
@@ -51,10 +51,10 @@ class Pair(NamedTuple):
 
 
 def set_of(row: dict) -> str | None:
-    """The name of the set of pairs that a row is of, by its field names; ``None`` of any other."""
+    """Return the name of a pair dataset by the row's field names, else ``None``."""
     fields = row.keys()
-    for name, *wanted in _SETS:
-        if fields >= set(wanted):
+    for name, *required in _DATASETS:
+        if fields >= set(required):
             return name
     if {"claim", "evidence"} <= fields:
         return "vitaminc" if isinstance(row["evidence"], str) else "wice"
@@ -65,14 +65,14 @@ def set_of(row: dict) -> str | None:
 
 
 def pairs_of(row: dict, name: str) -> list[Pair]:
-    """The pairs of a row.
+    """Return the pairs of a row.
 
     Args:
-        row: of a set of pairs; its label may be missing.
-        name: of the set; or ``atoms``, which are AmbigBio's besides its ``citations``.
+        row: of a pair dataset; its label may be missing.
+        name: of the dataset, or ``atoms`` for AmbigBio's atoms instead of its ``citations``.
 
     Raises:
-        ValueError: it is not as its set has it; the message starts with the field.
+        ValueError: the row does not match its dataset; the message starts with the field.
     """
     if name in ("citations", "atoms"):
         rows = citation_pairs(row) if name == "citations" else atom_pairs(row)
@@ -87,8 +87,8 @@ def pairs_of(row: dict, name: str) -> list[Pair]:
     documents = tuple(row.get("documents") or ())
     return [
         Pair(
-            (str.strip if name in _WITH_LINES else plain)(pair["premise"]),
-            (str.strip if name in _AS_WRITTEN else plain)(pair["hypothesis"]),
+            (str.strip if name in _KEEP_PREMISE_LINES else plain)(pair["premise"]),
+            (str.strip if name in _KEEP_LINES else plain)(pair["hypothesis"]),
             pair["label"],
             pair.get("group") or plain(pair["premise"]),
             pair.get("documents", documents),
@@ -98,7 +98,7 @@ def pairs_of(row: dict, name: str) -> list[Pair]:
 
 
 def plain(text: str) -> str:
-    """A text without superfluous blanks."""
+    """Collapse white space."""
     return " ".join(text.split())
 
 
@@ -109,7 +109,7 @@ def _document_pairs(document: dict) -> Iterator[dict]:
         evidence = [passages[name] for name in claim["contexts"]]
         if not by_passage:
             premise, unit = "\n".join(p["text"] for p in evidence), document.get("unit")
-            label = _RELATION_OF.get(claim["finer"], _OF_LABEL.get(claim["label"]))
+            label = _RELATION_OF_WORD.get(claim["finer"], _RELATION_OF_LABEL.get(claim["label"]))
             group = (
                 (claim["text"] if unit is None else unit) if unit != short_hash(premise) else None
             )
@@ -122,23 +122,24 @@ def _document_pairs(document: dict) -> Iterator[dict]:
                 yield {
                     "premise": f"{title}. {passage['text']}" if title else passage["text"],
                     "hypothesis": claim["text"],
-                    "label": _RELATION_OF.get(finer, _OF_LABEL.get(label)),
-                    "group": document["topic"].strip(),  # the claim, or the prompt of its response
+                    "label": _RELATION_OF_WORD.get(finer, _RELATION_OF_LABEL.get(label)),
+                    "group": document["topic"].strip(),  # the claim or the prompt
                     "documents": (title,) if title else (),
                 }
 
 
 def _lss_pairs(row: dict) -> list[dict]:
-    """Human LSS (2308.12157) and WiCE's tokens, each a pair or two of nearly equal words.
+    """Return one or two pairs of nearly equal hypotheses from human LSS or WiCE's tokens.
 
-    What the reference supports of a claim is entailed; the claim is, where most kept all of it.
+    The supported part of a claim is entailed. The claim is entailed if most annotators kept all of
+    it.
     """
     claim = " ".join(row["claim"].split())
     kept = [" ".join(str(a["lss"]).split()) for a in row["annotations"]]
-    whole = sum(lss == claim for lss in kept)
-    label = ENTAILMENT if 2 * whole > len(kept) else "not_entailment"
-    pairs = [(claim, None if 2 * whole == len(kept) else label)]
-    if part := next((lss for lss in kept if lss not in ("", claim)), ""):
-        pairs.append((part, ENTAILMENT))
+    full = sum(lss == claim for lss in kept)
+    label = ENTAILMENT if 2 * full > len(kept) else "not_entailment"
+    pairs = [(claim, None if 2 * full == len(kept) else label)]
+    if partial := next((lss for lss in kept if lss not in ("", claim)), ""):
+        pairs.append((partial, ENTAILMENT))
     shared = {"premise": row["reference"], "group": row.get("group")}
     return [shared | {"hypothesis": text, "label": label} for text, label in pairs]

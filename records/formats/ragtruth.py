@@ -1,4 +1,4 @@
-"""RAGTruth (2401.00396): a response whose unsupported spans people marked."""
+"""RAGTruth (2401.00396): responses with annotated unsupported spans."""
 
 import json
 
@@ -13,13 +13,13 @@ from records.formats.judged_claims import (
 
 
 def ragtruth(row: dict, number: int) -> dict | None:
-    """A response, or what it was written from.
+    """Read a response, or a source.
 
-    The response is the claim, as in the set's own measure of responses: supported where no span is
-    marked. One whose ``quality`` is not good (a wrong refusal, cut off) has no label: the set's own
-    scripts leave it out. ``response.jsonl`` has no sources: each of ``source_info.jsonl`` is a
-    document without claims, and who reads both joins them by ``source_id``. In the copy on the Hub
-    a row has both (``context``, ``output``, ``hallucination_labels``).
+    The response is the claim, as in the official response-level metric; it is supported if no span
+    is marked. Responses whose ``quality`` is not good (wrong refusal, truncated) have no label; the
+    official scripts exclude them. ``response.jsonl`` has no sources: each row of
+    ``source_info.jsonl`` is a document without claims, to be joined by ``source_id``. The copy on
+    the Hub has both in one row (``context``, ``output``, ``hallucination_labels``).
     """
     if {"source_info", "source_id"} <= set(row) and "response" not in row:
         info = row["source_info"]
@@ -35,23 +35,27 @@ def ragtruth(row: dict, number: int) -> dict | None:
         except ValueError:
             raise ValueError(f"hallucination_labels: expected JSON, got {labels[:60]!r}") from None
         text, context = required_text(row, "output"), required_text(row, "context")
-        meant, unit = _marked(labels, row.get("quality")), short_hash(context)
-        found = document_of_pair(row, number, text, context, meant, unit, row.get("task_type"))
+        judgement, unit = _judge_spans(labels, row.get("quality")), short_hash(context)
+        document = document_of_pair(
+            row, number, text, context, judgement, unit, row.get("task_type")
+        )
     elif {"response", "source_id", "labels"} <= set(row):
         unit = str(row["source_id"])
-        meant = _marked(row["labels"], row.get("quality"))
-        found = document_of_pair(row, number, required_text(row, "response"), (), meant, unit)
-        found |= {"source_id": unit}
-        del found["claims"][0]["contexts"]  # all of the source that is joined
+        judgement = _judge_spans(row["labels"], row.get("quality"))
+        document = document_of_pair(
+            row, number, required_text(row, "response"), (), judgement, unit
+        )
+        document |= {"source_id": unit}
+        del document["claims"][0]["contexts"]  # set when the source is joined
     else:
         return None
-    return found | ({"generator": row["model"]} if row.get("model") else {})
+    return document | ({"generator": row["model"]} if row.get("model") else {})
 
 
-def _marked(spans: list[dict] | None, quality: str | None) -> Judgement:
+def _judge_spans(spans: list[dict] | None, quality: str | None) -> Judgement:
     if quality not in (None, "good"):
         return None, "unknown"
-    if spans is None:  # nobody looked for spans, which is not that none was found
+    if spans is None:  # not annotated
         return None, None
     if not spans:
         return SUPPORTED

@@ -1,35 +1,34 @@
-"""What every text of another project has: a topic, who wrote it, its cell of Core's grid."""
+"""Common fields of other projects' texts: topic, generator, group and frequency bin."""
 
 import re
 
-# VeriScore's `question` tells its extraction whether a text is an answer to one; `adversary` and
-# `step` say of which training a text is, and how far that had come; `responds`, whether it says
-# anything at all (``abstention.py``).
+# `question` selects VeriScore's extraction prompt for answers; `adversary` and `step` name the
+# training run and step of a text; for `responds` see ``abstention.py``.
 KEPT = (
     *("group", "bin", "kind", "generator", "question", "prompt_source", "adversary", "step"),
     "responds",
 )
-# The bins of FActScore's ``cat``, as it and FactReasoner spell them.
+# The bins of FActScore's ``cat``, in the spellings of FActScore and FactReasoner.
 _FREQUENCIES = {"very rare", "rare", "medium", "frequent", "very frequent", "freq", "very freq"}
-# FActScore's prompt, which is a sentence, and HALoGEN's, which is not.
+# Prompts of FActScore and HALoGEN.
 _BIO = re.compile(r"Tell me a (?:bio|biography) of (.+)", re.DOTALL)
-_ASKED = re.compile(r"Question: Tell me a (?:bio|biography) of (.+?)\.?", re.DOTALL)
+_QUESTION_BIO = re.compile(r"Question: Tell me a (?:bio|biography) of (.+?)\.?", re.DOTALL)
 
 
 def topic_of(row: dict) -> str | None:
-    """Whom or what a text is about: its ``topic``, else what its prompt asks for.
+    """Return what a text is about: its ``topic``, else its prompt.
 
-    The prompt of a biography (``Tell me a bio of …``) gives the name in it.
+    For biography prompts (``Tell me a bio of …``) this is the name.
     """
     if row.get("topic"):
         return row["topic"]
-    asked = row.get("prompt") or row.get("question") or row.get("input")
-    found = asked and (_ASKED.fullmatch(asked) or _BIO.fullmatch(asked))
-    return found[1].strip() if found else asked
+    prompt = row.get("prompt") or row.get("question") or row.get("input")
+    match = prompt and (_QUESTION_BIO.fullmatch(prompt) or _BIO.fullmatch(prompt))
+    return match[1].strip() if match else prompt
 
 
 def kept_fields(row: dict) -> dict[str, object]:
-    """The fields that a text keeps; FActScore's ``cat`` is its frequency and its region."""
+    """Return the fields to keep; FActScore's ``cat`` is split into ``bin`` and ``group``."""
     cat = row.get("cat") or []
     names = [cat] if isinstance(cat, str) else cat
     cell = {"bin" if name in _FREQUENCIES else "group": name for name in names}
@@ -37,23 +36,23 @@ def kept_fields(row: dict) -> dict[str, object]:
 
 
 def document_of(row: dict, number: int, text: str, **more: object) -> dict:
-    """The fields of a document.
+    """Return the fields of a document.
 
     Args:
         row: of the other project.
-        number: of the row in its file; names a document that has no ``id``.
-        text: the document's.
+        number: of the row in its file; the document's id if it has none.
+        text: the document's text.
         more: further fields.
 
     Raises:
-        ValueError: nothing says what the text is about.
+        ValueError: the row has no topic.
     """
     name = f"d{number}" if row.get("id") is None else str(row["id"])
     topic = topic_of(row)
-    if not topic and "prompt_source" in row:  # VeriScore's texts that answer no question
+    if not topic and "prompt_source" in row:  # VeriScore's texts without a question
         topic = name
     if not topic:
-        raise ValueError("topic: field required; prompt, question or input would do")
+        raise ValueError("topic: field required (or prompt, question, input)")
     kept = kept_fields(row)
     if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
         kept.setdefault("generator", row["model"])
@@ -61,9 +60,9 @@ def document_of(row: dict, number: int, text: str, **more: object) -> dict:
 
 
 def text_of(row: dict) -> str | None:
-    """The text of a row of any project: FActScore's ``output``, VeriScore's ``response``, ours.
+    """Return the text of a row: FActScore's ``output``, VeriScore's ``response`` or our ``text``.
 
-    adversarial-factuality's samples have ``output`` twice, as ``raw`` and as ``parsed``.
+    adversarial-factuality has ``output`` with ``raw`` and ``parsed``.
     """
     output = row.get("output")
     if isinstance(output, dict):
@@ -73,16 +72,16 @@ def text_of(row: dict) -> str | None:
 
 
 def plain_text(row: dict, number: int) -> dict | None:
-    """A text of any project, or ours without its id or its topic."""
+    """Read a text of any project, or ours without id or topic."""
     text = text_of(row)
     if text is None:
         return None
-    others = (row.get("output"), row.get("response"))
-    ours = not any(isinstance(other, str | dict) for other in others)
+    foreign_texts = (row.get("output"), row.get("response"))
+    ours = not any(isinstance(foreign, str | dict) for foreign in foreign_texts)
     return (row if ours else {}) | document_of(row, number, text)
 
 
 def to_generation(row: dict) -> dict:
-    """A text of any project as a generation; one of ours as it is."""
+    """Convert a text of any project into a generation."""
     text = None if "text" in row else text_of(row)
     return row if text is None else {"topic": topic_of(row), "text": text, **kept_fields(row)}

@@ -1,49 +1,47 @@
-"""SAFE's results (2403.18802)."""
+"""SAFE (2403.18802): results."""
 
 _SAFE = {"Supported": "S", "Not Supported": "NS", "Irrelevant": "IR"}
-# What SAFE's scripts call a side that nobody wrote.
+# Names of absent sides in SAFE's scripts.
 _NO_SIDE = ("none", "placeholder")
 
 
 def safe(row: dict, number: int) -> list[dict] | None:
-    """SAFE's results, one row of ``per_prompt_data``: a document for each side that was rated.
+    """Read one row of ``per_prompt_data``: a document per rated side.
 
-    Where none was, for each side that has a response, without claims. ``side_1`` and ``side_2`` of
-    the file say who wrote the sides.
+    If no side was rated, a document without claims per response. ``side_1`` and ``side_2`` of the
+    file name the generators.
     """
     sides = [side for side in ("side1", "side2") if row.get(f"{side}_posthoc_eval_data")]
     for side in () if sides else ("side1", "side2"):
         if row.get(f"{side}_response") and row.get(f"side_{side[-1]}") not in _NO_SIDE:
             sides.append(side)
-    found = []
+    documents = []
     for side in sides:
         data = row.get(f"{side}_posthoc_eval_data")
         text = row.get(f"{side}_response") or data["response"]
         name = f"d{number}" if len(sides) == 1 else f"d{number}.{side}"
-        found.append({"id": name, "topic": row["prompt"], "text": text})
-        claims, passages = _checked(data) if data else (None, None)
-        found[-1] |= {"claims": claims} | ({"passages": passages} if passages else {})
-        found[-1]["generator"] = row.get(f"side_{side[-1]}") or side
-    return found or None
+        documents.append({"id": name, "topic": row["prompt"], "text": text})
+        claims, passages = _claims_and_passages(data) if data else (None, None)
+        documents[-1] |= {"claims": claims} | ({"passages": passages} if passages else {})
+        documents[-1]["generator"] = row.get(f"side_{side[-1]}") or side
+    return documents or None
 
 
-def _checked(data: dict) -> tuple[list[dict], list[dict]]:
+def _claims_and_passages(data: dict) -> tuple[list[dict], list[dict]]:
     order = {fact["sentence"]: i for i, fact in enumerate(data["all_atomic_facts"])}
     checked, steps = data["checked_statements"], data.get("past_steps_jsonified_all") or []
-    # Some files have the steps of the rated facts only; then nobody can say whose they are.
-    told = len(steps) == len(checked)
+    # Some files have steps of rated facts only; they cannot be assigned to facts.
+    has_steps = len(steps) == len(checked)
     claims, passages = [], []
     for place, (fact, step) in enumerate(
-        zip(checked, steps if told else [{}] * len(checked), strict=True)
+        zip(checked, steps if has_steps else [{}] * len(checked), strict=True)
     ):
         searches = [s for s in step.get("google_searches") or [] if (s.get("result") or "").strip()]
-        found = [
+        hits = [
             {"id": f"c{place}_{index}", "text": search["result"], "source": "google"}
             for index, search in enumerate(searches)
         ]
-        passages += [
-            one | {"query": s.get("query")} for one, s in zip(found, searches, strict=True)
-        ]
+        passages += [hit | {"query": s.get("query")} for hit, s in zip(hits, searches, strict=True)]
         claims.append(
             {
                 "id": f"c{place}",
@@ -53,6 +51,6 @@ def _checked(data: dict) -> tuple[list[dict], list[dict]]:
                 "source": fact["sentence"],
                 "label": _SAFE.get(fact["annotation"]),
             }
-            | ({"contexts": [one["id"] for one in found]} if told else {})
+            | ({"contexts": [hit["id"] for hit in hits]} if has_steps else {})
         )
     return claims, passages

@@ -1,17 +1,17 @@
-"""WiCE (2303.01432), and the sets with the same fields: VitaminC, HealthVer, Factcheck-Bench's.
+"""WiCE (2303.01432), and VitaminC, HealthVer and Factcheck-Bench's pairs with the same fields.
 
-WiCE's tokens that the evidence does not support are an LSS by another name.
+WiCE's unsupported tokens define an LSS.
 """
 
 from records.formats.judged_claims import document_of_pair, parse_judgement, required_text
 
 
 def claim_and_evidence(row: dict, number: int) -> dict | None:
-    """Rows of ``claim``, ``evidence``, ``label``.
+    """Read rows of ``claim``, ``evidence``, ``label``.
 
-    WiCE's evidence is a list of sentences and becomes one passage; claims of an article belong
-    together, as do VitaminC's of a ``page`` and HealthVer's of a ``question``. Factcheck-Bench's
-    pairs (2311.09000) call their label ``stance``.
+    WiCE's list of evidence sentences becomes one passage. The unit is WiCE's article, VitaminC's
+    ``page`` or HealthVer's ``question``. Factcheck-Bench's pairs (2311.09000) have the label in
+    ``stance``.
     """
     field = "stance" if "stance" in row else "label"
     if not {"claim", "evidence"} <= set(row) or isinstance(row["evidence"], dict):
@@ -31,19 +31,19 @@ def _article(row: dict) -> object:
 
 
 def to_lss(row: dict) -> dict:
-    """A row of WiCE's tokens as an LSS record; any other row as it is."""
+    """Convert a row of WiCE's tokens to an LSS record; other rows are unchanged."""
     if "claim_tokens" not in row or "non_supported_spans" not in row:
         return row
     tokens, dropped = row["claim_tokens"], row["non_supported_spans"]
     if len(tokens) != len(dropped):
-        raise ValueError("non_supported_spans: must be as long as claim_tokens")
-    # A few tokens hold a blank; `keep` is by whitespace token, as the claim is read again.
+        raise ValueError("non_supported_spans: length differs from claim_tokens")
+    # Some tokens contain spaces; `keep` has one entry per whitespace token.
     words = [(w, drop) for t, drop in zip(tokens, dropped, strict=True) for w in t.split()]
     evidence = [row["evidence"]] if isinstance(row["evidence"], str) else row["evidence"]
     cited = [evidence[i] for i in sorted({i for s in row["supporting_sentences"] for i in s})]
     return {
         "claim": " ".join(tokens),
-        # The cited sentences come first so that a model of short inputs sees them at all.
+        # Cited sentences first, so that truncation keeps them.
         "reference": "\n".join([*cited, *(e for e in evidence if e not in set(cited))]),
         "annotations": [{"lss": " ".join(word for word, drop in words if not drop)}],
         "keep": [not drop for _, drop in words],
