@@ -1,3 +1,4 @@
-"""Ground floor: polite clients of SPARQL, MediaWiki, page-view and search servers, of web pages.
+"""Rate-limited, caching clients for SPARQL, MediaWiki, page views, web search and web pages.
 
-Imports only records."""
+Imports only records.
+"""

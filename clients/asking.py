@@ -1,6 +1,6 @@
-"""Many questions to one server.
+"""Send a list of queries to one server.
 
-One that is refused costs no other its answer, and a server that is gone is soon left.
+Rejected queries do not affect others. The run stops early if the server is unreachable.
 """
 
 from __future__ import annotations
@@ -17,59 +17,59 @@ from records import UserError
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-# A server that did not answer so many questions in a row is gone.
+# Consecutive failures after which a server counts as unreachable.
 MAX_FAILURES_IN_A_ROW = 3
 
 
 def ask_each(
     questions: Sequence[Question], ask: Callable[[Question], Answer], at_a_time: int = 1
 ) -> Iterator[tuple[Question, Answer | None]]:
-    """Questions with their answers, as these come; ``None`` where the server refused or gave none.
+    """Yield queries with their answers as they complete; ``None`` for failed queries.
 
     Args:
-        questions: in the order in which they are asked, and answered where it is one at a time.
-        ask: gives one answer, after all retries.
-        at_a_time: questions under way; a server whose etiquette wants serial requests gets one.
+        questions: in the order in which they are sent.
+        ask: returns one answer, after all retries.
+        at_a_time: concurrent queries; 1 for servers that require serial requests.
 
     Raises:
-        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed. A server that is gone is
-            no reason to end a run with nothing but failures; started again, the run goes on.
+        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed. The run ends instead of
+            recording only failures; it can be resumed.
     """
-    lost = 0  # questions in a row
+    failures = 0  # in a row
     stop: UserError | None = None
 
-    def one(question: Question) -> Answer | None:
-        nonlocal lost, stop
+    def ask_or_none(question: Question) -> Answer | None:
+        nonlocal failures, stop
         if stop:
             return None
         try:
             answer = ask(question)
-            lost = 0
+            failures = 0
             return answer
         except EndpointError as error:
-            lost += 1
-            if lost >= MAX_FAILURES_IN_A_ROW:
+            failures += 1
+            if failures >= MAX_FAILURES_IN_A_ROW:
                 stop = stop or error
         except RefusedError:
-            lost = 0
+            failures = 0
         except UserError as error:
             stop = stop or error
         return None
 
-    bar = tqdm(total=len(questions), desc="asked", unit="query", leave=False, disable=None)
+    bar = tqdm(total=len(questions), desc="queries", unit="query", leave=False, disable=None)
     with bar, ThreadPoolExecutor(at_a_time) as pool:
-        if at_a_time == 1:  # here, where an interrupt need not wait for another thread
-            come = ((question, one(question)) for question in questions)
+        if at_a_time == 1:  # in this thread, so that an interrupt takes effect at once
+            answers = ((question, ask_or_none(question)) for question in questions)
         else:
-            waits = {pool.submit(one, question): question for question in questions}
-            come = ((waits[done], done.result()) for done in as_completed(waits))
+            futures = {pool.submit(ask_or_none, question): question for question in questions}
+            answers = ((futures[future], future.result()) for future in as_completed(futures))
         try:
-            for question, answer in come:
+            for question, answer in answers:
                 if stop and at_a_time == 1:
                     break
                 bar.update()
                 yield question, answer
-        except BaseException as error:  # the loop was left early: the rest is not asked
+        except BaseException as error:  # also if the caller leaves the loop early
             stop = stop or UserError(str(error))
             raise
     if stop:

@@ -1,11 +1,9 @@
-"""What an HTML page says, in plain text.
+"""Plain text of an HTML page.
 
-FactReasoner's released code (2502.18573) takes the text of a page's ``<p>`` elements, without
-numbers of notes, and so do we. That needs no library for guessing a page's main part, only one that
-finds the tags. Python's own ``html.parser`` will not do for pages of strangers: under Python 3.11.7
-a quarter of a megabyte of ``<!--`` takes it three quarters of a minute, and ``<![<![`` ends it with
-an AssertionError. Here every step goes on behind the last one, so that the time grows with the
-length of the page, and nothing in a page is an error.
+As FactReasoner's released code (2502.18573): the text of the ``<p>`` elements without note numbers.
+Python's ``html.parser`` is unsuitable for untrusted pages: in Python 3.11.7, 250 kB of ``<!--``
+take 45 s, and ``<![<![`` raises an AssertionError. This parser takes linear time and accepts any
+input.
 """
 
 import html
@@ -13,30 +11,30 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Elements that begin and end a block of text; an open paragraph ends with any of them.
+# Block elements; each ends an open paragraph.
 _BLOCKS = frozenset(
     """address article aside blockquote body caption center dd details dialog div dl dt fieldset
     figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav
     ol option p pre section select summary table tbody td tfoot th thead tr ul""".split()  # noqa: SIM905
 )
-# Elements whose content is no markup, or is not shown where scripts do not run.
-_UNSHOWN = frozenset(
+# Elements whose content is not displayed, or not markup.
+_HIDDEN = frozenset(
     """iframe noembed noframes noscript script style svg template textarea title""".split()  # noqa: SIM905
 )
-# What begins a tag, a comment or a declaration; "1 < 2" does not.
+# Start of a tag, comment or declaration.
 _OPENS = re.compile(r"<(?=/?[a-z]|[!?/])", re.IGNORECASE)
-# A ">" within quotes does not end a tag. The possessive parts never look back.
+# ">" in quotes does not end a tag. Possessive quantifiers prevent backtracking.
 _TAG = re.compile(
     r"""<(?P<end>/?)(?P<name>[a-z][^\s/>]*+)(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""", re.IGNORECASE
 )
-_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSHOWN}
-# Python refuses to read a number of some thousand digits.
+_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _HIDDEN}
+# Python rejects integers of thousands of digits.
 _LONG_NUMBER = re.compile(r"&#\d{8,};?")
 _NOTE = re.compile(r"\[\d+\]")
 
 
 class _Piece(NamedTuple):
-    """Text as it stands in the page, and the tag behind it, with its name in small letters."""
+    """Text of the page and the following tag, with its name in lower case."""
 
     text: str
     tag: str = ""
@@ -44,12 +42,12 @@ class _Piece(NamedTuple):
 
 
 def page_text(markup: str) -> str:
-    """The text of a page's paragraphs in their order; without any, all that the page shows.
+    """Return the text of a page's paragraphs, or all visible text if there are none.
 
     Args:
-        markup: the page; what is broken in it is read as far as it can be.
+        markup: the page; may be malformed.
     """
-    paragraphs, shown = [], []
+    paragraphs, blocks = [], []
     parts: list[str] = []
     inside = False
     for text, tag, begins in _pieces(markup):
@@ -60,36 +58,36 @@ def page_text(markup: str) -> str:
             block = plain("".join(parts))
             parts.clear()
             if block:
-                shown.append(block)
+                blocks.append(block)
                 paragraphs += [block] if inside else []
             inside = tag == "p" and begins
-    return " ".join(paragraphs or shown)
+    return " ".join(paragraphs or blocks)
 
 
 def plain(text: str) -> str:
-    """Text without character references, numbers of notes and runs of white space."""
-    whole = html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
-    return " ".join(_NOTE.sub("", whole).split())
+    """Resolve character references, remove note numbers and collapse white space."""
+    resolved = html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
+    return " ".join(_NOTE.sub("", resolved).split())
 
 
 def _pieces(markup: str) -> Iterator[_Piece]:
-    place = 0
-    while opens := _OPENS.search(markup, place):
+    position = 0
+    while opens := _OPENS.search(markup, position):
         start = opens.start()
-        before = markup[place:start]
+        before = markup[position:start]
         tag = _TAG.match(markup, start)
         if tag:
-            place = tag.end()
+            position = tag.end()
             name = tag["name"].lower()
             yield _Piece(before, name, not tag["end"])
-            if name in _UNSHOWN and not tag["end"]:
-                end = _END[name].search(markup, place)
-                place = end.start() if end else len(markup)
+            if name in _HIDDEN and not tag["end"]:
+                end = _END[name].search(markup, position)
+                position = end.start() if end else len(markup)
         else:
-            # Also a tag with an open quotation mark, which would swallow the rest of the page
+            # Includes tags with an unclosed quotation mark.
             comment = markup.startswith("<!--", start)
-            mark, least = ("-->", start + 4) if comment else (">", start)
-            found = markup.find(mark, least)
-            place = found + len(mark) if found >= 0 else len(markup)
+            mark, start_at = ("-->", start + 4) if comment else (">", start)
+            index = markup.find(mark, start_at)
+            position = index + len(mark) if index >= 0 else len(markup)
             yield _Piece(before)
-    yield _Piece(markup[place:], "html")
+    yield _Piece(markup[position:], "html")

@@ -1,8 +1,8 @@
-"""A polite client of a MediaWiki's action API.
+"""Client of the MediaWiki action API.
 
-Rules kept (API:Etiquette, Manual:Maxlag parameter, API:Continue): serial requests, titles joined up
-to fifty, ``maxlag`` with every request and its reply treated as a wait, all members of ``continue``
-copied until it is absent, a page given out only when ``batchcomplete`` says that it is whole.
+Follows API:Etiquette, Manual:Maxlag parameter and API:Continue: serial requests, up to fifty titles
+per request, ``maxlag`` with every request and a retry after a lag reply, all members of
+``continue`` copied until it is absent, pages returned only after ``batchcomplete``.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ from clients.polite import (
 from records import UserError
 
 TITLES_PER_REQUEST = 50
-# Longer ones go by POST: servers refuse a request line of more than about 8 kB.
+# Longer requests are sent by POST: servers reject request lines above about 8 kB.
 MAX_GET_CHARS = 4000
-# What a wiki says when it is only busy; anything else will not mend itself.
+# Temporary errors; others are permanent.
 BUSY_CODES = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 
 Page = dict[str, object]
 
 
 class _Part(BaseModel):
-    """A part of a reply, of which is told what is read of it, here or by those who ask."""
+    """The fields of a reply that are read, here or by callers."""
 
     model_config = ConfigDict(strict=True)
 
@@ -90,11 +90,11 @@ class _Reply(_Part):
 
 
 class MediaWiki(PoliteClient):
-    """Asks one wiki's action API.
+    """Queries one wiki's action API.
 
     Args:
-        endpoint: its URL, e.g. ``https://en.wikipedia.org/w/api.php``.
-        maxlag: seconds of database lag at which the wiki tells us to come back later.
+        endpoint: URL, e.g. ``https://en.wikipedia.org/w/api.php``.
+        maxlag: database lag in seconds at which the wiki asks to retry later.
         options: those of ``PoliteClient``.
     """
 
@@ -111,25 +111,25 @@ class MediaWiki(PoliteClient):
         self.maxlag = maxlag
 
     def ask(self, params: Mapping[str, object], family: str) -> dict:
-        """One request to the API.
+        """Send one request.
 
         Args:
             params: parameters of ``action=query``.
-            family: what it is for; the manifest counts requests by it.
+            family: purpose of the request; the manifest counts requests by it.
 
         Returns:
             The reply in format version 2.
 
         Raises:
-            RefusedError: the wiki calls the request wrong; the message has its error code.
-            EndpointError: no whole answer after all retries.
+            RefusedError: the wiki rejects the request; the message has its error code.
+            EndpointError: no complete answer after all retries.
         """
-        whole = {"action": "query", "format": "json", "formatversion": 2, **params}
-        text = urlencode(sorted((name, str(value)) for name, value in whole.items()))
+        parameters = {"action": "query", "format": "json", "formatversion": 2, **params}
+        text = urlencode(sorted((name, str(value)) for name, value in parameters.items()))
         return self._answer(text, family, lambda: self._attempt(text), _rows)
 
     def follow(self, params: Mapping[str, object], family: str) -> Iterator[dict]:
-        """All replies to a query, request after request until there is no ``continue``."""
+        """Yield all replies to a query, following ``continue``."""
         more: dict = {}
         seen: list[dict] = []
         while True:
@@ -139,11 +139,11 @@ class MediaWiki(PoliteClient):
                 return
             more = reply["continue"]
             if more in seen:
-                raise EndpointError(f"{self.endpoint} continues a query in a circle")
+                raise EndpointError(f"{self.endpoint}: the query continues in a loop")
             seen.append(more)
 
     def members(self, category: str, family: str = "category members") -> Iterator[str]:
-        """Titles of the articles in a category, in the wiki's order.
+        """Yield the titles of the articles in a category, in the wiki's order.
 
         Args:
             category: its title, e.g. ``Category:Human name disambiguation pages``.
@@ -167,29 +167,27 @@ class MediaWiki(PoliteClient):
         dropped: Counter[str] | None = None,
         per_request: int = TITLES_PER_REQUEST,
     ) -> Iterator[tuple[str, Page]]:
-        """The pages behind titles, redirects followed, each with all that was asked for.
+        """Yield the pages of titles, following redirects.
 
-        A batch that the wiki refuses is asked again in halves, so that one bad title costs no
-        other its page.
+        A batch that the wiki rejects is split in halves, so one bad title does not affect others.
 
         Args:
-            titles: as a link or a user wrote them.
-            params: what to know of each, e.g. ``{"prop": "links", "pllimit": "max"}``.
-            family: what it is for.
+            titles: as written in links or by a user.
+            params: requested properties, e.g. ``{"prop": "links", "pllimit": "max"}``.
+            family: purpose of the request.
             dropped: counts titles without a page, by reason.
-            per_request: titles a request; fewer where the wiki allows fewer, e.g. one for whole
-                texts.
+            per_request: titles per request; some properties allow fewer, e.g. one for full texts.
 
         Yields:
-            The title that was asked for, and its page in format version 2 (``title``, ``pageid``,
-            …); several titles may lead to one page.
+            The requested title and its page in format version 2 (``title``, ``pageid``, …). Several
+                titles may have the same page.
         """
         dropped = Counter() if dropped is None else dropped
         good = [title for title in titles if title.strip() and "|" not in title]
         dropped["title that no page can have"] += len(titles) - len(good)
         parts = list(chunks(good, per_request))
         for part in tqdm(parts, desc=family, unit="request", leave=False, disable=None):
-            for title, page in self._halved(part, params, family, dropped):
+            for title, page in self._pages_by_halves(part, params, family, dropped):
                 if page.get("missing") or page.get("special"):
                     dropped["title without a page"] += 1
                 elif page.get("invalid"):
@@ -197,7 +195,7 @@ class MediaWiki(PoliteClient):
                 else:
                     yield title, page
 
-    def _halved(
+    def _pages_by_halves(
         self, titles: list[str], params: Mapping, family: str, dropped: Counter[str]
     ) -> Iterable[tuple[str, Page]]:
         try:
@@ -207,23 +205,23 @@ class MediaWiki(PoliteClient):
                 dropped["title that the wiki refuses"] += 1
                 return []
         half = len(titles) // 2
-        first = self._halved(titles[:half], params, family, dropped)
-        return [*first, *self._halved(titles[half:], params, family, dropped)]
+        first = self._pages_by_halves(titles[:half], params, family, dropped)
+        return [*first, *self._pages_by_halves(titles[half:], params, family, dropped)]
 
     def _batch(self, titles: list[str], params: Mapping, family: str) -> list[tuple[str, Page]]:
-        found: dict[str, Page] = {}
+        pages: dict[str, Page] = {}
         renamed: dict[str, str] = {}
-        asked = {"titles": "|".join(titles), "redirects": 1, **params}
-        for reply in self.follow(asked, family):
+        parameters = {"titles": "|".join(titles), "redirects": 1, **params}
+        for reply in self.follow(parameters, family):
             query = reply["query"]
             for step in (*query.get("normalized", ()), *query.get("redirects", ())):
-                # What Unicode's normal form changes is given in percent signs.
+                # Titles changed by Unicode normalisation are percent-encoded.
                 start = unquote(step["from"]) if step.get("fromencoded") else step["from"]
                 renamed[start] = step["to"]
             for page in query.get("pages", ()):
-                _merge(found.setdefault(page["title"], {}), page)
+                _merge(pages.setdefault(page["title"], {}), page)
         absent = {"missing": True}  # e.g. a link to another wiki
-        return [(title, found.get(_end(title, renamed), absent)) for title in titles]
+        return [(title, pages.get(_resolve(title, renamed), absent)) for title in titles]
 
     def _attempt(self, text: str) -> dict:
         sent = f"{text}&maxlag={self.maxlag}"
@@ -232,19 +230,19 @@ class MediaWiki(PoliteClient):
         else:
             status, headers, body = self._fetch("POST", self.endpoint, sent)
         if status == 404:
-            raise UserError(f"{self.endpoint}: no such page; give the URL of a wiki's api.php")
+            raise UserError(f"{self.endpoint}: HTTP 404; expected the URL of a wiki's api.php")
         with json_reply(body) as reply:
             error = reply.get("error")
             busy = error is not None and error["code"].startswith(BUSY_CODES)
             if error is None:
-                _see_that_it_is_whole(text, reply)
+                _check_complete(text, reply)
         if error is None:
             return reply
-        said = f"{error['code']}: {one_line(error.get('info', ''))}"
+        reason = f"{error['code']}: {one_line(error.get('info', ''))}"
         if busy:
-            asked = headers.get("Retry-After")
-            raise Transient(said, retry_after(asked) if asked else None)
-        raise RefusedError(f"{self.endpoint} refuses the request: {said}")
+            header = headers.get("Retry-After")
+            raise Transient(reason, retry_after(header) if header else None)
+        raise RefusedError(f"{self.endpoint} rejects the request: {reason}")
 
 
 def _rows(reply: Mapping) -> int:
@@ -255,28 +253,28 @@ def _rows(reply: Mapping) -> int:
     )
 
 
-def _see_that_it_is_whole(text: str, reply: Mapping) -> None:
-    told = _Reply.model_validate(reply)
+def _check_complete(text: str, reply: Mapping) -> None:
+    parsed = _Reply.model_validate(reply)
     sent = dict(parse_qsl(text, keep_blank_values=True))
-    wanted = sent.get("list") or ("general" if "meta" in sent else None)
-    if wanted and wanted not in reply["query"]:
-        raise KeyError(wanted)
-    if not told.more and not told.batchcomplete:
-        raise Transient("the wiki ended a query that is not complete")
-    if told.more and all(sent.get(name) == str(value) for name, value in told.more.items()):
-        raise Transient("the wiki continues where it was")
+    required = sent.get("list") or ("general" if "meta" in sent else None)
+    if required and required not in reply["query"]:
+        raise KeyError(required)
+    if not parsed.more and not parsed.batchcomplete:
+        raise Transient("the wiki ended an incomplete query")
+    if parsed.more and all(sent.get(name) == str(value) for name, value in parsed.more.items()):
+        raise Transient("the wiki repeats the continuation")
 
 
-def _merge(whole: Page, part: Mapping) -> None:
+def _merge(page: Page, part: Mapping) -> None:
     for name, value in part.items():
         if isinstance(value, list):
-            whole.setdefault(name, [])
-            whole[name].extend(value)
+            page.setdefault(name, [])
+            page[name].extend(value)
         else:
-            whole.setdefault(name, value)
+            page.setdefault(name, value)
 
 
-def _end(title: str, renamed: Mapping[str, str]) -> str:
+def _resolve(title: str, renamed: Mapping[str, str]) -> str:
     seen = {title}
     while title in renamed and renamed[title] not in seen:
         title = renamed[title]

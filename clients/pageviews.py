@@ -17,11 +17,11 @@ _MONTHS = TypeAdapter(list[_Month])
 
 
 class PageViews(PoliteClient):
-    """Asks Wikimedia's REST service how often pages were looked at.
+    """Queries page views from Wikimedia's REST service.
 
     Args:
-        endpoint: ``https://wikimedia.org/api/rest_v1``, or another of its shape.
-        project: whose pages, e.g. ``en.wikipedia``.
+        endpoint: ``https://wikimedia.org/api/rest_v1`` or a compatible URL.
+        project: e.g. ``en.wikipedia``.
         options: those of ``PoliteClient``.
     """
 
@@ -38,15 +38,15 @@ class PageViews(PoliteClient):
         self.project = project
 
     def views(self, title: str, start: str, end: str, family: str = "page views") -> int:
-        """Views of a page by people (not by programs) in whole months.
+        """Return the views of a page by people (not bots) in whole months.
 
         Args:
             title: the page.
             start: first day, ``YYYYMMDD``.
-            end: last day.
+            end: last day, ``YYYYMMDD``.
 
         Returns:
-            Their number; 0 where the service knows of none (it answers 404 then).
+            Number of views; 0 if the service has no data (HTTP 404).
         """
         path = (
             f"metrics/pageviews/per-article/{self.project}/all-access/user/"
@@ -58,7 +58,7 @@ class PageViews(PoliteClient):
     def _attempt(self, path: str) -> dict:
         status, _, body = self._fetch("GET", f"{self.endpoint}/{path}")
         with json_reply(body) as reply:
-            if status == 404 and reply.get("detail"):  # the service's own words, not a gateway's
+            if status == 404 and reply.get("detail"):  # from the service, not a gateway
                 return {"items": []}
             _MONTHS.validate_python(reply["items"])
         return reply

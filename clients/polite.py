@@ -1,8 +1,8 @@
-"""How the clients behave: they say who asks, ask one thing at a time, wait, and keep answers.
+"""Base of the HTTP clients: user agent, serial requests, retries and an answer cache.
 
-The rules are those of Wikimedia's etiquette (a User-Agent that names a contact, serial requests,
-``Retry-After``, no endless loops) and hold for any server. An answer that is on disk is not asked
-for again, so a builder that is killed and started again goes on where it was.
+The rules are Wikimedia's etiquette (a user agent with a contact, serial requests, ``Retry-After``,
+no endless loops) and are applied to all servers. Cached answers are not requested again, so an
+interrupted builder resumes.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from records.writing import replace_lone_surrogates
 T = TypeVar("T")
 Sleep = Callable[[float], None]
 
-# The server, or something before it, may do better next time.
+# Statuses for which a retry may succeed.
 TRANSIENT_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
-# With these a server says that it began an answer and did not finish.
+# The server started an answer and did not finish it.
 UNFINISHED_STATUS = {500, 504}
 CONNECT_S = 10.0
 MAX_BACKOFF_S = 60.0
-DEFAULT_RETRY_AFTER_S = 60.0  # what Wikidata's operators ask for where the header is absent
+DEFAULT_RETRY_AFTER_S = 60.0  # requested by Wikidata's operators if the header is absent
 MAX_WAIT_S = 900.0
-# Of an answer, unpacked; far above what any service here gives, and within a laptop's memory.
+# Limit of a decompressed answer; above any expected answer, below a laptop's memory.
 MAX_BYTES = 1 << 30
-# For estimates: serial requests to a public endpoint take about this long each.
+# Estimated duration of a request to a public endpoint.
 SECONDS_PER_REQUEST = 1.0
-# Half a pair of JSON's escapes, or a whole one, which is no harm.
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-# What may stand in a header; of other characters no connection can send any.
-_HEADER = re.compile(r"[!-~\xa1-\xff][ -~\xa1-\xff]*")
+# An escaped surrogate in JSON, alone or in a pair.
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Characters allowed in a header.
+_HEADER_VALUE = re.compile(r"[!-~\xa1-\xff][ -~\xa1-\xff]*")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class EndpointError(UserError):
-    """The endpoint gave no usable answer; what was answered before is kept in the cache.
+    """The endpoint returned no usable answer; earlier answers are cached.
 
     Attributes:
-        too_much: the endpoint is there but did not finish, so that asking for less may help.
-        reason: what the last attempt met.
+        too_much: the endpoint did not finish, so a smaller request may succeed.
+        reason: of the last attempt.
     """
 
     def __init__(self, message: str, too_much: bool = False, reason: str = ""):
@@ -67,15 +67,15 @@ class EndpointError(UserError):
 
 
 class RefusedError(UserError):
-    """The endpoint understood who asks and what, and calls the request itself wrong."""
+    """The endpoint rejects the request as invalid."""
 
 
 class Transient(Exception):
-    """An attempt that may be repeated.
+    """A failed attempt that may be retried.
 
     Attributes:
-        wait_s: the wait that the server asked for, in seconds.
-        too_much: the answer was begun and not finished.
+        wait_s: wait requested by the server, in seconds.
+        too_much: the server did not finish its answer.
     """
 
     def __init__(self, reason: str, wait_s: float | None = None, too_much: bool = False):
@@ -86,15 +86,15 @@ class Transient(Exception):
 
 @dataclass
 class Family:
-    """All requests of one purpose, e.g. ``population`` or ``P106``; the manifest lists them.
+    """Statistics of all requests of one purpose, e.g. ``population`` or ``P106``, for the manifest.
 
     Attributes:
-        requests: how many were answered; one from the disk counts as when it was fetched.
-        rows: how many rows or pages came back.
+        requests: number of answered requests; cached ones count at the time of their request.
+        rows: number of rows or pages returned.
         first: UTC time of the first answer, ISO 8601 to the second.
-        last: of the last one.
-        example: the first request's text.
-        cached: how many came from the disk.
+        last: UTC time of the last answer.
+        example: text of the first request.
+        cached: number of answers from the cache.
     """
 
     requests: int = 0
@@ -116,26 +116,26 @@ class Family:
 
     @property
     def sha256(self) -> str:
-        """Of all the requests' texts, in order."""
+        """SHA-256 of all request texts in order."""
         return self._digest.hexdigest()
 
 
 class PoliteClient:
-    """Asks one server, one request at a time; the base of every client here.
+    """Client of one server, one request at a time; the base class of all clients.
 
     Args:
         endpoint: URL of the service.
-        user_agent: ``client/version (page or e-mail)``; needed for any remote endpoint, because
-            operators slow down and then block the libraries' defaults.
-        cache_dir: folder of kept answers, one file a request, so that a killed builder goes on
-            where it was; none are kept without it.
-        identity: what the cache and the manifest call the data behind the endpoint; its URL by
-            default. A local server has another port each time, so it is named by its data.
-        timeout_s: seconds until an attempt is given up, from the request to the last byte.
-        retries: how often a failed attempt is repeated.
-        backoff_s: wait before the first repetition, doubled each time, at most a minute, and up
-            to a quarter longer by chance. A server's own ``Retry-After`` goes before it.
-        keep_days: an answer on disk that is older than this is asked for again.
+        user_agent: ``client/version (page or e-mail)``; required for remote endpoints, because
+            operators throttle and block the defaults of HTTP libraries.
+        cache_dir: folder of cached answers, one file per request, so that an interrupted builder
+            resumes; default no cache.
+        identity: name of the endpoint's data in cache keys and manifests; default its URL.
+            Local servers have changing ports, so they are named by their data.
+        timeout_s: seconds per attempt, from the request to the last byte.
+        retries: retries of a failed attempt.
+        backoff_s: wait in seconds before the first retry; doubled each time up to a minute, plus up
+            to a quarter at random. ``Retry-After`` takes precedence.
+        keep_days: days after which a cached answer expires.
         sleep: called with each wait in seconds.
     """
 
@@ -155,11 +155,13 @@ class PoliteClient:
         check_address("endpoint", endpoint)
         if not user_agent and not is_local(endpoint):
             raise UserError(
-                f"user_agent: {endpoint} needs one that says who asks, "
+                f"user_agent: {endpoint} requires a user agent with a contact, "
                 "e.g. 'my-lab-facts/1.0 (https://my-lab.example; me@my-lab.example)'"
             )
-        if user_agent and not _HEADER.fullmatch(user_agent):
-            raise UserError(f"user_agent: {user_agent!r} is no header of HTTP; give it in ASCII")
+        if user_agent and not _HEADER_VALUE.fullmatch(user_agent):
+            raise UserError(
+                f"user_agent: {user_agent!r} is not a valid HTTP header; use ASCII characters"
+            )
         self.endpoint = endpoint
         self.identity = identity or endpoint
         self.remote = not is_local(endpoint)
@@ -171,45 +173,45 @@ class PoliteClient:
         self.keep_days = keep_days
         self.families: dict[str, Family] = {}
         self._sleep = sleep
-        self._threads = threading.local()  # sessions are not for two threads at a time
+        self._threads = threading.local()  # sessions are not thread-safe
 
     def _answer(
         self, request: str, family: str, ask: Callable[[], T], rows: Callable[[T], int]
     ) -> T:
-        """The kept answer to a request, or a new one, which is then kept.
+        """Return the cached answer to a request, or request and cache it.
 
         Args:
-            request: the request's whole text; with the endpoint's identity it is the key.
-            family: what it is for.
-            ask: one attempt; raises ``Transient`` where another may do better.
-            rows: how many rows or pages an answer has, for the manifest.
+            request: full text of the request; with the endpoint's identity it is the cache key.
+            family: purpose of the request.
+            ask: one attempt; raises ``Transient`` if a retry may succeed.
+            rows: number of rows or pages in an answer, for the manifest.
         """
-        kept = self._file(request)
-        entry = self._read(kept)
+        cache_file = self._cache_file(request)
+        entry = self._read_cache(cache_file)
         cached = entry is not None
         if entry is None:
             answer = self._attempts(ask)
             moment = datetime.now(UTC).strftime(_TIME)
             entry = {"source": self.identity, "request": request, "time": moment, "answer": answer}
-            if kept is not None:
-                write_json(kept, entry)
+            if cache_file is not None:
+                write_json(cache_file, entry)
         answer = entry["answer"]
-        log = self.families.setdefault(family, Family())
-        log.add(request, rows(answer), entry["time"], cached)
+        statistics = self.families.setdefault(family, Family())
+        statistics.add(request, rows(answer), entry["time"], cached)
         return answer
 
-    def _file(self, request: str) -> Path | None:
+    def _cache_file(self, request: str) -> Path | None:
         if self.cache_dir is None:
             return None
         key = sha256_text(self.identity + chr(0) + request)
         return self.cache_dir / key[:2] / f"{key}.json"
 
-    def _read(self, kept: Path | None) -> dict | None:
-        if kept is None or not kept.is_file():
+    def _read_cache(self, cache_file: Path | None) -> dict | None:
+        if cache_file is None or not cache_file.is_file():
             return None
         try:
-            entry = json.loads(kept.read_text(encoding="utf-8"))
-        except ValueError:  # a machine that went down, or a disk that was copied in part
+            entry = json.loads(cache_file.read_text(encoding="utf-8"))
+        except ValueError:  # truncated, e.g. by a crash
             return None
         age = datetime.now(UTC) - datetime.strptime(entry["time"], _TIME).replace(tzinfo=UTC)
         return entry if age <= timedelta(days=self.keep_days) else None
@@ -223,16 +225,16 @@ class PoliteClient:
             if wait is None:
                 wait = backoff(attempt, self.backoff_s)
             if wait > MAX_WAIT_S:
-                # No EndpointError, after which the next question would be asked all the same.
+                # Not an EndpointError, after which the next query would be sent.
                 raise UserError(
-                    f"{self.endpoint} asks to wait {wait:.0f} s; start again after that "
-                    "(answers so far are kept in cache_dir)"
+                    f"{self.endpoint} requests a wait of {wait:.0f} s; resume after that "
+                    "(answers so far are in cache_dir)"
                 )
             if attempt < self.retries:
                 self._sleep(wait)
         raise EndpointError(
-            f"{self.endpoint} gave no answer in {self.retries + 1} attempts ({reason}); "
-            "start again later, or ask for less at a time",
+            f"{self.endpoint}: no answer in {self.retries + 1} attempts ({reason}); "
+            "resume later or send smaller requests",
             too_much,
             reason,
         )
@@ -240,13 +242,13 @@ class PoliteClient:
     @property
     def _session(self) -> requests.Session:
         if not hasattr(self._threads, "session"):
-            self._threads.session = self._open()
+            self._threads.session = self._new_session()
         return self._threads.session
 
-    def _open(self) -> requests.Session:
+    def _new_session(self) -> requests.Session:
         session = _Session()
         session.headers["User-Agent"] = self.user_agent
-        session.trust_env = self.remote  # a proxy of the environment is none for loopback
+        session.trust_env = self.remote  # no environment proxy for loopback
         return session
 
     def _fetch(
@@ -255,15 +257,15 @@ class PoliteClient:
         url: str,
         data: str | None = None,
         headers: Mapping[str, str] | None = None,
-        known: Collection[int] = (200, 404),
+        accepted: Collection[int] = (200, 404),
         secret: str = "",
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """One attempt, read to its end: status, headers (in any letter case), body.
+        """Make one attempt and return status, headers (case-insensitive) and body.
 
         Args:
-            data: the body; a form's unless ``headers`` say what it is.
-            known: statuses that the caller reads itself.
-            secret: what no message may show, even where the server repeats it.
+            data: body; form-encoded unless ``headers`` has a content type.
+            accepted: statuses that the caller handles.
+            secret: removed from messages, even if the server repeats it.
         """
         deadline = time.monotonic() + self.timeout_s
         form = {"Content-Type": "application/x-www-form-urlencoded"} if data else {}
@@ -276,20 +278,19 @@ class PoliteClient:
                 stream=True,
                 timeout=(min(CONNECT_S, self.timeout_s), self.timeout_s),
             ) as response:
-                if moved := _elsewhere(response):
-                    moved = moved.replace(secret, "***") if secret else moved
-                    raise UserError(f"{self.endpoint}: moved to {moved}; give that address")
+                if target := _redirect_target(response):
+                    target = target.replace(secret, "***") if secret else target
+                    raise UserError(f"{self.endpoint}: moved to {target}; use that address")
                 read = partial(response.raw.read1, 1 << 16, decode_content=True)
                 body = read_until(read, deadline, MAX_BYTES + 1)
         except (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise Transient(f"{type(error).__name__}: {one_line(error)}", too_much=True) from None
-        except requests.exceptions.InvalidURL:  # whose text may hold the proxy's password
+        except requests.exceptions.InvalidURL:  # its text may contain the proxy's password
             raise UserError(
-                f"{self.endpoint}: cannot be asked; check the address, and the proxy that "
-                "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names"
+                f"{self.endpoint}: invalid URL; check the address and the proxy in "
+                "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"
             ) from None
-        # A body that is cut short of its Content-Length ends in urllib3's own errors, a Location
-        # that is none in a ValueError.
+        # Truncated bodies raise errors of urllib3, an invalid Location a ValueError.
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as e:
             raise Transient(f"{type(e).__name__}: {one_line(e)}") from None
         if len(body) > MAX_BYTES:
@@ -297,70 +298,70 @@ class PoliteClient:
         status = response.status_code
         body = body.replace(secret.encode(), b"***") if secret else body
         if status in TRANSIENT_STATUS:
-            asked = response.headers.get("Retry-After")
-            wait = retry_after(asked) if status in {429, 503} else None
+            header = response.headers.get("Retry-After")
+            wait = retry_after(header) if status in {429, 503} else None
             raise Transient(
-                f"HTTP {status}{_plain(body)}", wait, too_much=status in UNFINISHED_STATUS
+                f"HTTP {status}{_message_of(body)}", wait, too_much=status in UNFINISHED_STATUS
             )
-        if status not in known:
+        if status not in accepted:
             raise UserError(
-                f"{self.endpoint} answers HTTP {status} {response.reason}; "
+                f"{self.endpoint}: HTTP {status} {response.reason}; "
                 "check the address and user_agent"
             )
         return status, response.headers, body
 
 
 class _Session(requests.Session):
-    """Follows no redirect.
+    """A session that follows no redirects.
 
-    The form of a POST would be lost on the way, each request would be two, another host might get
-    what is for this one, and a circle, or a redirect whose body never ends, would hold us.
+    Redirects would drop the form of a POST, double the requests, leak data to other hosts and could
+    loop or never end.
     """
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         return None
 
 
-def _elsewhere(response: requests.Response) -> str | None:
-    there = urljoin(response.url, response.headers.get("Location", "")).partition("?")[0]
-    return there if response.is_redirect and there != response.url.partition("?")[0] else None
+def _redirect_target(response: requests.Response) -> str | None:
+    target = urljoin(response.url, response.headers.get("Location", "")).partition("?")[0]
+    return target if response.is_redirect and target != response.url.partition("?")[0] else None
 
 
 def is_http_url(endpoint: str) -> bool:
     """Whether a text is an http(s) URL with a host."""
     try:
         parts = urlsplit(endpoint)
-        parts.port  # noqa: B018 (raises where it is none)
+        parts.port  # noqa: B018 (raises if invalid)
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def check_address(option: str, address: str) -> None:
-    """Refuse what is no address of a service, and one with a password, which would be recorded."""
+    """Reject invalid URLs, and URLs with credentials, which would be recorded."""
     if "@" in address or "?" in address:
         raise UserError(
-            f"{option}: holds a user or a password, or a query, which would stand in results and "
-            "manifests; give the URL without it"
+            f"{option}: contains credentials or a query, which would be recorded in results and "
+            "manifests; use the URL without them"
         )
     if not is_http_url(address):
-        raise UserError(f"{option}: {address!r} is no http(s) URL of a service")
+        raise UserError(f"{option}: expected an http(s) URL, got {address!r}")
 
 
 def check_key_name(api_key_env: str) -> None:
-    """Refuse a key in the place of the environment variable that holds it."""
+    """Reject an API key given instead of the name of its environment variable."""
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", api_key_env):
         raise UserError(
-            "api_key_env: give the name of an environment variable, in capitals, not the key"
+            "api_key_env: expected the name of an environment variable in capitals, not the key"
         )
 
 
 def api_key(api_key_env: str) -> str:
-    """The key that an environment variable holds; empty if it is not set."""
+    """Return the API key from an environment variable; empty if not set."""
     key = os.environ.get(api_key_env, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise UserError(
-            f"{api_key_env}: holds characters that no key has, such as curly quotation marks; set "
+            f"{api_key_env}: contains invalid characters, such as curly quotation marks; set "
             "it again"
         )
     return key
@@ -372,64 +373,64 @@ def is_local(endpoint: str) -> bool:
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
-    """Cut ``items`` into lists of at most ``size``: ``VALUES`` blocks, or titles of a request."""
+    """Split ``items`` into lists of at most ``size``."""
     for start in range(0, len(items), size):
         yield list(items[start : start + size])
 
 
-def read_until(read: Callable[[], bytes], deadline: float, most: int | None = None) -> bytes:
-    """A whole body before ``deadline``; a server that drips would outlive socket time-outs.
+def read_until(read: Callable[[], bytes], deadline: float, max_bytes: int | None = None) -> bytes:
+    """Read a body before ``deadline``; socket time-outs do not stop a server that drips bytes.
 
     Args:
-        read: gives whatever has come, and nothing at the end.
-        deadline: on the clock of ``time.monotonic``.
-        most: bytes; what follows them is not read.
+        read: returns the available bytes, empty at the end.
+        deadline: in the time of ``time.monotonic``.
+        max_bytes: the rest is not read.
 
     Raises:
-        TimeoutError: the body was not whole in time.
+        TimeoutError: the body was not complete in time.
     """
     parts, size = [], 0
-    while (most is None or size < most) and (part := read()):
+    while (max_bytes is None or size < max_bytes) and (part := read()):
         parts.append(part)
         size += len(part)
         if time.monotonic() > deadline:
-            raise TimeoutError("the answer was not whole in time")
-    return b"".join(parts)[:most]
+            raise TimeoutError("the answer was not complete in time")
+    return b"".join(parts)[:max_bytes]
 
 
 @contextmanager
 def json_reply(body: bytes) -> Iterator[Any]:
-    """The JSON of an answer, to be read within the block.
+    """Yield the JSON of an answer, to be read within the block.
 
     Raises:
-        Transient: it is cut or none, or what the block looks for is not there.
+        Transient: invalid JSON, or a field that the block reads is missing.
     """
-    what = "no whole JSON"
+    fault = "not valid JSON"
     try:
-        found = json.loads(body)
-        if _HALF.search(body):  # a character that the server cut could be written to no file
-            found = json.loads(replace_lone_surrogates(json.dumps(found, ensure_ascii=False)))
-        what = "not of the shape that it should have"
-        yield found
+        value = json.loads(body)
+        if _ESCAPED_SURROGATE.search(body):  # lone surrogates cannot be written
+            value = json.loads(replace_lone_surrogates(json.dumps(value, ensure_ascii=False)))
+        fault = "not in the expected format"
+        yield value
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         tail = body[-80:].decode("utf-8", errors="replace")
-        raise Transient(f"the answer is {what}, it ends with {tail!r}", too_much=True) from None
+        raise Transient(f"the answer is {fault}; it ends with {tail!r}", too_much=True) from None
 
 
 def backoff(attempt: int, first_s: float = 1.0) -> float:
-    """Seconds to wait before another attempt: doubled each time, at most a minute.
+    """Return the wait in seconds before a retry: doubled each time, at most a minute.
 
-    Up to a quarter is added by chance, so that clients that failed together do not return together.
+    Up to a quarter is added at random, so that clients do not retry simultaneously.
 
     Args:
-        attempt: number of the attempt that failed, from 0.
-        first_s: the wait after the first one.
+        attempt: number of the failed attempt, from 0.
+        first_s: wait after the first attempt.
     """
     return min(first_s * 2**attempt, MAX_BACKOFF_S) * (1 + random.random() / 4)
 
 
 def retry_after(header: str | None) -> float:
-    """Seconds to wait: the header's number or HTTP date, else a minute."""
+    """Return the wait in seconds of a ``Retry-After`` header (number or date); default a minute."""
     if header is None:
         return DEFAULT_RETRY_AFTER_S
     try:
@@ -439,15 +440,15 @@ def retry_after(header: str | None) -> float:
             wait = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError):
             return DEFAULT_RETRY_AFTER_S
-    # Below 0, or no number: a date that is over by our clock, which may be fast.
+    # Negative or NaN: a date in the past by our clock.
     return wait if wait >= 0 else DEFAULT_RETRY_AFTER_S
 
 
-def _plain(body: bytes) -> str:
-    said = one_line(body.decode("utf-8", errors="replace"))
-    return f": {said}" if said and not said.startswith("<") else ""
+def _message_of(body: bytes) -> str:
+    message = one_line(body.decode("utf-8", errors="replace"))
+    return f": {message}" if message and not message.startswith("<") else ""
 
 
 def one_line(error: object) -> str:
-    """An error's text for a message."""
+    """Return the text of an error in one line of at most 300 characters."""
     return " ".join(str(error).split())[:300]

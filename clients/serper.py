@@ -1,4 +1,4 @@
-"""A client of Serper (serper.dev), which gives Google's page of results as JSON."""
+"""Client of Serper (serper.dev), which returns Google search results as JSON."""
 
 import json
 import re
@@ -18,22 +18,22 @@ from clients.polite import (
 )
 from records import UserError
 
-# One credit is good for so many results; Google gives no more than a hundred.
+# Results per credit; Google returns at most a hundred.
 RESULTS = 10
 MAX_RESULTS = 100
 
-_PARTS = ("answerBox", "knowledgeGraph", "organic")
+_EVIDENCE_PARTS = ("answerBox", "knowledgeGraph", "organic")
 _NO_CREDIT = re.compile(r"credit", re.IGNORECASE)
 
 Reply = dict[str, Any]
 
 
 class SerperClient(PoliteClient):
-    """Asks Serper; its etiquette allows several queries at a time.
+    """Queries Serper, which allows concurrent queries.
 
     Args:
-        api_key_env: environment variable that holds the key; it is read with the first query, so
-            that a run whose answers are kept needs none.
+        api_key_env: environment variable with the key; read at the first query, so cached runs need
+            none.
         base_url: of the service.
         options: those of ``PoliteClient``.
     """
@@ -47,17 +47,17 @@ class SerperClient(PoliteClient):
         check_key_name(api_key_env)
         check_address("base_url", base_url)
         if urlsplit(base_url).scheme != "https" and not is_local(base_url):
-            raise UserError("base_url: give the https address of the service; the key goes there")
+            raise UserError("base_url: expected an https URL, because the key is sent there")
         self.base_url = base_url.rstrip("/")
         super().__init__(f"{self.base_url}/search", "factfoundry", **options)
         self.api_key_env = api_key_env
 
     def search(self, query: str, results: int = RESULTS) -> Reply:
-        """The parts of the page of results that hold evidence.
+        """Return the parts of a results page that contain evidence.
 
         Raises:
-            RefusedError: the service calls the query wrong.
-            EndpointError: no whole answer after all retries.
+            RefusedError: the service rejects the query.
+            EndpointError: no complete answer after all retries.
         """
         key = self._key()
         body = json.dumps({"q": query, "gl": "us", "hl": "en", "num": results})
@@ -67,8 +67,8 @@ class SerperClient(PoliteClient):
         key = api_key(self.api_key_env)
         if not key:
             raise UserError(
-                f"set Serper's key in the environment variable {self.api_key_env} (or name another "
-                "variable with api_key_env)"
+                f"set Serper's key in the environment variable {self.api_key_env} (or another "
+                "one with api_key_env)"
             )
         return key
 
@@ -78,16 +78,16 @@ class SerperClient(PoliteClient):
             "POST", self.endpoint, body, headers, known=(200, 400, 401, 403), secret=key
         )
         with json_reply(raw) as reply:
-            said = one_line(reply.get("message", ""))
+            message = one_line(reply.get("message", ""))
         if status in {401, 403}:
             raise UserError(
-                f"{self.endpoint} does not accept the key: HTTP {status} {said}; see to the "
+                f"{self.endpoint} rejects the key: HTTP {status} {message}; check the "
                 f"environment variable {self.api_key_env}"
             )
-        if status == 400 and _NO_CREDIT.search(said):
-            raise UserError(f"{self.endpoint}: {said}; add credits, then start again")
+        if status == 400 and _NO_CREDIT.search(message):
+            raise UserError(f"{self.endpoint}: {message}; add credits and resume")
         if status == 400:
-            raise RefusedError(f"{self.endpoint} refuses the query: {said}")
+            raise RefusedError(f"{self.endpoint} rejects the query: {message}")
         if not isinstance(reply.get("organic"), list):
-            raise Transient("the answer has no results in it")
-        return {part: reply[part] for part in _PARTS if part in reply}
+            raise Transient("the answer has no results")
+        return {part: reply[part] for part in _EVIDENCE_PARTS if part in reply}

@@ -1,8 +1,8 @@
-"""A polite client of SPARQL endpoints.
+"""Client of SPARQL endpoints.
 
-Public ones (Wikidata's query service, DBpedia) answer in three ways that look like success and are
-none: the JSON of a 200 answer is cut, an error text stands inside it, or rows beyond a limit are
-left out without a word. The first two count as time-outs here, the third is found by counting.
+Public endpoints (Wikidata's query service, DBpedia) have three failures with status 200: truncated
+JSON, an error text inside the JSON, and rows missing beyond a limit. The first two are treated as
+time-outs; the third is detected by counting.
 """
 
 import re
@@ -29,18 +29,18 @@ _ROWS = TypeAdapter(Rows, config=ConfigDict(strict=True))
 
 VALUES_SIZE = 100
 _ACCEPT = {"Accept": "application/sparql-results+json"}
-# What SPARQL 1.1 allows between < and >; anything else would make the whole batch malformed.
+# Characters that SPARQL 1.1 allows in an IRI; others would invalidate the whole batch.
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 
 
 class SparqlClient(PoliteClient):
-    """Asks one endpoint; the other ``options`` are those of ``PoliteClient``.
+    """Queries one endpoint; ``options`` are those of ``PoliteClient``.
 
     Args:
-        endpoint: URL that takes SPARQL queries by POST, e.g.
+        endpoint: URL that accepts SPARQL queries by POST, e.g.
             ``https://query.wikidata.org/sparql``.
-        counted: ask for the number of rows beside the rows and compare; for endpoints that leave
-            rows out silently, as DBpedia does beyond 10,000.
+        counted: compare the number of rows with a COUNT query; for endpoints that omit rows
+            silently, as DBpedia does beyond 10,000.
     """
 
     def __init__(
@@ -60,16 +60,16 @@ class SparqlClient(PoliteClient):
 
         Args:
             query: the SPARQL text.
-            family: what the query is for; the manifest counts requests by it.
+            family: purpose of the query; the manifest counts requests by it.
 
         Returns:
-            One dict a row, variable to value; a variable that is unbound in a row is absent.
+            One dict per row, variable to value; unbound variables are absent.
 
         Raises:
-            RefusedError: the endpoint calls the query malformed.
-            EndpointError: no whole answer after all retries.
+            RefusedError: the endpoint rejects the query as malformed.
+            EndpointError: no complete answer after all retries.
         """
-        ask = self._whole if self.counted else self._attempt
+        ask = self._counted_rows if self.counted else self._attempt
         return self._answer(query, family, lambda: ask(query), len)
 
     def select_values(
@@ -79,31 +79,31 @@ class SparqlClient(PoliteClient):
         family: str,
         dropped: Counter[str] | None = None,
     ) -> Iterator[dict[str, str]]:
-        """Ask the same of many IRIs, a hundred at a time.
+        """Yield the rows of a query over many IRIs, a hundred per request.
 
-        A batch that the endpoint does not finish, or calls malformed, is asked again in halves, so
-        that one bad IRI costs no other its answer.
+        A batch that the endpoint does not finish or rejects is split in halves, so one bad IRI does
+        not affect others.
 
         Args:
-            query: makes the query's text from what stands in ``VALUES ?x { … }``.
-            iris: what is asked about.
-            family: what it is for.
-            dropped: counts the IRIs that are none or that the endpoint refuses alone.
+            query: returns the query text for the content of ``VALUES ?x { … }``.
+            iris: the IRIs.
+            family: purpose of the query.
+            dropped: counts invalid IRIs, and IRIs that the endpoint rejects.
 
         Yields:
-            The rows, in the order of the IRIs' batches.
+            The rows, in the order of the batches.
 
         Raises:
-            EndpointError: no whole answer about a single IRI.
+            EndpointError: no complete answer for a single IRI.
         """
         dropped = Counter() if dropped is None else dropped
         good = [iri for iri in iris if _IRI.fullmatch(iri)]
         dropped["identifier that is no IRI"] += len(iris) - len(good)
         parts = list(chunks(good, VALUES_SIZE))
         for part in tqdm(parts, desc=family, unit="request", leave=False, disable=None):
-            yield from self._halved(query, part, family, dropped)
+            yield from self._select_by_halves(query, part, family, dropped)
 
-    def _halved(
+    def _select_by_halves(
         self, query: Callable[[str], str], iris: list[str], family: str, dropped: Counter[str]
     ) -> Rows:
         try:
@@ -116,30 +116,30 @@ class SparqlClient(PoliteClient):
             if not error.too_much or len(iris) == 1:
                 raise
         half = len(iris) // 2
-        first = self._halved(query, iris[:half], family, dropped)
-        return first + self._halved(query, iris[half:], family, dropped)
+        first = self._select_by_halves(query, iris[:half], family, dropped)
+        return first + self._select_by_halves(query, iris[half:], family, dropped)
 
-    def _whole(self, query: str) -> Rows:
+    def _counted_rows(self, query: str) -> Rows:
         rows = self._attempt(query)
         head, select, body = query.partition("SELECT")
         counting = f"{head}SELECT (COUNT(*) AS ?n) WHERE {{ {{ {select}{body} }} }}"
-        said = next((row.get("n") for row in self._attempt(counting)), None)
-        if said != str(len(rows)):
-            raise Transient(f"{len(rows)} rows came, {said} were counted", too_much=True)
+        count = next((row.get("n") for row in self._attempt(counting)), None)
+        if count != str(len(rows)):
+            raise Transient(f"{len(rows)} rows received, {count} counted", too_much=True)
         return rows
 
     def _attempt(self, query: str) -> Rows:
-        # By POST: a GET of some 400 ids is already too long for common servers.
+        # A GET of 400 ids exceeds the limit of common servers.
         status, _, body = self._fetch(
             "POST", self.endpoint, urlencode({"query": query}), _ACCEPT, known=(200, 400, 414)
         )
         if status != 200:
-            said = one_line(body.decode("utf-8", errors="replace"))
-            raise RefusedError(f"{self.endpoint} refuses the query: HTTP {status} {said}")
-        with json_reply(body) as found:
+            message = one_line(body.decode("utf-8", errors="replace"))
+            raise RefusedError(f"{self.endpoint} rejects the query: HTTP {status} {message}")
+        with json_reply(body) as reply:
             return _ROWS.validate_python(
                 [
                     {name: cell["value"] for name, cell in row.items()}
-                    for row in found["results"]["bindings"]
+                    for row in reply["results"]["bindings"]
                 ]
             )

@@ -1,9 +1,8 @@
-"""One host of the web, of which nothing is trusted: what a page there says, or where it moved to.
+"""Client of one untrusted web host: the text or redirect target of a page.
 
-Its address is looked at once the connection is there and before anything is sent, so that a name
-cannot lead to a public address when it is checked and to a private one when it is asked. Bytes are
-counted unpacked. The time of an attempt ends with its connection, also where a server drips headers
-that would outlive every time-out of a socket.
+The host's address is checked after connecting and before sending, so that DNS cannot switch to a
+private address in between. Limits apply to decompressed bytes. An attempt is aborted at its
+deadline, even if the server drips headers that would outlive socket time-outs.
 """
 
 import codecs
@@ -33,26 +32,26 @@ from clients.polite import (
     retry_after,
 )
 
-# A host that asks for a longer wait gives no answer.
+# Longer waits count as no answer.
 MAX_WAIT_S = 60.0
-# Of a page, unpacked; what follows is not read. The beginning is what is wanted.
+# Decompressed bytes that are read of a page.
 MAX_BYTES = 1 << 20
 
-# Addresses that a gateway takes for the IPv4 address in their last four bytes (RFC 6052).
+# Gateways map these to the IPv4 address in the last four bytes (RFC 6052).
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-# Private networks that Python 3.11 takes for public ones (RFC 8215, RFC 3879).
+# Private networks that Python 3.11 considers public (RFC 8215, RFC 3879).
 _PRIVATE = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "fec0::/10")))
 _MOVED = {301, 302, 303, 307, 308}
 _MARKUP = {"text/html", "application/xhtml+xml"}
 _ACCEPT = {"Accept": "text/html, text/plain;q=0.9", "Accept-Encoding": "gzip"}
-# Encodings that pages have; Python knows others, some of which take minutes for a page.
+# Allowed encodings; some others of Python take minutes for a page.
 _ENCODING = re.compile(
     r"utf-?8|iso-?8859-\d+|windows-\d+|cp\d+|koi8-[ru]|gbk|gb2312|gb18030|big5|euc-(jp|kr)|"
     r"shift[_-]jis|(us-)?ascii|latin-?1",
     re.IGNORECASE,
 )
 _CHARSET = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([\w-]+)", re.IGNORECASE)
-_HEAD = 2048  # bytes in which a page says its encoding
+_HEAD = 2048  # bytes searched for the declared encoding
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 Answer = dict[str, str]
@@ -63,13 +62,13 @@ class WebHost(PoliteClient):
 
     Args:
         endpoint: scheme, host and port.
-        alone: held while the host is asked; all that ask the same host share it.
-        silent: hosts without an answer; one that answers takes out all of them.
-        private: whether the host may have an address that is not public.
+        lock: held during requests; shared by all clients of the host.
+        silent: hosts without an answer; cleared when any host answers.
+        private: allow addresses that are not public.
         options: those of ``PoliteClient``.
 
     Attributes:
-        lost: pages in a row to which it gave no answer; after ``MAX_FAILURES_IN_A_ROW`` no more.
+        failures: consecutive failed pages; requests stop after ``MAX_FAILURES_IN_A_ROW``.
     """
 
     def __init__(
@@ -77,42 +76,42 @@ class WebHost(PoliteClient):
         endpoint: str,
         user_agent: str,
         *,
-        alone: threading.Lock,
+        lock: threading.Lock,
         silent: MutableSet[str],
         private: bool,
         **options: object,
     ):
         super().__init__(endpoint, user_agent, **options)
-        # It warns of headers that no user can mend.
+        # Its warnings about headers are not actionable.
         logging.getLogger("urllib3.connection").setLevel(logging.ERROR)
-        self.alone = alone
+        self.lock = lock
         self.silent = silent
         self.private = private
-        self.lost = 0
+        self.failures = 0
 
     def page(self, target: str) -> Answer:
-        """A page of the host, as it is kept or as it is now.
+        """Return a page, from the cache or the host.
 
         Args:
             target: path and query.
 
         Returns:
-            One of ``text``, ``to`` (where it moved) and ``unread`` (why it says nothing).
+            One of ``text``, ``to`` (redirect target) and ``unread`` (why no text was found).
 
         Raises:
             RefusedError: the host's address is not public.
-            EndpointError: no whole answer after all retries, or to several pages before.
+            EndpointError: no complete answer after all retries, or too many failures before.
         """
-        with self.alone:
+        with self.lock:
             try:
                 return self._answer(target, "pages", lambda: self._attempt(target), len)
             except EndpointError:
-                self.lost += 1
+                self.failures += 1
                 self.silent.add(self.endpoint)
                 raise
 
     def _attempt(self, target: str) -> Answer:
-        if self.lost >= MAX_FAILURES_IN_A_ROW:
+        if self.failures >= MAX_FAILURES_IN_A_ROW:
             raise EndpointError(f"{self.endpoint} gave no answer", reason="none from its host")
         deadline = time.monotonic() + self.timeout_s
         with self._connected(deadline) as pool:
@@ -126,74 +125,78 @@ class WebHost(PoliteClient):
             )
             self.silent.clear()
             try:
-                said = _said(response, deadline)
+                answer = _read_response(response, deadline)
             finally:
                 response.close()
-        self.lost = 0
-        return said
+        self.failures = 0
+        return answer
 
     @contextmanager
     def _connected(self, deadline: float) -> Iterator[urllib3.HTTPConnectionPool]:
-        wires: list[socket.socket] = []
-        late = threading.Event()
+        sockets: list[socket.socket] = []
+        expired = threading.Event()
 
-        def met(wire: socket.socket) -> None:
-            if late.is_set():
+        def check(sock: socket.socket) -> None:
+            if expired.is_set():
                 raise TimeoutError
-            if not self.private and not is_public(wire.getpeername()[0]):
+            if not self.private and not is_public(sock.getpeername()[0]):
                 raise RefusedError("an address of a private network")
-            wires.append(wire.dup())  # encryption takes the first one over
+            sockets.append(sock.dup())  # TLS takes over the original
 
-        clock = threading.Timer(deadline - time.monotonic(), _hang_up, [wires, late])
-        clock.daemon = True
-        clock.start()
+        timer = threading.Timer(deadline - time.monotonic(), _hang_up, [sockets, expired])
+        timer.daemon = True
+        timer.start()
         try:
-            with self._pool(met) as pool:
+            with self._pool(check) as pool:
                 yield pool
-            if late.is_set():  # what came may have been cut
+            if expired.is_set():  # the answer may be truncated
                 raise TimeoutError
         except urllib3.exceptions.NewConnectionError:
             raise Transient("no connection") from None
         except urllib3.exceptions.SSLError:
             raise Transient("no valid certificate") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            slow = isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError)
-            raise Transient("time-out" if slow or late.is_set() else "broken off") from None
+            timed_out = isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError)
+            raise Transient("time-out" if timed_out or expired.is_set() else "broken off") from None
         finally:
-            clock.cancel()
-            for wire in wires:
-                wire.close()
+            timer.cancel()
+            for sock in sockets:
+                sock.close()
 
-    def _pool(self, met: Callable[[socket.socket], None]) -> urllib3.HTTPConnectionPool:
+    def _pool(self, on_connect: Callable[[socket.socket], None]) -> urllib3.HTTPConnectionPool:
         parts = urllib3.util.parse_url(self.endpoint)
         waits = urllib3.Timeout(connect=min(CONNECT_S, self.timeout_s), read=self.timeout_s)
         if parts.scheme == "http":
-            return _Pool(parts.host, parts.port, timeout=waits, met=met)
-        return _TlsPool(parts.host, parts.port, timeout=waits, ca_certs=where(), met=met)
+            return _Pool(parts.host, parts.port, timeout=waits, on_connect=on_connect)
+        return _TlsPool(
+            parts.host, parts.port, timeout=waits, ca_certs=where(), on_connect=on_connect
+        )
 
 
-class _Met:
-    """A connection that is shown to ``met`` before anything is sent."""
+class _CheckedConnection:
+    """Mixin that calls ``on_connect`` before anything is sent."""
 
-    def __init__(self, *arguments: object, met: Callable[[socket.socket], None], **more: object):
+    def __init__(
+        self, *arguments: object, on_connect: Callable[[socket.socket], None], **more: object
+    ):
         super().__init__(*arguments, **more)
-        self.met = met
+        self.on_connect = on_connect
 
     def _new_conn(self) -> socket.socket:
-        wire = super()._new_conn()
+        sock = super()._new_conn()
         try:
-            self.met(wire)
+            self.on_connect(sock)
         except BaseException:
-            wire.close()
+            sock.close()
             raise
-        return wire
+        return sock
 
 
-class _Connection(_Met, HTTPConnection):
+class _Connection(_CheckedConnection, HTTPConnection):
     pass
 
 
-class _TlsConnection(_Met, HTTPSConnection):
+class _TlsConnection(_CheckedConnection, HTTPSConnection):
     pass
 
 
@@ -206,41 +209,43 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the internet, and of one machine."""
-    one = ipaddress.ip_address(address)
-    inner = getattr(one, "ipv4_mapped", None) or getattr(one, "sixtofour", None)
-    if one in _NAT64:
-        inner = ipaddress.IPv4Address(one.packed[-4:])
-    private = one.is_multicast or any(one in network for network in _PRIVATE)
-    return one.is_global and not private and (inner is None or inner.is_global)
+    """Whether an IP address is a public unicast address."""
+    ip = ipaddress.ip_address(address)
+    embedded = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
+    if ip in _NAT64:
+        embedded = ipaddress.IPv4Address(ip.packed[-4:])
+    is_private = ip.is_multicast or any(ip in network for network in _PRIVATE)
+    return ip.is_global and not is_private and (embedded is None or embedded.is_global)
 
 
-def _hang_up(wires: list[socket.socket], late: threading.Event) -> None:
-    late.set()
-    for wire in wires:
+def _hang_up(sockets: list[socket.socket], expired: threading.Event) -> None:
+    expired.set()
+    for sock in sockets:
         with suppress(OSError):
-            wire.shutdown(socket.SHUT_RDWR)
+            sock.shutdown(socket.SHUT_RDWR)
 
 
-def _said(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
+def _read_response(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
     status, headers = response.status, response.headers
     if status in TRANSIENT_STATUS:
-        why, asked = f"HTTP {status}", headers.get("Retry-After")
-        wait = retry_after(asked) if asked else None
+        reason, header = f"HTTP {status}", headers.get("Retry-After")
+        wait = retry_after(header) if header else None
         if wait is not None and wait > MAX_WAIT_S:
-            raise EndpointError(f"{why}, and a wait of {wait:.0f} s", reason=why)
-        raise Transient(why, wait)
+            raise EndpointError(f"{reason}, and a wait of {wait:.0f} s", reason=reason)
+        raise Transient(reason, wait)
     if status in _MOVED and headers.get("Location"):
         return {"to": headers["Location"]}
     if status != 200:
         return {"unread": f"HTTP {status}"}
-    kind, _, more = headers.get("Content-Type", "").partition(";")
-    kind = kind.strip().lower()
-    if kind not in _MARKUP | {"text/plain"}:
-        return {"unread": f"no text but {re.sub(r'[^a-z0-9/+.-]', '', kind)[:60] or 'unnamed'}"}
+    media_type, _, parameters = headers.get("Content-Type", "").partition(";")
+    media_type = media_type.strip().lower()
+    if media_type not in _MARKUP | {"text/plain"}:
+        return {
+            "unread": f"no text but {re.sub(r'[^a-z0-9/+.-]', '', media_type)[:60] or 'unnamed'}"
+        }
     body = read_until(lambda: response.read1(1 << 16, decode_content=True), deadline, MAX_BYTES)
-    written = decode_page(body, more)
-    text = page_text(written) if kind in _MARKUP else " ".join(written.split())
+    markup = decode_page(body, parameters)
+    text = page_text(markup) if media_type in _MARKUP else " ".join(markup.split())
     text = _CONTROL.sub("\ufffd", text)
     if not text or text.count("\ufffd") > len(text) / 10:
         return {"unread": "no readable text"}
@@ -248,16 +253,16 @@ def _said(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
 
 
 def decode_page(body: bytes, parameters: str = "") -> str:
-    """A page's characters, by its mark of order, its header, itself, or as they are readable.
+    """Decode a page by its byte order mark, header, declared encoding, or as UTF-8 or CP1252.
 
     Args:
-        body: the page, perhaps cut within a character.
+        body: the page; may be truncated within a character.
         parameters: of the header ``Content-Type``.
     """
     marks = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
     names = [name for mark, name in marks.items() if body.startswith(mark)]
-    for place in (parameters, body[:_HEAD].decode("ascii", errors="ignore")):
-        names += [name for name in _CHARSET.findall(place)[:1] if _ENCODING.fullmatch(name)]
+    for declaration in (parameters, body[:_HEAD].decode("ascii", errors="ignore")):
+        names += [name for name in _CHARSET.findall(declaration)[:1] if _ENCODING.fullmatch(name)]
     for name in names:
         with suppress(LookupError):
             return body.decode(name, errors="replace")

@@ -1,10 +1,9 @@
-"""A client of web pages on any host: what they say, as far as it is safe and polite to read them.
+"""Client of web pages on any host.
 
-A page's address comes from a search engine or from another page, so none is trusted. Read are http
-and https alone, of addresses that are public, every redirect checked anew, in bounds of time and
-bytes (``clients/web_host.py``). Nothing goes along but the User-Agent: no cookies, no ``~/.netrc``,
-and no proxy of the environment, which might reach what is private. Scripts are not run. A host is
-asked one thing at a time, hosts side by side.
+Addresses come from search engines and other pages, so none is trusted. Only http and https on
+public addresses are read, every redirect is checked, and time and bytes are limited
+(``clients/web_host.py``). Only the user agent is sent: no cookies, ``~/.netrc`` or environment
+proxy. Scripts are not run. Each host gets one request at a time; hosts are read in parallel.
 """
 
 import threading
@@ -19,15 +18,15 @@ from clients.web_host import WebHost
 from records import UserError
 
 REDIRECTS = 5
-# So many hosts in a row without an answer: it is this machine that reaches nobody.
+# Hosts without an answer in a row, after which this machine counts as offline.
 MAX_SILENT_HOSTS = 10
 
 
 class Page(NamedTuple):
-    """What a page says.
+    """The content of a page.
 
     Attributes:
-        text: of its paragraphs; empty where it could not be read.
+        text: of its paragraphs; empty if it could not be read.
         unread: why it could not be read.
     """
 
@@ -39,13 +38,13 @@ class WebPages:
     """Reads pages of any host.
 
     Args:
-        user_agent: who asks, with an address (``my-lab/1.0 (me@my-lab.example)``).
-        cache_dir: folder of kept pages. What will not mend itself (no such page, no text) is kept
-            as well; a host that gave no answer is asked again by the next run.
-        private_hosts: names or addresses of hosts in a private network, or on this machine, that
-            may be read all the same.
-        timeout_s: seconds until an attempt is given up.
-        retries: how often a failed attempt is repeated.
+        user_agent: with a contact (``my-lab/1.0 (me@my-lab.example)``).
+        cache_dir: folder of cached pages. Permanent failures (no such page, no text) are cached
+            too; hosts without an answer are retried by the next run.
+        private_hosts: names or addresses in a private network, or on this machine, that may be
+            read.
+        timeout_s: seconds per attempt.
+        retries: retries of a failed attempt.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class WebPages:
     ):
         if not user_agent:
             raise UserError(
-                "user_agent: web pages need one that says who asks, "
+                "user_agent: web pages require a user agent with a contact, "
                 "e.g. 'my-lab-facts/1.0 (https://my-lab.example; me@my-lab.example)'"
             )
         self.user_agent = user_agent
@@ -66,25 +65,25 @@ class WebPages:
         self.private_hosts = {host.lower() for host in private_hosts}
         self.options = {"timeout_s": timeout_s, "retries": retries}
         self._hosts: dict[str, WebHost] = {}
-        self._alone: dict[str, threading.Lock] = {}
+        self._locks: dict[str, threading.Lock] = {}
         self._silent: set[str] = set()
 
     def read_all(self, addresses: Sequence[str], at_a_time: int = 8) -> Iterator[tuple[str, Page]]:
-        """Pages with their addresses, as they come.
+        """Yield pages with their addresses, as they complete.
 
         Args:
-            addresses: each is read once.
-            at_a_time: pages under way.
+            addresses: duplicates are read once.
+            at_a_time: concurrent requests.
         """
         self._silent.clear()
         for host in self._hosts.values():
-            host.lost = 0
+            host.failures = 0
         for address, page in ask_each(list(dict.fromkeys(addresses)), self.read, at_a_time):
             if page is not None:
                 yield address, page
 
     def read(self, address: str) -> Page:
-        """One page."""
+        """Read one page."""
         try:
             return self._follow(address)
         except RefusedError as error:
@@ -93,14 +92,14 @@ class WebPages:
             if len(self._silent) >= MAX_SILENT_HOSTS:
                 raise UserError(
                     f"no answer from {MAX_SILENT_HOSTS} hosts in a row ({error.reason}); check "
-                    "that this machine reaches the web, then start again"
+                    "the network connection, then resume"
                 ) from None
             return Page(unread=f"no answer: {error.reason}")
 
     def _follow(self, address: str) -> Page:
         base = ""
         for _ in range(REDIRECTS + 1):
-            parts = _checked(base, address)
+            parts = _normalise_address(base, address)
             target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
             answer = self._host(parts).page(target)
             if "to" not in answer:
@@ -114,7 +113,7 @@ class WebPages:
             origin,
             self.user_agent,
             cache_dir=self.cache_dir,
-            alone=self._alone.setdefault(name, threading.Lock()),
+            lock=self._locks.setdefault(name, threading.Lock()),
             silent=self._silent,
             private=name in self.private_hosts,
             **self.options,
@@ -122,12 +121,12 @@ class WebPages:
         return self._hosts.setdefault(origin, host)
 
 
-def _checked(base: str, address: str) -> SplitResult:
-    """An address that may be asked, in one form, without what stands behind ``#``.
+def _normalise_address(base: str, address: str) -> SplitResult:
+    """Return an address in normal form, without its fragment, if it may be requested.
 
     Args:
-        base: what the address may be relative to.
-        address: as a stranger gave it.
+        base: of a relative address.
+        address: untrusted.
     """
     try:
         parts = urlsplit(urljoin(base, address.strip()))
@@ -138,5 +137,5 @@ def _checked(base: str, address: str) -> SplitResult:
         raise RefusedError("not an address of the web")
     if "@" in parts.netloc:
         raise RefusedError("an address with a user or a password")
-    shown = f"[{host}]" if ":" in host else host
-    return parts._replace(netloc=shown if port is None else f"{shown}:{port}", fragment="")
+    bracketed = f"[{host}]" if ":" in host else host
+    return parts._replace(netloc=bracketed if port is None else f"{bracketed}:{port}", fragment="")
